@@ -1,0 +1,55 @@
+"""hermitex: a symbolic-numeric derivation assistant for learning theory in high-dimensional Gaussian models.
+
+The public names are imported when they are first used (PEP 562); importing the package computes nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> (module, its name there)
+_PUBLIC: dict[str, tuple[str, str]] = {
+    "E": ("symbolic.gaussian", "E"),
+    "Expectation": ("symbolic.gaussian", "Expectation"),
+    "closed_form": ("symbolic.integrals", "closed_form"),
+    "parse": ("symbolic.parsing", "parse"),
+    "He": ("symbolic.hermite", "He"),
+    "expand": ("symbolic.hermite", "expand"),
+    "Expansion": ("symbolic.hermite", "Expansion"),
+    "stein": ("symbolic.stein", "stein"),
+    "check": ("symbolic.derivation", "check"),
+    "Derivation": ("symbolic.derivation", "Derivation"),
+    "Step": ("symbolic.derivation", "Step"),
+    "Activation": ("symbolic.activations", "Activation"),
+    "mu": ("theories.conditional", "mu"),
+    "mu_star": ("theories.conditional", "mu_star"),
+    "exponents": ("exponents.report", "exponents"),
+    "Exponents": ("exponents.report", "Exponents"),
+    "Channel": ("exponents.channels", "Channel"),
+    "budget": ("symbolic.budget", "budget"),
+}
+_ACTIVATIONS = ("tanh", "erf", "relu", "leaky_relu", "gelu", "sign", "sigmoid", "softplus", "silu", "elu", "Phi")
+_MODULES = ("errors", "symbols", "theories")
+
+__all__ = [*_PUBLIC, *_ACTIVATIONS, *_MODULES]  # pyright: ignore
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"hermitex.{name}")
+    if name in _PUBLIC:
+        module, attribute = _PUBLIC[name]
+        value = getattr(import_module(f"hermitex.{module}"), attribute)
+    elif name in _ACTIVATIONS:
+        value = import_module("hermitex.symbolic.activations").NAMED[name]
+    else:
+        raise AttributeError(f"module 'hermitex' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,86 @@
+"""The error tree: every message says what was asked, what is known, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class HermitexError(Exception):
+    """Base of every error that hermitex raises on purpose; its text is fit to be shown to a user."""
+
+
+class BadInput(HermitexError, ValueError):
+    """The request itself is at fault: one line, exit code 2 on the command line."""
+
+
+class ParseError(BadInput):
+    """A text is not an expression in the grammar of `hermitex.parse`."""
+
+
+class ConventionError(BadInput):
+    """A convention that must be said was not (monic or orthonormal, for instance)."""
+
+
+class UnknownName(BadInput):
+    """A name that is not known; carries the closest known ones."""
+
+    def __init__(self, name: str, known: Iterable[str] = (), what: str = "name") -> None:
+        from difflib import get_close_matches  # only a failure pays for this import
+
+        known = sorted(set(known))
+        lower = {k.lower(): k for k in known}
+        near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+        self.name, self.close_matches = name, [lower[k] for k in near]
+        hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
+        super().__init__(f"unknown {what} {name!r}{hint}")
+
+
+class AssumptionNeeded(HermitexError):
+    """A sign or range of a symbol is not known and the answer depends on it."""
+
+    def __init__(self, symbol: Any, need: str) -> None:
+        self.symbol, self.need = symbol, need
+        super().__init__(f"{symbol} must be known to be {need}; declare it, e.g. symbols={{'{symbol}': '{need}'}}")
+
+
+class NoClosedForm(HermitexError):
+    """No exact rule applies; carries the reduced integral and the reason."""
+
+    def __init__(self, integral: Any, reason: str, advice: str | None = None) -> None:
+        self.integral, self.reason = integral, reason
+        advice = advice or "Numeric value: .evalf(20, subs={...})   Expansion: hx.expand(g, order=12, basis=...)"
+        super().__init__(f"{integral} has no closed form in the rule table: {reason}.\n  {advice}")
+
+
+class Divergent(HermitexError):
+    """The expectation does not exist (not absolutely convergent)."""
+
+    def __init__(self, integral: Any, reason: str) -> None:
+        self.integral, self.reason = integral, reason
+        super().__init__(f"{integral} does not exist: {reason}")
+
+
+class BudgetExceeded(HermitexError):
+    """A time budget ran out at a cooperative check."""
+
+    def __init__(self, seconds: float, doing: str = "") -> None:
+        self.seconds, self.doing = seconds, doing
+        where = f" while {doing}" if doing else ""
+        super().__init__(f"the time budget of {seconds:g} s ran out{where}; allow more with --budget SECONDS (budget=)")
+
+
+class NotConverged(HermitexError):
+    """A solve ended above its tolerance; carries the last state as `.solution`."""
+
+    def __init__(self, solution: Any, message: str) -> None:
+        self.solution = solution
+        super().__init__(message)
+
+
+class MissingExtra(HermitexError):
+    """An optional library is needed for what was asked."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        self.library, self.extra = library, extra
+        super().__init__(f"{purpose} needs {library}: pip install 'hermitex[{extra}]'")

@@ -1,0 +1,37 @@
+"""Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from hermitex.errors import BudgetExceeded
+
+_current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
+
+
+@contextmanager
+def budget(seconds: float | None) -> Iterator[None]:
+    """Bound the work inside to `seconds` of wall time (None: no further bound); an enclosing budget still holds."""
+    outer = _current.get()
+    mine = None if seconds is None else (time.monotonic() + seconds, seconds)
+    token = _current.set(min((b for b in (outer, mine) if b is not None), default=None))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def checkpoint(doing: str = "") -> None:
+    """Raise `BudgetExceeded` if the budget in force has run out."""
+    now = _current.get()
+    if now is not None and time.monotonic() > now[0]:
+        raise BudgetExceeded(now[1], doing)
+
+
+def remaining() -> float | None:
+    """Seconds left in the budget in force; None if there is none."""
+    now = _current.get()
+    return None if now is None else max(0.0, now[0] - time.monotonic())

@@ -1,0 +1,298 @@
+"""E[f(z)] = int f(z) exp(-z.C^-1.z/2) / sqrt((2 pi)^n det C) dz: the expectation as an unevaluated SymPy node.
+
+A node binds its variables. At construction they become reserved symbols numbered by nesting depth (an inner node
+has the lower number), so two nodes are equal exactly when they are equal up to the names of what they bind, and no
+substitution can capture anything. The reserved symbols print under the names the user gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sympy import Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
+from sympy.printing.precedence import PRECEDENCE
+
+from hermitex import symbols
+from hermitex.errors import BadInput
+
+
+class Bound(Symbol):
+    """The reserved symbol of a bound variable: identity is (level, position), the name only prints."""
+
+    __slots__ = ("level", "position")
+    level: int
+    position: int
+
+    def __new__(cls, name: str, level: int, position: int) -> Bound:
+        obj = Symbol.__xnew__(cls, name, real=True)
+        obj.level, obj.position = level, position
+        return obj
+
+    def __getnewargs_ex__(self) -> tuple[tuple, dict]:
+        return (self.name, self.level, self.position), {}
+
+    def _hashable_content(self) -> tuple:
+        return ("bound", self.level, self.position)
+
+
+class Expectation(Expr):
+    """The node: `body`, the bound variables, and their covariance (None: independent and standard)."""
+
+    is_commutative = True
+    precedence = PRECEDENCE["Atom"]
+
+    def __new__(cls, body: Expr, bound: Tuple, cov: Basic | None = None) -> Expr:
+        return _close(sympify(body), tuple(bound), cov)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    @property
+    def body(self) -> Expr:
+        """The integrand, in the reserved symbols."""
+        return self.args[0]
+
+    @property
+    def bound(self) -> tuple[Bound, ...]:
+        """The reserved symbols it binds."""
+        return tuple(self.args[1])
+
+    @property
+    def covariance(self) -> ImmutableDenseMatrix:
+        """The covariance matrix of the bound variables."""
+        return self.args[2] if len(self.args) > 2 else ImmutableDenseMatrix(eye(len(self.bound)))
+
+    @property
+    def independent(self) -> bool:
+        """True if the variables are independent and standard."""
+        return len(self.args) == 2
+
+    @property
+    def level(self) -> int:
+        """Nesting depth: 0 for a node that holds no node."""
+        return self.bound[0].level
+
+    @property
+    def free_symbols(self) -> set:
+        free = self.body.free_symbols - set(self.bound)
+        return free.union(*(a.free_symbols for a in self.args[2:]))
+
+    def open(self) -> tuple[Expr, tuple[Symbol, ...]]:
+        """The integrand over fresh symbols (real, of the same names), safe to manipulate: (body, variables)."""
+        fresh = tuple(Dummy(b.name, real=True) for b in self.bound)
+        return self.body.xreplace(dict(zip(self.bound, fresh, strict=True))), fresh
+
+    def with_body(self, body: Any, variables: Sequence[Symbol]) -> Expr:
+        """The expectation of another integrand over the same law; `variables` are those that `open` gave."""
+        return _close(sympify(body), tuple(variables), None if self.independent else self.covariance)
+
+    # -- SymPy's protocol ------------------------------------------------------------------------------------------
+    def _eval_is_real(self) -> bool | None:
+        return True if self.body.is_real else None
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if self.body.is_nonnegative else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.body.is_positive else None
+
+    def _xreplace(self, rule: Any) -> tuple[Basic, bool]:
+        if self in rule:
+            return rule[self], True
+        rule = {k: v for k, v in rule.items() if k not in self.bound}
+        if not rule:
+            return self, False
+        body, fresh = self.open()
+        new, changed = body._xreplace(rule)
+        cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
+        if not (changed or cov[1]):
+            return self, False
+        return _close(new, fresh, cov[0]), True
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic:
+        if old in self.bound:
+            return self
+        body, fresh = self.open()
+        cov = self.args[2]._subs(old, new) if len(self.args) > 2 else None
+        return _close(body._subs(old, new), fresh, cov)
+
+    def _eval_derivative(self, symbol: Symbol) -> Expr:
+        """d/ds E f = E df/ds with weak derivatives: sign' = 2 delta, and a jump is never lost."""
+        from hermitex.symbolic.stein import differentiate_under
+
+        return differentiate_under(self, symbol)
+
+    def doit(self, **hints: Any) -> Expr:
+        """The exact value where a rule of `integrals` applies; else the node with what is inside it done."""
+        from hermitex.symbolic.integrals import integrate_or_keep
+
+        return integrate_or_keep(self, deep=hints.get("deep", True))
+
+    def _eval_evalf(self, prec: int) -> Expr:
+        """N digits by mpmath, split at the kinks that stand in the expression."""
+        from hermitex.symbolic.precise import evaluate_to_precision
+
+        if self.free_symbols:
+            return self
+        return evaluate_to_precision(self, prec)
+
+    def _eval_simplify(self, **kwargs: Any) -> Expr:
+        body, fresh = self.open()
+        return self.with_body(body.simplify(**kwargs), fresh)
+
+    def _eval_expand_func(self, **hints: Any) -> Expr:
+        return self
+
+    # -- printing --------------------------------------------------------------------------------------------------
+    def _named(self) -> tuple[Expr, list[Symbol], ImmutableDenseMatrix | None]:
+        """Body and variables under printable names that no other symbol of the body bears."""
+        taken = {s.name for s in self.body.free_symbols if s not in self.bound}
+        names = []
+        for b in self.bound:
+            name, k = b.name, 0
+            while name in taken:
+                k += 1
+                name = f"{b.name.rstrip('0123456789')}{k}"
+            taken.add(name)
+            names.append(Symbol(name, real=True))
+        body = self.body.xreplace(dict(zip(self.bound, names, strict=True)))
+        return body, names, None if self.independent else self.covariance
+
+    def _sympystr(self, printer: Any) -> str:
+        body, names, cov = self._named()
+        inside = ", ".join([printer._print(body), *(n.name for n in names)])
+        if cov is not None:
+            inside += f", cov={{{', '.join(_cov_items(names, cov, printer._print))}}}"
+        return f"E({inside})"
+
+    def _latex(self, printer: Any) -> str:
+        body, names, _ = self._named()
+        subscript = ", ".join(printer._print(n) for n in names)
+        return rf"\mathbb{{E}}_{{{subscript}}}\left[{printer._print(body)}\right]"
+
+    def _pretty(self, printer: Any) -> Any:
+        from sympy.printing.pretty.stringpict import prettyForm
+
+        body, names, _ = self._named()
+        inside = prettyForm(*printer._print(body).parens("[", "]"))
+        head = prettyForm("E_" + ",".join(n.name for n in names))
+        return prettyForm(*head.right(inside))
+
+
+def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = None) -> Expr:
+    """The Gaussian expectation of `expr` over `variables`, unevaluated.
+
+    E[f] = int f(z) phi(z) dz for independent standard normals, or with the declared covariance.
+
+    Parameters
+    ----------
+    expr : expression or text
+    variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr.
+    cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
+        numbers or symbols. Means are zero.
+
+    Returns
+    -------
+    An `Expectation` (or `expr` itself if it holds none of the variables). ``.doit()`` is exact, ``.evalf(30)`` numeric.
+
+    Raises
+    ------
+    BadInput : a covariance over a variable that is not bound, or a numeric covariance that is not positive semi-definite.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z, z1, z2, rho
+    >>> E(z**4, z)
+    E(z**4, z)
+    >>> E(z**4, z).doit()
+    3
+    >>> E(z1*z2, z1, z2, cov={(z1, z2): rho}).doit()
+    rho
+    """
+    if isinstance(expr, str):
+        from hermitex.symbolic.parsing import parse
+
+        expr = parse(expr)
+    body = symbols.standard(sympify(expr))
+    chosen = list(variables) or list(symbols.normals(body))
+    names = [str(v) for v in chosen]
+    if len(set(names)) != len(names):
+        raise BadInput(f"E: a variable is bound twice in {', '.join(names)}")
+    # A variable is itself where it occurs; otherwise the plain symbol of its name is meant.
+    by_name = {s.name: s for s in body.free_symbols if type(s) is Symbol}
+    found = [v if v in body.free_symbols else by_name.get(str(v), Symbol(str(v), real=True)) for v in chosen]
+    order = sorted(range(len(names)), key=lambda i: symbols.natural(Symbol(names[i])))
+    names, unbound = [names[i] for i in order], [found[i] for i in order]
+    matrix = _matrix(names, cov) if cov else None
+    fresh = tuple(Dummy(n, real=True) for n in names)
+    return _close(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix)
+
+
+def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:
+    """The entries of the covariance that differ from the identity: {(i, j): value}, i <= j."""
+    cov = node.covariance
+    return {(i, j): cov[i, j] for i in range(cov.rows) for j in range(i, cov.rows) if cov[i, j] != int(i == j)}
+
+
+def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDenseMatrix:
+    matrix = eye(len(names)).as_mutable()
+    for (a, b), value in cov.items():
+        for v in (a, b):
+            if str(v) not in names:
+                raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
+        i, j = names.index(str(a)), names.index(str(b))
+        matrix[i, j] = matrix[j, i] = sympify(value)
+    # Semi-definiteness is decided exactly, on principal minors, where every entry is a number.
+    if not matrix.free_symbols and any(v.is_negative for v in _principal_minors(matrix)):
+        raise BadInput(f"E: the covariance {matrix.tolist()} is not positive semi-definite")
+    return ImmutableDenseMatrix(matrix)
+
+
+def _principal_minors(matrix: Any) -> list[Expr]:
+    from itertools import combinations
+
+    n = matrix.rows
+    return [matrix.extract(list(k), list(k)).det() for size in range(1, n + 1) for k in combinations(range(n), size)]
+
+
+def _cov_items(names: Sequence[Symbol], cov: Any, show: Any) -> list[str]:
+    return [f"({names[i].name}, {names[j].name}): {show(cov[i, j])}"
+            for i in range(len(names)) for j in range(i, len(names)) if cov[i, j] != int(i == j)]
+
+
+def _relevel(expr: Expr) -> Expr:
+    """Give every node in `expr` its lowest level, outermost first so that nothing enclosing is in the way."""
+    if isinstance(expr, Expectation):
+        body, fresh = expr.open()
+        return expr.with_body(_relevel(body), fresh)
+    if not expr.args or not expr.has(Expectation):
+        return expr
+    return expr.func(*(_relevel(a) for a in expr.args))
+
+
+def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any) -> Expr:
+    """Bind `variables` in `body` at the lowest level that no node inside uses; drop those that do not occur."""
+    if cov is not None and cov == eye(len(variables)):
+        cov = None
+    free = body.free_symbols
+    kept = [i for i, v in enumerate(variables) if v in free]
+    if len(kept) < len(variables):
+        variables = tuple(variables[i] for i in kept)
+        cov = None if cov is None else ImmutableDenseMatrix(cov.extract(kept, kept))
+        if cov is not None and cov == eye(len(kept)):
+            cov = None
+    if not variables:
+        return body
+    if isinstance(variables[0], Bound) and body.has(Expectation):
+        # A generic SymPy traversal rebuilds from the inside out; only here is it known what encloses what.
+        fresh = tuple(Dummy(v.name, real=True) for v in variables)
+        body, variables = _relevel(body.xreplace(dict(zip(variables, fresh, strict=True)))), fresh
+    # Above every node inside; and below the enclosing nodes, whose reserved symbols may stand free in the body.
+    level = 1 + max((node.level for node in body.atoms(Expectation)), default=-1)
+    outer = {v.level for v in body.free_symbols if isinstance(v, Bound) and v not in variables}
+    if outer and level >= min(outer):
+        level = 1 + max(outer)
+    reserved = tuple(Bound(v.name, level, i) for i, v in enumerate(variables))
+    if reserved != variables:
+        body = body.xreplace(dict(zip(variables, reserved, strict=True)))
+    args = (body, Tuple(*reserved)) if cov is None else (body, Tuple(*reserved), ImmutableDenseMatrix(cov))
+    return Expr.__new__(Expectation, *args)
