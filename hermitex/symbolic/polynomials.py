@@ -1,0 +1,210 @@
+"""E[He_j(z) He_k(z)] = k! delta_jk: the monic (probabilists') Hermite polynomials and their algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product as cartesian
+from math import comb, factorial, prod
+from typing import Any
+
+from sympy import Add, Expr, Mul, Poly, S, Symbol, exp, sqrt, sympify
+from sympy import expand as multiply_out
+
+from hermitex.errors import BadInput
+
+Index = int | tuple[int, ...]
+
+
+# -- the polynomials ---------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=1024)
+def monomials(k: int) -> tuple[tuple[int, int], ...]:
+    """He_k = sum of c x^n as pairs (n, c), highest first: c = (-1)^j k! / (2^j j! n!), n = k - 2j."""
+    return tuple((k - 2*j, (-1)**j * comb(k, 2*j) * _pairings(j)) for j in range(k//2 + 1))
+
+
+@lru_cache(maxsize=1024)
+def from_monomial(n: int) -> tuple[tuple[int, int], ...]:
+    """x^n = sum of a He_k as pairs (k, a), highest first: the same numbers as in He_n, without the signs."""
+    return tuple((k, abs(a)) for k, a in monomials(n))
+
+
+def _pairings(j: int) -> int:
+    """(2j - 1)!!, the number of ways to pair 2j things."""
+    return factorial(2*j) // (2**j * factorial(j))
+
+
+def He(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
+    """The monic (probabilists') Hermite polynomial: He_0 = 1, He_1 = x, He_{k+1} = x He_k - k He_{k-1}.
+
+    The first are 1, x, x^2 - 1, x^3 - 3x, x^4 - 6x^2 + 3. E[He_j(z) He_k(z)] = k! delta_jk.
+
+    Parameters
+    ----------
+    k : int >= 0, or a multi-index (a_1, ..., a_r)
+    x : expression or number, or r of them for a multi-index: He_a(x) = prod_i He_{a_i}(x_i)
+    horner : nest it, x*(x**2 - 3), for evaluation
+
+    Raises
+    ------
+    BadInput : the order is not a non-negative integer, or the numbers of orders and arguments differ.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z, z1, z2
+    >>> He(3, z), He(4, z)
+    (z**3 - 3*z, z**4 - 6*z**2 + 3)
+    >>> He((2, 1), (z1, z2))
+    z2*(z1**2 - 1)
+    """
+    if isinstance(k, (tuple, list)):
+        points = tuple(x)
+        if len(points) != len(k):
+            raise BadInput(f"He: {len(k)} orders for {len(points)} variables")
+        return Mul(*(He(i, p, horner=horner) for i, p in zip(k, points, strict=True)))
+    k, x = order_of(k), _expression(x)
+    if x.is_number or horner:
+        return _nested(k, x)
+    return Add(*(c*x**n for n, c in monomials(k)))
+
+
+def h(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
+    """The orthonormal Hermite polynomial h_k = He_k / sqrt(k!): 1, x, (x^2 - 1)/sqrt(2), (x^3 - 3x)/sqrt(6).
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> h(2, z)
+    sqrt(2)*(z**2 - 1)/2
+    """
+    scale = index_factorial(k if isinstance(k, int) else tuple(k))
+    return He(k, x, horner=horner) / sqrt(scale)
+
+
+def order_of(k: Any) -> int:
+    """The order as an int, or `BadInput`."""
+    if isinstance(k, bool) or not (isinstance(k, int) or getattr(k, "is_Integer", False)) or k < 0:
+        raise BadInput(f"a Hermite order must be an integer >= 0, not {k}")
+    return int(k)
+
+
+def _expression(x: Any) -> Expr:
+    if isinstance(x, str):
+        from hermitex.symbolic.parsing import parse
+
+        return parse(x)
+    return sympify(x)
+
+
+def _nested(k: int, x: Expr) -> Expr:
+    """Horner in x^2; exact for a number, nested for a symbol."""
+    value: Expr = S.Zero
+    for _, c in monomials(k):
+        value = value*x**2 + c
+    return value*x if k % 2 else value
+
+
+def index_factorial(a: Index) -> int:
+    """k!, or a! = prod a_i! for a multi-index."""
+    return factorial(a) if isinstance(a, int) else prod(factorial(i) for i in a)
+
+
+# -- their algebra: results are {order: coefficient} on the monic basis ------------------------------------------------
+def linearise(j: int, k: int) -> dict[int, int]:
+    """He_j He_k = sum_l C(j, l) C(k, l) l! He_{j+k-2l}.
+
+    Examples
+    --------
+    >>> linearise(2, 3)
+    {5: 1, 3: 6, 1: 6}
+    """
+    return {j + k - 2*n: comb(j, n)*comb(k, n)*factorial(n) for n in range(min(j, k) + 1)}
+
+
+def differentiate(k: int, times: int = 1) -> dict[int, int]:
+    """He_k^(n) = k!/(k-n)! He_{k-n}.
+
+    Examples
+    --------
+    >>> differentiate(5, 2)
+    {3: 20}
+    """
+    return {k - times: factorial(k)//factorial(k - times)} if times <= k else {}
+
+
+def compose_affine(k: int, scale: Any, shift: Any = 0) -> dict[int, Expr]:
+    """He_k(a x + b) = sum_j C(k, j) a^j P_{k-j} He_j(x), with P_n = E[(b + sqrt(a^2 - 1) i z)^n] real in a and b.
+
+    From exp(t(ax + b) - t^2/2) = exp(ta x - t^2 a^2/2) exp(tb + t^2 (a^2 - 1)/2): translation (a = 1) and scaling
+    (b = 0) are the two special cases.
+
+    Examples
+    --------
+    >>> from sympy import Symbol
+    >>> compose_affine(2, 1, Symbol("b"))
+    {2: 1, 1: 2*b, 0: b**2}
+    >>> compose_affine(2, Symbol("a"))
+    {2: a**2, 0: a**2 - 1}
+    """
+    a, b = sympify(scale), sympify(shift)
+    growth = multiply_out(a**2 - 1)
+    out = {}
+    for j in range(k, -1, -1):
+        rest = Add(*(comb(k - j, 2*i)*_pairings(i)*growth**i*b**(k - j - 2*i) for i in range((k - j)//2 + 1)))
+        term = comb(k, j)*a**j*rest
+        if term != 0:
+            out[j] = term
+    return out
+
+
+def mehler(j: int, k: int, rho: Any) -> Expr:
+    """E[He_j(u) He_k(v)] = delta_jk k! rho^k for standard normals u, v of correlation rho.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import rho
+    >>> mehler(3, 3, rho), mehler(2, 3, rho)
+    (6*rho**3, 0)
+    """
+    return factorial(k)*sympify(rho)**k if j == k else S.Zero
+
+
+def mehler_kernel(x: Any, y: Any, rho: Any) -> Expr:
+    """sum_k rho^k/k! He_k(x) He_k(y) = exp((2 rho x y - rho^2 (x^2 + y^2)) / (2(1 - rho^2))) / sqrt(1 - rho^2).
+
+    It is the density of (u, v) at (x, y) over the product of the marginals; the sum converges for |rho| < 1.
+    """
+    x, y, rho = sympify(x), sympify(y), sympify(rho)
+    return exp((2*rho*x*y - rho**2*(x**2 + y**2))/(2*(1 - rho**2)))/sqrt(1 - rho**2)
+
+
+def to_hermite(polynomial: Any, *variables: Symbol) -> dict[Index, Expr]:
+    """The exact expansion sum_a p_a He_a of a polynomial: {order: p_a} (multi-indices for several variables).
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> to_hermite(z**4, z)
+    {4: 1, 2: 6, 0: 3}
+    """
+    parts: dict[tuple[int, ...], list[Expr]] = {}
+    for powers, value in Poly(multiply_out(polynomial), *variables).terms():
+        for choice in cartesian(*(from_monomial(n) for n in powers)):
+            parts.setdefault(tuple(k for k, _ in choice), []).append(value*prod(a for _, a in choice))
+    sums = {a: multiply_out(Add(*terms)) for a, terms in parts.items()}
+    return {index_of(a): v for a, v in sums.items() if v != 0}
+
+
+def index_of(a: tuple[int, ...]) -> Index:
+    """A multi-index of one variable is written as an int."""
+    return a[0] if len(a) == 1 else a
+
+
+def multi_indices(variables: int, order: int) -> Iterator[tuple[int, ...]]:
+    """The multi-indices of total order `order`, first variable highest first: (2,0), (1,1), (0,2)."""
+    if variables == 1:
+        yield (order,)
+        return
+    for first in range(order, -1, -1):
+        for rest in multi_indices(variables - 1, order - first):
+            yield (first, *rest)
