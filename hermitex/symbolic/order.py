@@ -1,0 +1,177 @@
+"""sign(a - b), proved: exact numbers by evaluation at two precisions that agree, symbols by their assumptions.
+
+Certificates rest on these signs, so nothing is guessed: what is neither proved positive, negative nor zero is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cmp_to_key, lru_cache
+
+from sympy import Expr, Float, Rational, S, Symbol, expand, factor_terms, oo, sympify
+
+from hermitex.errors import AssumptionNeeded, NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+
+_LARGE = 80        # operations above which no rewriting is tried to settle a sign
+
+
+def exact(expr: Expr) -> Expr:
+    """Every Float in `expr` as the exact decimal that it prints."""
+    floats = expr.atoms(Float)
+    return expr.xreplace({v: Rational(str(v)) for v in floats}) if floats else expr
+
+
+@lru_cache(maxsize=4096)
+def sign_of(value: Expr) -> int:
+    """The proved sign of an expression: -1, 0 or 1.
+
+    Parameters
+    ----------
+    value : real expression; its symbols count with their assumptions, +-oo is allowed.
+
+    Raises
+    ------
+    AssumptionNeeded : the sign is that of a symbol whose sign is not declared.
+    NoClosedForm : the sign could not be proved.
+
+    Examples
+    --------
+    >>> from sympy import sqrt, pi, Symbol
+    >>> sign_of(sqrt(2) + sqrt(3) - pi)
+    1
+    >>> s = Symbol('s', positive=True)
+    >>> sign_of(-s**2 - 1)
+    -1
+    """
+    checkpoint("proving a sign")
+    known = _assumed(value)
+    if known is not None:
+        return known
+    if not value.free_symbols:
+        return _numeric_sign(value)
+    if value.count_ops() <= _LARGE:
+        for form in (expand(value), factor_terms(expand(value)), _factored(value)):
+            known = _assumed(form)
+            if known is None and form.is_Mul:
+                known = _product_sign(form)
+            if known is not None:
+                return known
+    for symbol in value.free_symbols:
+        if value in (symbol, -symbol) or (value / symbol).is_positive or (value / symbol).is_negative:
+            raise AssumptionNeeded(symbol, "positive")
+    raise NoClosedForm(value, f"the sign of {_short(value)} is not provable from the declared assumptions")
+
+
+def compare(a: Expr, b: Expr) -> int:
+    """The proved sign of a - b, where both may be infinite."""
+    if a == b:
+        return 0
+    if a is S.Infinity or b is S.NegativeInfinity:
+        return 1
+    if a is S.NegativeInfinity or b is S.Infinity:
+        return -1
+    try:
+        return sign_of(a - b)
+    except AssumptionNeeded:
+        raise
+    except NoClosedForm as error:
+        raise NoClosedForm(a - b, f"the order of {_short(a)} and {_short(b)} is not provable") from error
+
+
+def ordered(points: Iterable[Expr]) -> tuple[Expr, ...]:
+    """The distinct points in proved increasing order."""
+    distinct: list[Expr] = []
+    for p in sorted(dict.fromkeys(points), key=cmp_to_key(compare)):
+        if not distinct or compare(distinct[-1], p) != 0:
+            distinct.append(p)
+    return tuple(distinct)
+
+
+def inside(points: Iterable[Expr], lo: Expr, hi: Expr) -> tuple[Expr, ...]:
+    """Those of the points that lie strictly between lo and hi, in increasing order."""
+    return ordered(p for p in points if compare(p, lo) > 0 and compare(p, hi) < 0)
+
+
+def between(lo: Expr, hi: Expr) -> Expr:
+    """A point of the open interval (lo, hi): a simple rational one where the ends are numbers."""
+    if lo is S.NegativeInfinity:
+        return S.Zero if hi is S.Infinity else _simple(hi - 1, lo, hi)
+    if hi is S.Infinity:
+        return _simple(lo + 1, lo, hi)
+    return _simple((lo + hi) / 2, lo, hi)
+
+
+def _simple(point: Expr, lo: Expr, hi: Expr) -> Expr:
+    """A short rational near `point` inside (lo, hi); `point` itself where the ends are symbolic."""
+    if point.free_symbols or point.is_Rational:
+        return point
+    for digits in (3, 8, 20, 50):
+        near = Rational(str(point.evalf(digits)))
+        if compare(lo, near) < 0 < compare(hi, near):
+            return near
+    return point
+
+
+def _assumed(value: Expr) -> int | None:
+    if value.is_zero:
+        return 0
+    if value.is_extended_positive:
+        return 1
+    return -1 if value.is_extended_negative else None
+
+
+def _numeric_sign(value: Expr) -> int:
+    """Evaluation at two precisions: noise of a cancellation inside a function does not agree with itself."""
+    for digits in (20, 60, 200):
+        checkpoint("proving the sign of a number")
+        try:
+            low, high = value.evalf(digits, maxn=10 * digits), value.evalf(2 * digits, maxn=20 * digits)
+        except (ValueError, TypeError, ZeroDivisionError, ArithmeticError) as error:
+            raise NoClosedForm(value, f"{_short(value)} could not be evaluated") from error
+        if not (low.is_Float and high.is_Float):
+            break
+        if low._prec > 1 and high._prec > 1 and abs(low - high) < abs(high) * Rational(1, 10**10):
+            return 1 if high > 0 else -1
+    if value.is_extended_real is not False and _vanishes(value):
+        return 0
+    raise NoClosedForm(value, f"the sign of {_short(value)} could not be proved")
+
+
+def _vanishes(value: Expr) -> bool:
+    from sympy import radsimp
+
+    if value.count_ops() > _LARGE:
+        return False
+    if expand(value).is_zero or radsimp(value).is_zero:
+        return True
+    return value.is_algebraic is True and value.equals(0) is True
+
+
+def _factored(value: Expr) -> Expr:
+    from sympy import PolynomialError, factor
+
+    try:
+        return factor(value, deep=False)
+    except (PolynomialError, NotImplementedError):
+        return value
+
+
+def _product_sign(product: Expr) -> int | None:
+    sign = 1
+    for base in product.args:
+        one = _assumed(base)
+        if one is None:
+            one = _assumed(expand(base))
+        if one is None:
+            return None
+        sign *= one
+    return sign
+
+
+def _short(value: Expr) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+__all__ = ["Symbol", "between", "compare", "exact", "inside", "oo", "ordered", "sign_of", "sympify"]

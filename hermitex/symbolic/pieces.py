@@ -1,0 +1,311 @@
+"""g(x) = g_i(x) for x in (b_i, b_{i+1}): every switch of an expression resolved between its exact break points.
+
+A switch is sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling or frac of an argument in x. The innermost are
+resolved first: off the zeros of its argument a switch has one branch, and the sign that selects it is proved at one
+interior point. Values at single points never matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sympy import (
+    Abs,
+    Basic,
+    Contains,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Piecewise,
+    S,
+    Symbol,
+    ceiling,
+    expand,
+    false,
+    floor,
+    frac,
+    oo,
+    sign,
+    true,
+)
+from sympy.core.relational import Equality, Relational, Unequality
+
+from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.order import between, exact, inside, ordered, sign_of
+from hermitex.symbolic.ranges import bounds
+from hermitex.symbolic.roots import Window, _zeros, real_roots
+from hermitex.symbolic.singular import singularities
+
+__all__ = ["Piece", "breakpoints", "pieces", "real_roots", "switch_arguments"]
+
+_STEPS = (floor, ceiling, frac)
+_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
+_MANY = 4000        # integers that a step function may pass, and pieces in all
+_MERGE = 60         # operations up to which neighbouring branches are compared after expansion
+
+
+class Piece(NamedTuple):
+    """On lo < x < hi the expression equals `expr`, which holds no switch in x."""
+
+    lo: Expr
+    hi: Expr
+    expr: Expr
+
+
+def pieces(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Piece, ...]:
+    """The branches of `expr` on consecutive intervals of (lo, hi), switch-free and smooth in form.
+
+    Parameters
+    ----------
+    expr : expression with switches in x, nested as they may be; other symbols are parameters.
+    x : the variable, taken real.
+    lo, hi : the window, -oo <= lo < hi <= oo.
+
+    Returns
+    -------
+    tuple of `Piece`; neighbours with identical branches are merged.
+
+    Raises
+    ------
+    NoClosedForm : a break point is not found exactly, or the order of two is not provable.
+    AssumptionNeeded : the answer turns on the undeclared sign of a symbol.
+
+    Examples
+    --------
+    >>> from sympy import Abs, Max, Symbol, sqrt
+    >>> x = Symbol('x', real=True)
+    >>> pieces(Abs(Abs(x) - 1), x)[1]
+    Piece(lo=-1, hi=0, expr=x + 1)
+    >>> pieces(Max(0, x) - Abs(x)/2 - x/2, x)
+    (Piece(lo=-oo, hi=oo, expr=0),)
+    """
+    t = Dummy(x.name, real=True)
+    found = _split(_on_the_line(expr, x, t), t, Window(S(lo), S(hi)))
+    return tuple(Piece(p.lo, p.hi, p.expr.xreplace({t: x})) for p in _merged(found))
+
+
+def breakpoints(expr: Expr, x: Symbol, window: tuple[Expr, Expr] | None = None) -> tuple[Expr, ...]:
+    """The points, in increasing order, off which `expr` is analytic in x: kinks, jumps, poles, branch points.
+
+    Parameters
+    ----------
+    expr, x : as in `pieces`.
+    window : (lo, hi); a finite one enumerates periodic points (floor(x), Abs(sin(x)), tan(x)).
+
+    Returns
+    -------
+    tuple of exact points inside the window; a superset is allowed, a missing point is not.
+
+    Raises
+    ------
+    NoClosedForm : they are not found exactly, with the reason.
+
+    Examples
+    --------
+    >>> from sympy import Abs, sqrt, floor, Symbol
+    >>> x = Symbol('x', real=True)
+    >>> breakpoints(Abs(x**2 - 2) + 1/(x - 5), x)
+    (-sqrt(2), sqrt(2), 5)
+    >>> breakpoints(floor(x), x, (-1, 3))
+    (0, 1, 2)
+    """
+    t = Dummy(x.name, real=True)
+    lo, hi = (S(-oo), S(oo)) if window is None else (S(window[0]), S(window[1]))
+    found = _merged(_split(_on_the_line(expr, x, t), t, Window(lo, hi)))
+    points: list[Expr] = [p.hi for p in found[:-1]]
+    for p in found:
+        points += inside(singularities(p.expr, t, (p.lo, p.hi)), p.lo, p.hi)
+    return ordered(points)
+
+
+def switch_arguments(expr: Basic) -> tuple[Expr, ...]:
+    """What the switches in `expr` compare with zero (for floor, ceiling and frac: with the integers)."""
+    found: dict[Expr, None] = {}
+    for s in expr.atoms(*_SWITCHES):
+        found.update(dict.fromkeys(_compared(s)))
+    return tuple(found)
+
+
+# -- splitting --------------------------------------------------------------------------------------------------------
+def _on_the_line(expr: Expr, x: Symbol, t: Dummy) -> Expr:
+    return exact(S(expr)).xreplace({x: t})
+
+
+def _split(expr: Expr, t: Symbol, w: Window) -> list[Piece]:
+    """Resolve the innermost switches on the intervals between their break points, then go outward on each."""
+    checkpoint("resolving switches")
+    ready = tuple(dict.fromkeys(_ready(expr, t)))
+    if not ready:
+        return [Piece(w.lo, w.hi, expr)]
+    cuts = inside([p for s in ready for p in _cuts(s, t, w)], *w)
+    if len(cuts) > _MANY:
+        raise NoClosedForm(expr, f"it has more than {_MANY} break points")
+    ends = (w.lo, *cuts, w.hi)
+    found: list[Piece] = []
+    for a, b in zip(ends, ends[1:], strict=False):
+        here = Window(a, b)
+        found += _split(_put(expr, {s: _branch(s, t, here) for s in ready}), t, here)
+    return found
+
+
+def _ready(expr: Basic, t: Symbol) -> Iterator[Basic]:
+    """The switches in t whose arguments hold no switch in t; a Piecewise chooses before its branches are looked at."""
+    if t not in expr.free_symbols or isinstance(expr, Expectation):
+        return
+    if isinstance(expr, Piecewise) and any(t in c.free_symbols for _, c in expr.args):
+        inner = [s for _, c in expr.args for s in _ready(c, t)]
+    else:
+        inner = [s for a in expr.args for s in _ready(a, t)]
+        if not isinstance(expr, _SWITCHES) or isinstance(expr, Piecewise):
+            yield from inner
+            return
+    yield from inner or [expr]
+
+
+def _put(expr: Basic, branches: dict[Basic, Expr]) -> Basic:
+    """Replace switches by their branches, leaving expectations (which bind their own variables) alone."""
+    if expr in branches:
+        return branches[expr]
+    if not expr.args or isinstance(expr, Expectation):
+        return expr
+    args = tuple(_put(a, branches) for a in expr.args)
+    return expr if args == expr.args else expr.func(*args)
+
+
+def _compared(s: Basic) -> list[Expr]:
+    if isinstance(s, (Max, Min)):
+        args = list(s.args)
+        return [a - b for i, a in enumerate(args) for b in args[i + 1:]]
+    if isinstance(s, Piecewise):
+        return [r.lhs - r.rhs for _, c in s.args for r in _relations(c)]
+    return [s.args[0]]
+
+
+def _relations(condition: Basic) -> list[Relational]:
+    return sorted(condition.atoms(Relational), key=str)
+
+
+def _cuts(s: Basic, t: Symbol, w: Window) -> list[Expr]:
+    found: list[Expr] = []
+    for u in _compared(s):
+        if t not in u.free_symbols:
+            continue
+        found += singularities(u, t, w)
+        found += _step_cuts(s, u, (t, w)) if isinstance(s, _STEPS) else _zeros(u, t, w)
+    return found
+
+
+def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, Window]) -> list[Expr]:
+    t, w = where
+    low, high = bounds(u, t, w)
+    if not (low.is_finite and high.is_finite):
+        raise NoClosedForm(s, f"{s.func} has infinitely many jumps there; a finite window enumerates them")
+    first, last = int(ceiling(low)), int(floor(high))
+    if last - first > _MANY:
+        raise NoClosedForm(s, f"it has more than {_MANY} jumps in the window")
+    return [p for k in range(first, last + 1) for p in _zeros(u - k, t, w)]
+
+
+# -- one branch -------------------------------------------------------------------------------------------------------
+def _branch(s: Basic, t: Symbol, w: Window) -> Expr:
+    """The value of a switch on an interval that holds none of its break points."""
+    if isinstance(s, Piecewise):
+        return _chosen(s, t, w)
+    if isinstance(s, (Max, Min)):
+        best, *rest = s.args
+        for other in rest:
+            if (_sign_on(other - best, t, w) > 0) == isinstance(s, Max):
+                best = other
+        return best
+    u = s.args[0]
+    if isinstance(s, _STEPS):
+        value = u.subs(t, between(*w))
+        if isinstance(s, frac):
+            return u - floor(value)
+        return s.func(value)
+    here = _sign_on(u, t, w)
+    if isinstance(s, sign):
+        return S(here)
+    if isinstance(s, Abs):
+        return here*u
+    return S(int(here > 0)) if here else s.args[1] if len(s.args) > 1 else S.Half
+
+
+def _chosen(s: Piecewise, t: Symbol, w: Window) -> Expr:
+    kept = []
+    for value, condition in s.args:
+        truth = {}
+        for atom in condition.atoms(Contains):
+            truth[atom] = atom.args[1].as_relational(atom.args[0])
+        condition = condition.xreplace(truth) if truth else condition
+        for r in _relations(condition):
+            if t in r.free_symbols:
+                condition = condition.xreplace({r: true if _holds(r, t, w) else false})
+        if condition == true:
+            kept.append((value, true))
+            break
+        if condition != false:
+            kept.append((value, condition))
+    return Piecewise(*kept) if kept else S.NaN
+
+
+def _holds(r: Relational, t: Symbol, w: Window) -> bool:
+    here = _sign_on(r.lhs - r.rhs, t, w)
+    if isinstance(r, Equality):
+        return here == 0
+    if isinstance(r, Unequality):
+        return here != 0
+    if here == 0:
+        return r.rel_op in ("<=", ">=")
+    return (here > 0) == (r.rel_op in (">", ">="))
+
+
+def _sign_on(u: Expr, t: Symbol, w: Window) -> int:
+    """The proved sign of u on an interval that holds no zero and no singularity of it (0: it vanishes there)."""
+    for shifted in (u, _from_the_end(u, t, w)):
+        if shifted.is_zero:
+            return 0
+        if shifted.is_extended_positive:
+            return 1
+        if shifted.is_extended_negative:
+            return -1
+    value = u.subs(t, between(*w))
+    if value.is_extended_real is False:
+        raise NoClosedForm(u, f"{u} is not real between {w.lo} and {w.hi}")
+    try:
+        return sign_of(value)
+    except AssumptionNeeded:
+        raise
+    except HermitexError as error:
+        raise NoClosedForm(u, f"the sign of {u} between {w.lo} and {w.hi} is not provable") from error
+
+
+def _from_the_end(u: Expr, t: Symbol, w: Window) -> Expr:
+    """u over a positive distance from an end of the interval, which SymPy's assumptions may settle."""
+    step = Dummy("step", positive=True)
+    if w.hi is S.Infinity and w.lo.is_finite:
+        return expand(u.subs(t, w.lo + step)) if u.count_ops() < _MERGE else u.subs(t, w.lo + step)
+    if w.lo is S.NegativeInfinity and w.hi.is_finite:
+        return expand(u.subs(t, w.hi - step)) if u.count_ops() < _MERGE else u.subs(t, w.hi - step)
+    return u
+
+
+def _merged(found: list[Piece]) -> list[Piece]:
+    out: list[Piece] = []
+    for p in found:
+        if out and _same(out[-1].expr, p.expr):
+            out[-1] = Piece(out[-1].lo, p.hi, out[-1].expr)
+        else:
+            out.append(p)
+    return out
+
+
+def _same(a: Expr, b: Expr) -> bool:
+    if a == b:
+        return True
+    return a.count_ops() + b.count_ops() < _MERGE and expand(a - b).is_zero is True
