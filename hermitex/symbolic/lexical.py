@@ -1,0 +1,132 @@
+"""characters -> tokens: what a user's text may consist of, checked before Python's own parser sees it.
+
+text = (number | name | operator | bracket | space)*, ASCII after a few natural characters (π, ≤, ·, ²) are spelled
+out. Python would fold look-alike letters into names (NFKC) and may exhaust the stack on deep brackets; neither can
+happen behind this stage.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple, NoReturn
+
+from hermitex.errors import ParseError
+
+MAX_CHARACTERS = 50_000
+MAX_BRACKETS = 60
+MAX_LITERAL = 1_000  # characters of one number, and the size of its decimal exponent
+
+_SPELLED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "π": "pi", "≤": "<=", "≥": ">=", "≠": "!=",
+            "²": "**2", "³": "**3"}
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_SIGNS = r"\*\*|<=|>=|==|!=|[-+*/()<>&|~,={}:]"
+_TOKEN = re.compile(rf"\s+|(?P<name>[A-Za-z_]\w*)|(?P<number>{_NUMBER})|{_SIGNS}", re.ASCII)
+_ADVICE = {
+    "^": "write ** for a power",
+    "[": "write ( ) for brackets",
+    "]": "write ( ) for brackets",
+    "!": "there are no factorials; write the number",
+    "'": "write the expression without quotes inside",
+    '"': "write the expression without quotes inside",
+    "%": "there are no remainders; use floor",
+    ".": "there are no attributes; write the expression itself",
+    "@": "write * for a product",
+    "\\": "write the expression in plain text, not in LaTeX",
+}
+
+
+class Source(NamedTuple):
+    """A clean text, the user's text, and where each clean character came from."""
+
+    text: str
+    original: str
+    origin: list[int]
+
+    def fail(self, start: int, message: str, what: str | None = None) -> NoReturn:
+        """Refuse with one line that shows the user's text around the place."""
+        place = self.origin[min(max(start, 0), len(self.origin) - 1)] if self.origin else 0
+        shown = f"{what!r} at position {place + 1}" if what else f"at position {place + 1}"
+        raise ParseError(f"cannot read {excerpt(self.original, place)}: {shown}: {message}")
+
+
+def excerpt(text: str, place: int = 0, width: int = 60) -> str:
+    """The text around a place, quoted, on one line."""
+    start = max(0, min(place - width // 2, len(text) - width))
+    piece = "".join(c if c.isprintable() else " " for c in text[start:start + width])
+    return repr(("..." if start else "") + piece + ("..." if start + width < len(text) else ""))
+
+
+def clean(text: str) -> Source:
+    """Check every token of `text`; return it spelled out, with all white space as blanks.
+
+    >>> clean("z² ≤ 2").text
+    'z**2 <= 2'
+    """
+    if not isinstance(text, str):
+        raise ParseError(f"an expression must be a text, not {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise ParseError(f"the expression has {len(text)} characters; at most {MAX_CHARACTERS} are read")
+    if not text.strip():
+        raise ParseError("the expression is empty; write one in z, e.g. 'z**3 - 3*z'")
+    letters, origin = [], []
+    for i, character in enumerate(text):
+        spelled = _SPELLED.get(character, character)
+        letters.append(spelled)
+        origin += [i] * len(spelled)
+    source = Source("".join(" " if c.isspace() else c for c in letters), text, origin)
+    _check_tokens(source)
+    return source
+
+
+def _check_tokens(source: Source) -> None:
+    place, depth, before, word = 0, 0, "", ""
+    open_at: list[int] = []
+    while place < len(source.text):
+        match = _TOKEN.match(source.text, place)
+        if match is None:
+            _refuse_character(source, place)
+        kind, token = match.lastgroup or "", match.group()
+        if kind == "number":
+            _check_number(source, place, token)
+        if kind and before:
+            source.fail(place, f"write * for a product: {word}*{token}", token)
+        if token in ("(", "{"):
+            open_at.append(place)
+            depth += 1
+            if depth > MAX_BRACKETS:
+                source.fail(place, f"brackets are nested more than {MAX_BRACKETS} deep")
+        elif token in (")", "}"):
+            if not open_at or (source.text[open_at[-1]] + token) not in ("()", "{}"):
+                source.fail(place, "no bracket is open here", token)
+            open_at.pop()
+            depth -= 1
+        touching = not token.isspace() or (kind and before)
+        if touching:
+            before, word = (kind, token) if kind == "number" else ("", token)
+        place = match.end()
+    if open_at:
+        source.fail(open_at[-1], "this bracket is never closed", source.text[open_at[-1]])
+
+
+def _check_number(source: Source, place: int, token: str) -> None:
+    mantissa, _, exponent = token.lower().partition("e")
+    if len(mantissa) > MAX_LITERAL or (exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_LITERAL)):
+        source.fail(place, f"a number with more than {MAX_LITERAL} digits", token[:12] + "...")
+    if len(mantissa) > 1 and mantissa[0] == "0" and mantissa.isdigit() and mantissa.strip("0"):
+        source.fail(place, f"write {mantissa.lstrip('0')}", token)
+
+
+def _refuse_character(source: Source, place: int) -> NoReturn:
+    character = source.text[place]
+    if character in _ADVICE:
+        source.fail(place, _ADVICE[character], character)
+    if character.isascii() and character.isprintable():
+        source.fail(place, "this character is not in the grammar", character)
+    name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+    greek = re.match(r"greek (?:small|capital) letter (\w+)$", name)
+    advice = f"write {greek.group(1)} and declare it" if greek else "write it in plain ASCII"
+    plain = unicodedata.normalize("NFKC", character)
+    if plain != character and plain.isascii() and plain.isprintable() and plain.strip():
+        advice = f"write {plain}"
+    source.fail(place, advice, f"{character if character.isprintable() else '?'} ({name})")
