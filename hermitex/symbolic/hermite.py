@@ -21,7 +21,15 @@ from hermitex.errors import BadInput, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.polynomials import He as He
-from hermitex.symbolic.polynomials import Index, index_factorial, index_of, monomials, multi_indices, order_of, to_hermite
+from hermitex.symbolic.polynomials import (
+    Index,
+    index_factorial,
+    index_of,
+    monomials,
+    multi_indices,
+    order_of,
+    to_hermite,
+)
 from hermitex.symbolic.polynomials import h as h
 
 
@@ -142,7 +150,7 @@ class _Moments:
 # -- tensors -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SymmetricTensor:
-    """A symmetric tensor stored by multi-index: entry (i_1, ..., i_k) is entries[a], a_i the number of slots that hold i."""
+    """A symmetric tensor stored by multi-index: entry (i_1, ..., i_k) is entries[a], a_i = #(slots holding i)."""
 
     order: int
     dimension: int

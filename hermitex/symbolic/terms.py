@@ -1,0 +1,80 @@
+"""E[sum a z^n core(z)] = sum a E[z^n core(z)]: an integrand as coefficients, monomials and cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sympy import Add, Dummy, Expr, Mul, S, Symbol, expand
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+
+
+class Term(NamedTuple):
+    """coefficient * prod_i variable_i^power_i * core; the core is 1 or a product of non-polynomial factors."""
+
+    coefficient: Expr
+    powers: tuple[int, ...]
+    core: Expr
+
+
+def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[Term, ...]:
+    """The integrand split over its variables; like terms (same powers, same core) are collected."""
+    masked, cores = _mask(body, tuple(variables))
+    found: dict[tuple[tuple[int, ...], Expr], list[Expr]] = {}
+    for term in Add.make_args(_multiply_out(masked)):
+        checkpoint("splitting an integrand into terms")
+        powers, rest, core = dict.fromkeys(variables, 0), [], []
+        for base, n in term.as_powers_dict().items():
+            if base in powers and n.is_Integer:
+                powers[base] = int(n)
+            else:
+                part = cores.get(base, base)**n
+                (core if part.has_free(*variables) else rest).append(part)
+        found.setdefault((tuple(powers.values()), Mul(*core)), []).append(Mul(*rest))
+    summed = ((Add(*parts), powers, core) for (powers, core), parts in found.items())
+    return tuple(Term(c, powers, core) for c, powers, core in summed if c != 0)
+
+
+def by_core(body: Expr, variables: Sequence[Symbol]) -> dict[Expr, Expr]:
+    """The integrand as sum of core * polynomial: {core: polynomial}."""
+    out: dict[Expr, Expr] = {}
+    for t in terms(body, variables):
+        monomial = Mul(t.coefficient, *(v**n for v, n in zip(variables, t.powers, strict=True)))
+        out[t.core] = out.get(t.core, S.Zero) + monomial
+    return out
+
+
+def linear(node: Any) -> Expr:
+    """E[sum_i a_i f_i] = sum_i a_i E[f_i], each distinct core under one node; anything but a node as it is."""
+    if not isinstance(node, Expectation):
+        return node
+    body, variables = node.open()
+    parts = []
+    for t in terms(body, variables):
+        monomial = Mul(*(v**n for v, n in zip(variables, t.powers, strict=True)))
+        parts.append(t.coefficient*node.with_body(monomial*t.core, variables))
+    return Add(*parts)
+
+
+def _multiply_out(expr: Expr) -> Expr:
+    return expand(expr, power_base=False, power_exp=False, log=False, basic=False)
+
+
+def _mask(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol, Expr]]:
+    """Put a symbol for every maximal part that holds a variable and is no polynomial."""
+    seen: dict[Expr, Symbol] = {}
+
+    def walk(e: Expr) -> Expr:
+        if isinstance(e, Symbol) or e.is_Rational:
+            return e
+        if isinstance(e, (Add, Mul)):
+            return e.func(*(walk(a) for a in e.args))
+        if e.is_Pow and e.exp.is_Integer and e.exp > 0:
+            return walk(e.base)**e.exp
+        # A coefficient such as sqrt(c) or a node is opaque as well: expand would take it apart.
+        return seen.setdefault(e, Dummy("core"))
+
+    masked = walk(expr)
+    return masked, {v: k for k, v in seen.items()}

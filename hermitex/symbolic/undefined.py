@@ -1,0 +1,156 @@
+"""f^(n)(u): the derivative of an undefined function as a function of its own, in place of Subs(Derivative(...)).
+
+``Function('f')`` stands for any function of the theory until one is put in; its derivatives then print as in a paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy
+from sympy import Expr, Subs, Symbol
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+
+class AppliedPrime(AppliedUndef):
+    """f^(n)(u); its class knows `base` (f) and `order` (n)."""
+
+    base: UndefinedFunction
+    order: int
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        return prime(self.base, self.order + 1)(*self.args)
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        if old == self.base and callable(new):
+            return _nth_derivative(new, self.order, self.args[0]._subs(old, new))
+        return super()._eval_subs(old, new)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{type(self).__name__}({printer._print(self.args[0])})"
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        head = printer._print(Symbol(self.base.__name__))
+        mark = r"\prime"*self.order if self.order <= 3 else f"({self.order})"
+        body = rf"{head}^{{{mark}}}\left({printer._print(self.args[0])}\right)"
+        return body if exp is None else rf"{body}^{{{exp}}}"
+
+
+class _PrimeClass(UndefinedFunction):
+    """The class of f^(n): equal for equal f and n."""
+
+    def __new__(mcl, base: UndefinedFunction, order: int) -> Any:
+        mark = "'"*order if order <= 3 else f"^({order})"
+        obj = super().__new__(mcl, base.__name__ + mark, bases=(AppliedPrime,))
+        obj.base, obj.order = base, order
+        return obj
+
+    def __init__(cls, base: UndefinedFunction, order: int) -> None:
+        super().__init__(cls.__name__, nargs=1)
+
+    def __eq__(cls, other: object) -> bool:
+        return isinstance(other, _PrimeClass) and (cls.base, cls.order) == (other.base, other.order)
+
+    def __hash__(cls) -> int:
+        return hash((cls.base, cls.order))
+
+
+def prime(f: UndefinedFunction, order: int = 1) -> Any:
+    """The function f^(order) of an undefined function f of one argument.
+
+    Examples
+    --------
+    >>> from sympy import Function
+    >>> from hermitex.symbols import z
+    >>> f = Function("f")
+    >>> prime(f)(2*z), prime(f)(2*z).diff(z)
+    (f'(2*z), 2*f''(2*z))
+    """
+    if isinstance(f, _PrimeClass):
+        f, order = f.base, f.order + order
+    return _PrimeClass(f, order) if order else f
+
+
+def Derivative(f: Any, *variables: Any, **hints: Any) -> Any:
+    """``Derivative(f)``, or ``Derivative(f, n)``, of an undefined function is a function; else SymPy's Derivative.
+
+    Examples
+    --------
+    >>> from sympy import Function, Symbol
+    >>> Derivative(Function("f"))(Symbol("x"))
+    f'(x)
+    """
+    if isinstance(f, UndefinedFunction):
+        return prime(f, *(int(n) for n in variables))
+    return sympy.Derivative(f, *variables, **hints)
+
+
+def undefined_functions(expr: Expr) -> tuple[UndefinedFunction, ...]:
+    """The undefined functions (not their derivatives) that occur in it, by name."""
+    found = {_base(e)[0] for e in expr.atoms(AppliedUndef)}
+    return tuple(sorted(found, key=lambda f: f.__name__))
+
+
+def derivative_order(expr: Expr, f: UndefinedFunction) -> int:
+    """The highest derivative of f that occurs."""
+    return max((n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f), default=0)
+
+
+def _base(applied: AppliedUndef) -> tuple[UndefinedFunction, int]:
+    cls = applied.func
+    return (cls.base, cls.order) if isinstance(cls, _PrimeClass) else (cls, 0)
+
+
+def tidy(expr: Expr) -> Expr:
+    """Write SymPy's Derivative(f(x), x) and Subs(Derivative(f(xi), xi), xi, u) as f'(x) and f'(u)."""
+    if expr.has(Subs):
+        expr = expr.replace(_is_subs, _from_subs)
+    if expr.has(sympy.Derivative):
+        expr = expr.replace(_is_derivative, lambda d: prime(d.expr.func, d.derivative_count)(d.expr.args[0]))
+    return expr
+
+
+def _is_derivative(e: Any) -> bool:
+    return (isinstance(e, sympy.Derivative) and isinstance(e.expr, AppliedUndef) and len(e.expr.args) == 1
+            and set(e.variables) == {e.expr.args[0]} and e.derivative_count.is_Integer)
+
+
+def _is_subs(e: Any) -> bool:
+    inside = isinstance(e, Subs) and len(e.variables) == 1 and e.expr
+    return isinstance(inside, AppliedPrime) or _is_derivative(inside)
+
+
+def _from_subs(e: Subs) -> Expr:
+    inner = tidy(e.expr)
+    return inner.xreplace({e.variables[0]: e.point[0]})
+
+
+def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[[Any], Any]]) -> Expr:
+    """The expression with concrete functions in the place of undefined ones, derivatives (weak ones) included.
+
+    Examples
+    --------
+    >>> from sympy import Function, sin
+    >>> from hermitex.symbols import z
+    >>> f = Function("f")
+    >>> put(z*f(z) - prime(f)(2*z), {f: sin})
+    z*sin(z) - cos(2*z)
+    """
+    def value(e: AppliedUndef) -> Expr:
+        base, order = _base(e)
+        return _nth_derivative(functions[base], order, e.args[0])
+
+    return tidy(expr).replace(lambda e: isinstance(e, AppliedUndef) and _base(e)[0] in functions, value)
+
+
+def _nth_derivative(function: Callable[[Any], Any], order: int, at: Expr) -> Expr:
+    from hermitex.symbolic.activations import weak_derivative
+
+    if order == 0:
+        return function(at)
+    x = sympy.Dummy("x", real=True)
+    value = function(x)
+    for _ in range(order):
+        value = tidy(weak_derivative(value, x))
+    return value.subs(x, at)
