@@ -1,0 +1,172 @@
+"""hermitex VERB ARGUMENTS -> data on stdout, talk on stderr, exit 0 (answered), 1 (a check failed), 2 (bad input).
+
+Nothing of the mathematics is imported before a verb runs, so that ``--help`` is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
+
+ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# verb -> its line in --help; the verb itself is hermitex.face.verbs.<verb>
+VERBS: dict[str, str] = {
+    "exponents": "every exponent of a target, its class, sample complexities, certificates",
+    "hermite": "Hermite expansion of a function of one or several variables",
+    "expect": "one Gaussian expectation, exact where it can be",
+    "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
+    "cite": "BibTeX of the papers whose results are used",
+    "doctor": "versions, optional parts, a self-test",
+}
+DEFAULT_BUDGET = 60.0
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
+_LONGEST_LINE = 600
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser whose complaints are `BadInput`, and which lets an expression begin with a minus."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.prog}: {message}; see {self.prog} --help")
+
+    def split(self, argv: Sequence[str]) -> list[str]:
+        """Put the options first and the expressions behind ``--``, where a leading minus is no option."""
+        known = self._option_string_actions
+        options: list[str] = []
+        expressions: list[str] = []
+        words = iter(argv)
+        for word in words:
+            name, equals, _ = word.partition("=")
+            if word == "--":
+                expressions.extend(words)
+            elif name in known and (equals or known[name].nargs == 0):
+                options.append(word)
+            elif word in known:
+                value = next(words, None)
+                if value is None:
+                    self.error(f"{word} needs a value")
+                # One word, so that a value may begin with a minus too.
+                options.append(f"{word}={value}" if word.startswith("--") else word + value)
+            elif name.startswith("--") and _OPTION.match(name):
+                raise UnknownName(name, (k for k in known if k.startswith("--")), f"option of {self.prog}")
+            else:
+                expressions.append(word)
+        return [*options, *(["--", *expressions] if expressions else [])]
+
+
+def parser_of(verb: str) -> Parser:
+    """The parser of one verb: its own arguments, then those that every verb has."""
+    parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
+    import_module(f"hermitex.face.verbs.{verb}").arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
+    parser.add_argument("--budget", type=_seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
+                        help="time allowed for each answer (default: %(default)g)")
+    return parser
+
+
+def usage() -> str:
+    """What ``hermitex --help`` prints."""
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {line}" for verb, line in VERBS.items()]
+    return "\n".join([
+        "usage: hermitex VERB ...", "",
+        "Derivation assistant for learning theory in high-dimensional Gaussian models.", "",
+        *lines, "",
+        "hermitex VERB --help shows the arguments of a verb; hermitex --version the version.",
+        "Exit status: 0 answered, 1 a check failed or too few digits, 2 bad input.",
+    ])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status; `argv` is ``sys.argv[1:]`` if not given.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    hermitex 0.1.0
+    0
+    """
+    try:
+        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted; Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ANSWERED
+    except Exception as error:
+        return report(error)
+
+
+def report(error: BaseException, about: str = "") -> int:
+    """Say an error in one line on stderr and return the exit status it stands for."""
+    if os.environ.get("HERMITEX_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, RecursionError | MemoryError):
+        text = f"the expression is too large or too deeply nested ({type(error).__name__})"
+    elif isinstance(error, HermitexError):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
+    say(f"{about}: {text}" if about else text)
+    return FAILED if isinstance(error, NotConverged) else BAD_INPUT
+
+
+def say(text: str) -> None:
+    """One line on stderr, whatever the text holds."""
+    line = " ".join(text.split())
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[:_LONGEST_LINE // 2]} ... {line[-_LONGEST_LINE // 2:]}"
+    print(f"hermitex: {line}", file=sys.stderr)
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv:
+        print(usage(), file=sys.stderr)
+        return BAD_INPUT
+    verb, *rest = argv
+    if verb in ("-h", "--help", "help"):
+        print(usage())
+        return ANSWERED
+    if verb == "--version":
+        from hermitex import __version__
+
+        print(f"hermitex {__version__}")
+        return ANSWERED
+    if verb not in VERBS:
+        if verb.startswith("-"):
+            raise UnknownName(verb, ("--help", "--version"), "option")
+        raise UnknownName(verb[:80], VERBS, "verb")
+    parser = parser_of(verb)
+    try:
+        args = parser.parse_args(parser.split(rest))
+    except SystemExit as done:  # --help of the verb
+        return int(done.code or 0)
+    return int(import_module(f"hermitex.face.verbs.{verb}").run(args))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, not {text!r}")
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""value -> JSON: numbers as numbers (to every digit asked), infinity "inf", exact values as text, absence null."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from hermitex.errors import BadInput
+
+# A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it.
+_MARK = "\x00number:"
+_MARKED = re.compile(r'"\\u0000number:([^"]*)"')
+_MANY_POINTS, _MANY_DIGITS = 100_000, 10_000
+
+
+def plain(value: Any) -> Any:
+    """`value` as what JSON can hold: exact expressions as text that `hermitex.parse` reads back."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, float):
+        return _float(value)
+    if hasattr(value, "tolist"):  # a NumPy array or scalar, without importing NumPy
+        return plain(value.tolist())
+    if hasattr(value, "free_symbols"):
+        from hermitex.symbolic.parsing import to_text
+
+        return to_text(value)
+    if hasattr(value, "_mpf_"):
+        return _float(float(value))
+    if isinstance(value, Iterable):
+        return [plain(v) for v in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def number(value: Any, digits: int) -> Any:
+    """An mpmath number as a JSON number of `digits` digits."""
+    import mpmath
+
+    if not mpmath.isfinite(value):
+        return _float(float(value))
+    if digits <= 15:
+        return float(value)
+    return _MARK + str(mpmath.nstr(value, digits, strip_zeros=False, min_fixed=-5, max_fixed=digits + 1))
+
+
+def dumps(value: Any) -> str:
+    """The JSON text of `value`; see `plain`.
+
+    Examples
+    --------
+    >>> dumps({"alpha_c": float("inf"), "order": 3, "value": None})
+    '{"alpha_c": "inf", "order": 3, "value": null}'
+    """
+    return _MARKED.sub(r"\1", json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def grid(text: str) -> list[Fraction]:
+    """The values of a swept option: ``0.5``, ``0.2,0.9,3`` or ``0.2:3:50`` (both ends, 50 points), exactly as written.
+
+    Examples
+    --------
+    >>> [str(v) for v in grid("0:1:5")]
+    ['0', '1/4', '1/2', '3/4', '1']
+    >>> [str(v) for v in grid("-1/2, 0.25")]
+    ['-1/2', '1/4']
+    """
+    if ":" not in text:
+        return [_fraction(part, text) for part in text.split(",")]
+    parts = text.split(":")
+    if len(parts) != 3 or not parts[2].strip().isdecimal():
+        raise BadInput(f"a range is written first:last:points, not {text!r}")
+    first, last, points = _fraction(parts[0], text), _fraction(parts[1], text), int(parts[2])
+    if not 1 <= points <= _MANY_POINTS:
+        raise BadInput(f"a range has between 1 and {_MANY_POINTS} points, not {points}")
+    return [first + (last - first) * Fraction(i, max(points - 1, 1)) for i in range(points)]
+
+
+def _fraction(part: str, text: str) -> Fraction:
+    try:
+        # Fraction builds 10**exponent: a short text must not become a number of a million digits.
+        if len(part) > 100 or abs(int(part.lower().partition("e")[2] or 0)) > 400:
+            raise ValueError
+        return Fraction(part.strip())
+    except (ValueError, ZeroDivisionError):
+        raise BadInput(f"{part.strip()[:40]!r} in {text[:60]!r} is not a number; "
+                       "a swept option is 0.5 or 0.2,0.9,3 or 0.2:3:50") from None
+
+
+def _float(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def digits(asked: int | None) -> int:
+    """The number of digits asked for, 15 if none was."""
+    if asked is None:
+        return 15
+    if not 1 <= asked <= _MANY_DIGITS:
+        raise BadInput(f"--digits is between 1 and {_MANY_DIGITS}, not {asked}")
+    return asked
+
+
+def digits_reached(value: Any, error: Any, asked: int) -> int:
+    """How many of the `asked` significant digits an error bound leaves.
+
+    Examples
+    --------
+    >>> digits_reached(2.0, 0.4e-6, 15)
+    6
+    >>> digits_reached(0.0, 1e-20, 15)
+    15
+    """
+    import mpmath
+
+    if not error:
+        return asked
+    # A value that may be zero has no significant digits; it is measured against 1.
+    scale = abs(value) if abs(value) > error else 1
+    return max(0, min(asked, int(mpmath.floor(-mpmath.log10(error / scale)))))

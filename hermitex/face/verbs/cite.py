@@ -1,0 +1,27 @@
+"""hermitex cite KEY...: the BibTeX entries of the papers whose results hermitex uses; --list names them all."""
+
+from __future__ import annotations
+
+import argparse
+
+from hermitex.face import cli, output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("keys", nargs="*", metavar="KEY", help="as shown by --list and --explain")
+    parser.add_argument("--list", action="store_true", help="all keys, one a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print BibTeX."""
+    from hermitex.show.cite import bibtex, keys
+
+    if not args.keys and not args.list:
+        raise cli.BadInput("cite: name the keys, or ask for --list")
+    if args.list:
+        print(output.dumps(list(keys())) if args.json else "\n".join(keys()))
+        return cli.ANSWERED
+    text = bibtex(args.keys)
+    print(output.dumps({"keys": args.keys, "bibtex": text}) if args.json else text.rstrip())
+    return cli.ANSWERED

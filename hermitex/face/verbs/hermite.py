@@ -1,0 +1,54 @@
+"""hermitex hermite G --order N --basis B: g = sum_k c_k/k! He_k (monic) or sum_k c_k h_k (orthonormal)."""
+
+from __future__ import annotations
+
+import argparse
+
+from hermitex.face import cli, guard, output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("function", metavar="G", help="expression in z, or in z1, z2, ...")
+    parser.add_argument("--order", type=int, required=True, metavar="N", help="highest (total) order")
+    parser.add_argument("--basis", choices=("monic", "orthonormal"), required=True,
+                        help="monic: c_k = E[g He_k]; orthonormal: c_k = E[g He_k]/sqrt(k!)")
+    parser.add_argument("--digits", type=int, metavar="D", help="digits of the numeric values (default: 15)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Expand, and print the coefficients."""
+    from hermitex.symbolic.hermite import expand
+
+    if args.order < 0:
+        raise cli.BadInput(f"--order is 0 or more, not {args.order}")
+    digits = output.digits(args.digits)
+    with guard.deadline(args.budget):
+        expansion = expand(args.function, order=args.order, basis=args.basis)
+        answer = expansion.to_dict()
+        if digits > 15:
+            answer = _to_digits(answer, digits)
+    if args.json:
+        print(output.dumps(answer))
+        return cli.ANSWERED
+    from hermitex.show.tables import text_table
+
+    rows = [[_index(c["order"]), _cell(c["exact"]), _cell(c["value"])] for c in answer["coefficients"]]
+    print(text_table(rows, ["order", "exact", "value"]))
+    print(f"E[g^2] = {_cell(answer['norm'])}, beyond order {args.order}: {_cell(answer['tail'])}")
+    return cli.ANSWERED
+
+
+def _to_digits(answer: dict, digits: int) -> dict:
+    raise NotImplementedError
+
+
+def _index(order: object) -> str:
+    return ",".join(map(str, order)) if isinstance(order, list | tuple) else str(order)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    text = output.plain(value)
+    return text if isinstance(text, str) else output.dumps(text)

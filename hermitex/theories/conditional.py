@@ -1,0 +1,368 @@
+r"""mu_k(kappa) = E[He_k(z) sigma(r kappa + sqrt(c) z)] / c^{k/2}, z ~ N(0, 1): the conditional coefficients.
+
+Given its projection kappa on the spike, a pre-activation is r kappa + sqrt(c) z, and the feature is equivalent to
+mu_0(kappa) + mu_1(kappa) sqrt(c) z + mu_star(kappa) xi with xi a fresh standard normal [cui2024, Result 3.2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sympy import Basic, Expr, Float, Rational, Symbol, diff, sqrt
+from sympy.core.function import AppliedUndef
+
+from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbols import c, kappa, r, z
+
+_m, _s = Symbol("m", real=True), Symbol("s", positive=True)
+_LARGEST_ORDER = 60
+_REACH = 48  # standard deviations within which a kink can matter
+
+
+@dataclass(frozen=True, repr=False)
+class Coefficient:
+    """A function of (kappa, r, c) that an activation determines: a formula, and callable on arrays.
+
+    kappa : array, O(1), the projection on the spike; r : the spike's scale in the pre-activation; c > 0 : the variance
+    of its bulk. `.node` is the definition over an unevaluated expectation, `.expr` the closed form.
+    """
+
+    activation: Any
+
+    @property
+    def name(self) -> str:
+        """How the formula is called in print."""
+        raise NotImplementedError
+
+    @property
+    def node(self) -> Expr:
+        """The definition, over unevaluated expectations, in kappa, r, c."""
+        raise NotImplementedError
+
+    @cached_property
+    def expr(self) -> Expr:
+        """The closed form in kappa, r, c.
+
+        Raises
+        ------
+        NoClosedForm : no rule applies; the message says how to get the number and the expansion.
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def formula(self) -> Expr:
+        """The closed form where there is one, else the definition."""
+        try:
+            return self.expr
+        except NoClosedForm:
+            return self.node
+
+    def __call__(self, kappa: Any, *, r: Any = 1, c: Any = 1, **parameters: float) -> Any:
+        """Its values: an array for an array, a float for a number, the exact value for SymPy numbers or symbols.
+
+        Parameters
+        ----------
+        kappa, r, c : numbers or arrays that broadcast; c > 0.
+        parameters : values of the activation's own parameters, by name.
+
+        Raises
+        ------
+        BadInput : c is not positive, or the activation has parameters without values.
+        Divergent : the average does not exist (exp(z**2) at c >= 1/2).
+        """
+        if any(isinstance(v, Basic) for v in (kappa, r, c)):
+            return _substitute(self.formula, kappa, r, c)
+        return _values(self, (kappa, r, c), parameters)
+
+    def __repr__(self) -> str:
+        return f"{self.name}(kappa) = {self.formula}"
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return f"$\\displaystyle {self.latex()}$"
+        except Exception:  # a notebook shows the repr instead
+            return None
+
+    def latex(self) -> str:
+        """The equation in LaTeX: the closed form where there is one, else the definition."""
+        from sympy import latex
+
+        return f"{self._latex_name}(\\kappa) = {latex(self.formula)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """{"name", "sigma", "node", "expr"}: expressions; `expr` is None where there is no closed form."""
+        try:
+            expr = self.expr
+        except NoClosedForm:
+            expr = None
+        return {"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}
+
+    @property
+    def _latex_name(self) -> str:
+        raise NotImplementedError
+
+    def statistic(self, values: Any, t: Any, weights: Any) -> Any:
+        """The coefficient, up to `scaled`, from sigma's values at the nodes r kappa + sqrt(c) t of N(0, 1)."""
+        raise NotImplementedError
+
+    def scaled(self, value: Any, s: Any) -> Any:
+        """The coefficient from its `statistic` at sqrt(c) = s."""
+        return value
+
+
+@dataclass(frozen=True, repr=False)
+class Conditional(Coefficient):
+    """mu_k(kappa) = d^k/dm^k E sigma(m + sqrt(c) z) at m = r kappa; monic: divide by sqrt(k!) for orthonormal."""
+
+    order: int
+
+    @property
+    def name(self) -> str:
+        return f"mu_{self.order}"
+
+    @property
+    def node(self) -> Expr:
+        from hermitex.symbolic.hermite import He
+
+        return E(He(self.order, z)*self.activation(r*kappa + sqrt(c)*z), z)/sqrt(c)**self.order
+
+    @cached_property
+    def expr(self) -> Expr:
+        # One integral and k derivatives: He_k is never multiplied out, and no jump of sigma is differentiated.
+        smoothed = _closed(self, E(self.activation(_m + _s*z), z))
+        return _in_place(diff(smoothed, _m, self.order) if self.order else smoothed)
+
+    @property
+    def _latex_name(self) -> str:
+        return rf"\mu_{{{self.order}}}"
+
+    def statistic(self, values: Any, t: Any, weights: Any) -> Any:
+        from numpy import ones_like
+
+        before, he = 0*t, ones_like(t)
+        for k in range(self.order):
+            before, he = he, t*he - k*before  # He_{k+1} = t He_k - k He_{k-1}
+        return (weights*he*values).sum(axis=-1)
+
+    def scaled(self, value: Any, s: Any) -> Any:
+        return value/s**self.order
+
+
+@dataclass(frozen=True, repr=False)
+class SquaredResidual(Coefficient):
+    """mu_star^2(kappa) = E[sigma(u)^2] - mu_0(kappa)^2 - c mu_1(kappa)^2 >= 0, u = r kappa + sqrt(c) z."""
+
+    @property
+    def name(self) -> str:
+        return "mu_star_squared"
+
+    @property
+    def node(self) -> Expr:
+        mu_0, mu_1 = (Conditional(self.activation, k) for k in (0, 1))
+        return E(self.activation(r*kappa + sqrt(c)*z)**2, z) - mu_0.node**2 - c*mu_1.node**2
+
+    @cached_property
+    def expr(self) -> Expr:
+        mu_0, mu_1 = (Conditional(self.activation, k) for k in (0, 1))
+        return _in_place(_closed(self, E(self.activation(_m + _s*z)**2, z))) - mu_0.expr**2 - c*mu_1.expr**2
+
+    @property
+    def _latex_name(self) -> str:
+        return r"\mu_\star^2"
+
+    def statistic(self, values: Any, t: Any, weights: Any) -> Any:
+        # The mean square of what is left, and not a difference of large numbers: never negative, no cancellation.
+        constant = (weights*values).sum(axis=-1, keepdims=True)
+        slope = (weights*t*values).sum(axis=-1, keepdims=True)
+        return (weights*(values - constant - slope*t)**2).sum(axis=-1)
+
+
+@dataclass(frozen=True, repr=False)
+class Residual(Coefficient):
+    """mu_star(kappa) = sqrt(E[sigma^2] - mu_0^2 - c mu_1^2) >= 0: the size of what is neither constant nor linear."""
+
+    @property
+    def squared(self) -> SquaredResidual:
+        """mu_star^2(kappa), which is what equations hold."""
+        return SquaredResidual(self.activation)
+
+    @property
+    def name(self) -> str:
+        return "mu_star"
+
+    @property
+    def node(self) -> Expr:
+        return sqrt(self.squared.node)
+
+    @cached_property
+    def expr(self) -> Expr:
+        return sqrt(self.squared.expr)
+
+    @property
+    def _latex_name(self) -> str:
+        return r"\mu_\star"
+
+    def statistic(self, values: Any, t: Any, weights: Any) -> Any:
+        return self.squared.statistic(values, t, weights)
+
+    def scaled(self, value: Any, s: Any) -> Any:
+        return value**0.5
+
+
+def mu(sigma: Any, k: int) -> Conditional:
+    """Conditional Gaussian-equivalence coefficient of order k, as a formula of (kappa, r, c).
+
+    mu_k(kappa) = E[He_k(z) sigma(r kappa + sqrt(c) z)] / c^{k/2},   z ~ N(0, 1);   d mu_0/d kappa = r mu_1
+
+    Parameters
+    ----------
+    sigma : activation: a name, text or expression in z, a SymPy function class, an undefined Function, or `Activation`
+    k : int >= 0    order; monic (divide by sqrt(k!) for the orthonormal basis)
+
+    Returns
+    -------
+    A formula: `.expr` exact, `.node` the definition, ``mu(sigma, k)(kappa, r=1, c=1)`` its values
+    (kappa, r, c broadcast; absolute error about 1e-12 times the size of sigma, estimated by doubling the rule).
+
+    Raises
+    ------
+    UnknownName, ParseError : sigma is not a function.
+    NoClosedForm : from `.expr`, where no rule applies (tanh); the values are there all the same.
+
+    References: cui2024 (Result 3.2), dandi2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mu("relu", 1)(np.array([0, 1, 2]), r=1, c=1).round(8)
+    array([0.5       , 0.84134475, 0.97724987])
+    >>> mu("z**3", 0).expr
+    3*c*kappa*r + kappa**3*r**3
+    """
+    if isinstance(k, bool) or int(k) != k or not 0 <= k <= _LARGEST_ORDER:
+        raise BadInput(f"mu: the order k is an integer between 0 and {_LARGEST_ORDER}, not {k!r}")
+    return Conditional(_activation(sigma), int(k))
+
+
+def mu_star(sigma: Any) -> Residual:
+    """The residual of the conditional equivalence, as a formula of (kappa, r, c).
+
+    mu_star(kappa) = sqrt(E[sigma(u)^2] - mu_0(kappa)^2 - c mu_1(kappa)^2),   u = r kappa + sqrt(c) z
+
+    Parameters
+    ----------
+    sigma : activation, as in `mu`
+
+    Returns
+    -------
+    A formula like that of `mu`; ``mu_star(sigma).squared`` is mu_star^2, without the root. At r = 0, c = 1 it is the
+    constant mu_star (kappa_star) of the Gaussian equivalence of random features.
+
+    Raises
+    ------
+    As `mu`.
+
+    References: cui2024 (Result 3.2), goldt2022.
+
+    Examples
+    --------
+    >>> round(mu_star("relu")(0, r=0, c=1), 12)
+    0.301405137495
+    """
+    return Residual(_activation(sigma))
+
+
+def _activation(sigma: Any) -> Any:
+    from hermitex.symbolic.activations import activation
+
+    made = activation(sigma)
+    clash = {s.name for s in made(z).free_symbols} & {"kappa", "r", "c"}
+    if clash:
+        raise BadInput(f"the activation uses {', '.join(sorted(clash))}, which mean the spike and the bulk here; "
+                       "name its parameters otherwise")
+    return made
+
+
+def _closed(asked: Coefficient, node: Expr) -> Expr:
+    """The closed form of an average over z, or the refusal in the terms of what was asked."""
+    from hermitex.symbolic.integrals import closed_form
+
+    try:
+        return closed_form(node)
+    except NoClosedForm as error:
+        call = f"hx.{asked.name.replace('_squared', '')}(sigma)" if "star" in asked.name else "hx.mu(sigma, k)"
+        advice = (f"Number: {call}(kappa, r=1, c=1)   Any formula at N digits: .node.subs(...).evalf(30)   "
+                  f"Expansion: hx.expand(sigma, order=12, basis='orthonormal')")
+        raise NoClosedForm(asked.node, error.reason, advice) from error
+
+
+def _in_place(expr: Expr) -> Expr:
+    return expr.xreplace({_m: r*kappa, _s: sqrt(c)})
+
+
+def _substitute(formula: Expr, at_kappa: Any, at_r: Any, at_c: Any) -> Expr:
+    return formula.subs({kappa: at_kappa, r: at_r, c: at_c}, simultaneous=True)
+
+
+def _values(asked: Coefficient, at: tuple[Any, Any, Any], parameters: Mapping[str, float]) -> Any:
+    """Numbers for arrays: one vectorised rule for all points, mpmath for those it does not settle."""
+    import numpy as np
+
+    points = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in at))
+    shape = points[0].shape
+    ks, rs, cs = (p.ravel() for p in points)
+    if not (np.all(cs > 0) and np.all(np.isfinite(cs)) and np.all(np.isfinite(rs*ks))):
+        raise BadInput("the variance c must be positive, and kappa, r, c finite")
+    body = _given(asked.activation(z), parameters)
+    value = _on_nodes(asked, body, rs*ks, np.sqrt(cs))
+    for i in np.flatnonzero(np.isnan(value)):
+        value[i] = _by_mpmath(asked, (ks[i], rs[i], cs[i]), parameters)
+    return value.reshape(shape) if shape else float(value[0])
+
+
+def _given(body: Expr, parameters: Mapping[str, float]) -> Expr:
+    """The activation with its parameters' values put in, and its constant expectations as numbers."""
+    free = {p.name: p for p in body.free_symbols if p != z}
+    for name in parameters:
+        if name not in free:
+            raise UnknownName(name, [*free, "kappa", "r", "c"], "keyword")
+    if missing := sorted(set(free) - set(parameters)):
+        raise BadInput(f"the activation's {', '.join(missing)} must be given a value: {missing[0]}=...")
+    return body.subs({free[name]: Rational(value) for name, value in parameters.items()})
+
+
+def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
+    """The coefficient at m = r kappa and s = sqrt(c) by the vectorised rule; nan where it does not settle."""
+    import numpy as np
+    from sympy import lambdify
+
+    from hermitex.kernels.averages import averages
+    from hermitex.symbolic.pieces import breakpoints
+    from hermitex.symbolic.precise import evaluate
+
+    numbers = {n: evaluate(n, digits=20) for n in body.atoms(Expectation) if not n.free_symbols}
+    body = body.xreplace({n: Float(v, 20) for n, v in numbers.items()})
+    unsettled = np.full(m.shape, np.nan)
+    if not m.size or body.has(Expectation) or body.atoms(AppliedUndef):
+        return unsettled
+    window = (Rational(float(np.min(m - _REACH*s))), Rational(float(np.max(m + _REACH*s))))
+    try:
+        kinks = np.array([float(b) for b in breakpoints(body, z, window)])
+    except HermitexError:
+        return unsettled
+    raw = lambdify(z, body, modules=["scipy", "numpy"])
+    value, _ = averages(lambda u: np.broadcast_to(raw(u), u.shape), m, s, statistic=asked.statistic, kinks=kinks)
+    return asked.scaled(value, s)
+
+
+def _by_mpmath(asked: Coefficient, at: tuple[float, float, float], parameters: Mapping[str, float]) -> float:
+    from hermitex.symbolic.precise import evaluate
+
+    numbers = dict(zip((kappa, r, c), map(Rational, at), strict=True))
+    free = {p.name: p for p in asked.node.free_symbols}
+    numbers |= {free[name]: Rational(value) for name, value in parameters.items()}
+    return float(evaluate(asked.node.subs(numbers), digits=15))
