@@ -1,0 +1,205 @@
+"""f(x) = op_n(... op_2(op_1(x))): an expression as a straight-line program over numbers of any kind.
+
+Equal subexpressions are computed once, and what no variable enters once per precision. The kind of number (mpmath's
+mpf, flint's acb balls) is a `Backend`; a program never knows which one it runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from sympy import Add, E, Expr, Function, Mul, Piecewise, Pow, Symbol
+from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
+
+from hermitex.errors import NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+
+Values = list[Any]
+Step = Callable[[Values, bool], Any]
+
+
+class Backend(Protocol):
+    """What a kind of number must be able to do; `analytic` asks for a non-finite answer where f is not analytic."""
+
+    def constant(self, expr: Expr) -> Any:
+        """The value of a number, a named constant or an algebraic root, at the precision in force."""
+        ...
+
+    def power(self, base: Any, exponent: Any, integer: int | None, analytic: bool) -> Any:
+        """base**exponent; `integer` where the exponent is one."""
+        ...
+
+    def function(self, expr: Expr) -> Callable[..., Any] | None:
+        """A callable (*arguments, analytic=) for the head of `expr`, or None if it is not known."""
+        ...
+
+    def choose(self, conditions: Sequence[Any], branches: Sequence[Any], analytic: bool) -> Any:
+        """The branch of the first condition that holds; conditions are numbers that are positive where they hold."""
+        ...
+
+    def node(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
+        """A callable (*variables, analytic=) for an expectation inside the expression."""
+        ...
+
+
+class Program:
+    """A compiled expression: ``Program(expr, variables, backend)(*values, analytic=False)``.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> from hermitex.symbolic.precise import MPMATH
+    >>> from sympy import exp
+    >>> from mpmath import mpf
+    >>> Program(1 + exp(z - 1)**2, [z], MPMATH)(mpf(1))
+    mpf('2.0')
+    """
+
+    def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend) -> None:
+        self.expr, self.backend, self.variables = expr, backend, tuple(variables)
+        self._slots: dict[Any, int] = {v: i for i, v in enumerate(self.variables)}
+        self._fixed: list[tuple[int, Step]] = []
+        self._steps: list[tuple[int, Step]] = []
+        self._size = len(self.variables)
+        self._out = self._slot(expr)
+        self._values: Values = []
+
+    def prepare(self) -> Program:
+        """Compute everything that no variable enters, at the precision now in force."""
+        values: Values = [None] * self._size
+        for slot, step in self._fixed:
+            values[slot] = step(values, False)
+        self._values = values
+        return self
+
+    def __call__(self, *arguments: Any, analytic: bool = False) -> Any:
+        if not self._values:
+            self.prepare()
+        values = self._values
+        values[: len(arguments)] = arguments
+        for slot, step in self._steps:
+            values[slot] = step(values, analytic)
+        return values[self._out]
+
+    # -- compiling -------------------------------------------------------------------------------------------------
+    def _slot(self, expr: Any) -> int:
+        if expr in self._slots:
+            return self._slots[expr]
+        checkpoint("compiling an expression")
+        step = self._step(expr)
+        slot, self._size = self._size, self._size + 1
+        fixed = not any(v in expr.free_symbols for v in self.variables)
+        (self._fixed if fixed else self._steps).append((slot, step))
+        self._slots[expr] = slot
+        return slot
+
+    def _step(self, expr: Any) -> Step:
+        backend = self.backend
+        if isinstance(expr, Expectation):
+            return self._call(backend.node(expr, self.variables), list(self.variables))
+        if isinstance(expr, Add):
+            return _fold(_plus, [self._slot(a) for a in expr.args])
+        if isinstance(expr, Mul):
+            return self._product(expr)
+        if isinstance(expr, Pow) and expr.base != E:
+            return self._power(expr)
+        if isinstance(expr, Piecewise):
+            return self._piecewise(expr)
+        if isinstance(expr, Symbol):
+            raise NoClosedForm(self.expr, f"{expr} has no value", f"Give it one: subs={{'{expr}': ...}}")
+        if not expr.args or not isinstance(expr, (Function, Pow)) or expr.is_Number:
+            return lambda values, analytic: backend.constant(expr)
+        function = backend.function(expr)
+        if function is None:
+            raise NoClosedForm(expr, f"no numeric rule is known for {expr.func.__name__}")
+        return self._call(function, [expr.exp] if isinstance(expr, Pow) else list(expr.args))
+
+    def _call(self, function: Callable[..., Any], arguments: list[Expr]) -> Step:
+        slots = [self._slot(a) for a in arguments]
+        if len(slots) == 1:
+            (a,) = slots
+            return lambda values, analytic: function(values[a], analytic=analytic)
+        return lambda values, analytic: function(*[values[s] for s in slots], analytic=analytic)
+
+    def _product(self, expr: Mul) -> Step:
+        """Numerator over denominator: one division, not one inversion a factor."""
+        above, below = [], []
+        for factor in expr.args:
+            if isinstance(factor, Pow) and factor.exp.is_Integer and factor.exp < 0:
+                below.append(self._slot(factor.base ** -factor.exp))
+            else:
+                above.append(self._slot(factor))
+        if not below:
+            return _fold(_times, above)
+        bottom = _fold(_times, below)
+        if not above:
+            one = self.backend.constant(Mul())
+            return lambda values, analytic: one / bottom(values, analytic)
+        top = _fold(_times, above)
+        return lambda values, analytic: top(values, analytic) / bottom(values, analytic)
+
+    def _power(self, expr: Pow) -> Step:
+        backend, base = self.backend, self._slot(expr.base)
+        if expr.exp.is_Integer:
+            n = int(expr.exp)
+            return lambda values, analytic: backend.power(values[base], None, n, analytic)
+        exponent = self._slot(expr.exp)
+        return lambda values, analytic: backend.power(values[base], values[exponent], None, analytic)
+
+    def _piecewise(self, expr: Piecewise) -> Step:
+        backend = self.backend
+        branches = [self._slot(branch) for branch, _ in expr.args]
+        margins = [self._slot(margin(condition)) for _, condition in expr.args]
+        return lambda values, analytic: backend.choose([values[c] for c in margins], [values[b] for b in branches],
+                                                       analytic)
+
+
+def margin(condition: Boolean) -> Expr:
+    """An expression that is positive where the condition holds and negative where it fails (single points apart).
+
+    >>> from hermitex.symbols import z
+    >>> margin((z > 1) & (z < 2))
+    Min(2 - z, z - 1)
+    """
+    from sympy import And, Integer, Max, Min, Not, Or
+    from sympy.core.relational import Ge, Gt, Le, Lt
+
+    if isinstance(condition, (BooleanTrue, BooleanFalse)):
+        return Integer(1) if condition else Integer(-1)
+    if isinstance(condition, (Gt, Ge)):
+        return condition.lhs - condition.rhs
+    if isinstance(condition, (Lt, Le)):
+        return condition.rhs - condition.lhs
+    if isinstance(condition, And):
+        return Min(*(margin(a) for a in condition.args))
+    if isinstance(condition, Or):
+        return Max(*(margin(a) for a in condition.args))
+    if isinstance(condition, Not):
+        return -margin(condition.args[0])
+    if condition.is_Equality:
+        return Integer(-1)  # a single point carries no weight
+    if condition.is_Relational:
+        return Integer(1)
+    raise NoClosedForm(condition, "the condition is not a comparison")
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _times(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def _fold(combine: Callable[[Any, Any], Any], slots: list[int]) -> Step:
+    head, *rest = slots
+
+    def step(values: Values, analytic: bool) -> Any:
+        total = values[head]
+        for slot in rest:
+            total = combine(total, values[slot])
+        return total
+
+    return step
