@@ -1,0 +1,82 @@
+"""A certificate: the statement `quantity (order k) is zero / is not zero`, its exact value or enclosure, and the proof.
+
+Zero is a claim: it is made only where a symmetry, an exact value, exact algebra or an identity between branches proves it.
+Non-zero is shown by an exact value or by a ball that excludes 0. What is neither is undetermined, with the bound reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sympy import Expr, S
+
+Status = Literal["zero", "nonzero", "undetermined"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One statement and its proof.
+
+    Attributes: `quantity` (c_3 or lambda_1 in the letters of the field), `order` k, `status`, `how` the proof in words, `value` the
+    exact value where it is known, `enclosure` a pair (low, high) of exact numbers that contains it.
+    """
+
+    quantity: str
+    order: int | tuple[int, ...]
+    status: Status
+    how: str
+    value: Expr | None = None
+    enclosure: tuple[Any, Any] | None = None
+
+    @classmethod
+    def zero(cls, quantity: str, order: int, how: str) -> Certificate:
+        """The quantity vanishes, by `how`."""
+        return cls(quantity, order, "zero", how, S.Zero, (S.Zero, S.Zero))
+
+    @classmethod
+    def of(cls, expr: Expr, quantity: str, order: int, *, prefix: str = "") -> Certificate:
+        """Decide whether the constant `expr` is zero; `prefix` says what it is (a label map, for instance)."""
+        from hermitex.symbolic.zero import decide
+
+        verdict = decide(expr)
+        how = f"{prefix}: {verdict.how}" if prefix else verdict.how
+        return cls(quantity, order, verdict.status, how, verdict.value, verdict.enclosure)
+
+    def __bool__(self) -> bool:
+        """True if the statement was proved, one way or the other."""
+        return self.status != "undetermined"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: the exact value as text that `hermitex.parse` reads back, the enclosure as numbers."""
+        from hermitex.symbolic.parsing import to_text
+
+        order = list(self.order) if isinstance(self.order, tuple) else self.order
+        bounds = None if self.enclosure is None else [_outward(self.enclosure[0], -1), _outward(self.enclosure[1], +1)]
+        return {"quantity": self.quantity, "order": order, "value": None if self.value is None else to_text(self.value),
+                "enclosure": bounds, "status": self.status, "how": self.how}
+
+    def __str__(self) -> str:
+        relation = {"zero": "= 0", "nonzero": "!= 0", "undetermined": "undetermined"}[self.status]
+        if self.status == "nonzero" and self.value is not None:
+            relation = f"= {self.value}"
+        elif self.status != "zero" and self.enclosure is not None:
+            low, high = (_outward(v, s) for v, s in zip(self.enclosure, (-1, 1), strict=True))
+            relation = f"in [{low:.12g}, {high:.12g}]" + ("" if self.status == "nonzero" else ", undetermined")
+        return f"{self.quantity} {relation} ({self.how})"
+
+
+def _outward(bound: Any, direction: int) -> float:
+    """The float next to an exact bound on its outer side, so that the printed interval still contains the value."""
+    from fractions import Fraction
+    from math import inf, nextafter
+
+    exact = Fraction(int(bound.p), int(bound.q)) if hasattr(bound, "p") else Fraction(bound)
+    try:
+        near = float(exact)
+    except OverflowError:
+        return inf if exact > 0 else -inf
+    if near == exact:
+        return near
+    inside = near > exact if direction < 0 else near < exact
+    return nextafter(near, direction * inf) if inside else near

@@ -1,0 +1,253 @@
+"""How the label is drawn given g(z): P(y | z), its mean E[Y|z], and what of it the exponents depend on.
+
+The generative exponent depends on the signed measures nu_k(dy) = E[He_k(z) P(dy|z)] only through their vanishing. Two
+reductions follow, and every named channel is one of them:
+
+- *level sets*: y = u(z), or a channel through which a signed measure on u can be read back. Additive Gaussian noise
+  multiplies the Fourier transform of nu_k by a function without zeros; Poisson counts give all derivatives at 1 of its
+  Laplace transform; a Gaussian scale mixture the Laplace transform in 1/u^2. So nu_k(noisy) = 0 iff nu_k(u) = 0.
+- *finitely many labels*, with probabilities p_j(z): nu_k = 0 iff every E[p_j He_k] = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, factorial, oo, pi, sqrt
+
+from hermitex import symbols
+from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a label depends on: `levels` u(z) (its level sets), or `probabilities` of finitely many labels."""
+
+    levels: Expr | None = None
+    probabilities: tuple[Expr, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A law P(y|z) of the label.
+
+    Parameters
+    ----------
+    p : expression in y and z: the density (support "real"), the probability of the integer y, or of each listed value.
+    y : the symbol of the label
+    support : "real", "integers" (y = 0, 1, 2, ...) or a list of values
+    regression : E[Y|z], needed for the information exponent where it is not found from p
+
+    Named channels are made by `channel("gaussian:1/4")` and their like; this class is for any other.
+    """
+
+    p: Expr
+    y: Symbol
+    support: Any = "real"
+    regression: Expr | None = None
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        from hermitex.symbolic.parsing import expression
+
+        object.__setattr__(self, "p", expression(self.p))
+        object.__setattr__(self, "y", Symbol(str(self.y), real=True))
+        swap = {s: self.y for s in self.p.free_symbols if type(s) is Symbol and s.name == self.y.name}
+        object.__setattr__(self, "p", self.p.xreplace(swap))
+        if not (self.support in ("real", "integers") if isinstance(self.support, str) else len(self.support) > 0):
+            raise BadInput(f"Channel: support {self.support!r} is not 'real', 'integers' or a list of values")
+        if not isinstance(self.support, str):
+            object.__setattr__(self, "support", tuple(S(v) for v in self.support))
+        unknown = self.p.free_symbols - {self.y} - set(symbols.normals(self.p))
+        if unknown:
+            raise BadInput(f"Channel: p holds {', '.join(map(str, unknown))}; only y and z, z1, ... may stand in it")
+
+    def mean(self, g: Expr) -> Expr:
+        """E[Y|z]: `regression` if it was given, else the sum or (for a Gaussian-like density) the integral of y p(y|z)."""
+        if self.regression is not None:
+            return self.regression
+        if not isinstance(self.support, str):
+            return sum((v * self.p.xreplace({self.y: v}) for v in self.support), S.Zero)
+        if self.support == "real":
+            from hermitex.symbolic.gaussian import E
+            from hermitex.symbolic.integrals import closed_form
+
+            # int f(y) dy = E[f(y)/phi(y)]: the Gaussian engine integrates a density against y.
+            return closed_form(E(self.y * self.p * sqrt(2 * pi) * exp(self.y**2 / 2), self.y))
+        raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts", "Give it: Channel(p, y, 'integers', regression=...)")
+
+    def labels(self, g: Expr) -> Labels:
+        """What the generative exponent depends on."""
+        if isinstance(self.support, str):
+            return Labels(probabilities=tuple(self._at_points()), why="the law of the label at fixed values of y")
+        return Labels(probabilities=tuple(self.p.xreplace({self.y: v}) for v in self.support), why="finitely many labels")
+
+    def _at_points(self) -> list[Expr]:
+        points = range(6) if self.support == "integers" else [Rational(k, 2) for k in (0, 1, -1, 2, -2, 3, -3, 5, -5)]
+        return [self.p.xreplace({self.y: S(v)}) for v in points]
+
+    @property
+    def finite(self) -> bool:
+        """True if the label takes finitely many listed values."""
+        return not isinstance(self.support, str)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A channel of the list: its name, its parameter, and its law as functions of g."""
+
+    name: str
+    parameter: Expr | None
+    mean_of: Callable[[Expr, Any], Expr]
+    labels_of: Callable[[Expr, Any], Labels]
+    fits: Callable[[Expr], None]
+
+    def mean(self, g: Expr) -> Expr:
+        """E[Y|z]."""
+        return self.mean_of(g, self.parameter)
+
+    def labels(self, g: Expr) -> Labels:
+        """What the generative exponent depends on."""
+        return self.labels_of(g, self.parameter)
+
+    def __str__(self) -> str:
+        return self.name if self.parameter is None else f"{self.name}:{self.parameter}"
+
+
+def _two(g: Expr) -> Labels:
+    return Labels(probabilities=((1 + g) / 2, (1 - g) / 2), why="two labels")
+
+
+def _smoothed_sign(g: Expr, variance: Any) -> Expr:
+    return erf(g / sqrt(2 * variance))
+
+
+# name -> (what its parameter is, E[Y|z], what the exponents depend on, which g fit)
+_NAMED: dict[str, tuple[str | None, Callable, Callable, str | None]] = {
+    "deterministic": (None, lambda g, _: g, lambda g, _: Labels(g, why="y = g(z)"), None),
+    "gaussian": ("variance", lambda g, _: g,
+                 lambda g, _: Labels(g, why="Gaussian noise: the Fourier transform of its law has no zero"), None),
+    "flip": ("probability", lambda g, p: (1 - 2 * p) * g, lambda g, p: _two((1 - 2 * p) * g), "signs"),
+    "sign": ("variance", _smoothed_sign, lambda g, v: _two(_smoothed_sign(g, v)), None),
+    "random_sign": (None, lambda g, _: S.Zero, lambda g, _: Labels(Abs(g), why="a fair sign leaves |g(z)| only"), None),
+    "poisson": (None, lambda g, _: g,
+                lambda g, _: Labels(g, why="Poisson counts determine a signed measure of their rate"), "nonnegative"),
+    "bernoulli": (None, lambda g, _: g, lambda g, _: Labels(probabilities=(g, 1 - g), why="two labels"), "probability"),
+    "multiplicative": (None, lambda g, _: S.Zero,
+                       lambda g, _: Labels(Abs(g), why="a Gaussian scale mixture determines the law of |g(z)|"), None),
+}
+
+
+def channel(spec: Any = None) -> Named | Channel:
+    """A channel from its name (``"gaussian:1/4"``), or the `Channel` itself; None is deterministic.
+
+    Raises
+    ------
+    BadInput : a parameter that is missing, not a number or out of range. UnknownName : a name not in the list.
+
+    Examples
+    --------
+    >>> str(channel("flip:1/10"))
+    'flip:1/10'
+    """
+    if isinstance(spec, (Named, Channel)):
+        return spec
+    name, _, text = str(spec or "deterministic").strip().partition(":")
+    if name not in _NAMED:
+        raise UnknownName(name, _NAMED, "channel")
+    role, mean, labels, fit = _NAMED[name]
+    parameter = _parameter(name, role, text)
+    return Named(name, parameter, mean, labels, _FITS[fit])
+
+
+def _parameter(name: str, role: str | None, text: str) -> Expr | None:
+    from hermitex.symbolic.parsing import parse
+
+    example = f"{name}:1/10" if role == "probability" else f"{name}:1"
+    if role is None:
+        if text:
+            raise BadInput(f"channel {name} takes no parameter, not {text!r}")
+        return None
+    if not text:
+        raise BadInput(f"channel {name} needs its {role}, e.g. {example}")
+    try:
+        value = parse(text)
+    except HermitexError as err:
+        raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
+    low_high = {"variance": (S.Zero, oo), "probability": (S.Zero, S.One)}[role]
+    if value.free_symbols or not (value.is_extended_real and value >= low_high[0] and value <= low_high[1]) or value is oo:
+        bound = "in [0, 1]" if role == "probability" else "positive"
+        raise BadInput(f"channel {name}: the {role} {text} is not {bound}")
+    if role == "variance" and value == 0:
+        raise BadInput(f"channel {name}: the variance is 0; use "
+                       + ("deterministic" if name == "gaussian" else "the target sign(...) with channel deterministic"))
+    return value
+
+
+# -- which g fit -----------------------------------------------------------------------------------------------------
+def _any(_: Expr) -> None:
+    """Every g fits."""
+
+
+def _signs(g: Expr) -> None:
+    from hermitex.symbolic.pieces import pieces
+
+    variables = symbols.normals(g)
+    values: Sequence[Expr]
+    if len(variables) <= 1:
+        try:
+            values = [p.expr for p in pieces(g, variables[0])] if variables else [g]
+        except HermitexError:
+            values = []
+        if values and all(v in (S.One, S.NegativeOne) for v in values):
+            return
+    elif all(v in (1, -1) for v in _samples(g)):
+        return
+    raise BadInput(f"channel flip: the target must be a sign, +1 or -1 everywhere; {g} is not. Try sign({g})")
+
+
+def _nonnegative(g: Expr) -> None:
+    if not g.is_nonnegative and any(v < 0 for v in _samples(g)):
+        raise BadInput(f"channel poisson: the target is the rate and must not be negative; {g} is, somewhere. Try ({g})**2")
+
+
+def _probability(g: Expr) -> None:
+    if any(not 0 <= v <= 1 for v in _samples(g)):
+        raise BadInput(f"channel bernoulli: the target is a probability, in [0, 1]; {g} is not. Try Phi({g})")
+
+
+_FITS: dict[str | None, Callable[[Expr], None]] = {
+    None: _any, "signs": _signs, "nonnegative": _nonnegative, "probability": _probability,
+}
+
+
+def _samples(g: Expr) -> list[Any]:
+    """Values of g at fixed points of (-6, 6)^r: enough to refuse a g that does not fit, never to accept one as proved."""
+    from mpmath import mpf
+
+    from hermitex.symbolic.precise import evaluate
+
+    variables = symbols.normals(g) or (symbols.z,)
+    # Multiples of an irrational spread over the window without meeting the kinks of everyday functions.
+    golden = (mpf(5) ** mpf("0.5") - 1) / 2
+    points = [[12 * ((k * golden * (i + 1) ** mpf("0.5")) % 1) - 6 for i in range(len(variables))] for k in range(1, 200)]
+    values = []
+    for point in points:
+        value = evaluate(g, 15, subs={v: Rational(str(x)) for v, x in zip(variables, point, strict=True)})
+        values.append(round(value) if abs(value - round(value)) < mpf(10) ** -12 else value)
+    return values
+
+
+# -- laws, for the weak-recovery threshold ---------------------------------------------------------------------------
+def density(name: str, g: Expr, parameter: Any, y: Symbol) -> Expr:
+    """P(y|z) of a named channel whose label has a density or is a count."""
+    if name == "gaussian":
+        return exp(-(y - g) ** 2 / (2 * parameter)) / sqrt(2 * pi * parameter)
+    if name == "multiplicative":
+        return exp(-(y / g) ** 2 / 2) / (sqrt(2 * pi) * Abs(g))
+    if name == "poisson":
+        return exp(-g) * g**y / factorial(y)
+    raise BadInput(f"channel {name} has no density")

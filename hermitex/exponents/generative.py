@@ -1,0 +1,240 @@
+"""The generative exponent k* = min{k >= 1 : lambda_k != 0}, lambda_k^2 = E[zeta_k(Y)^2], zeta_k(Y) = E[h_k(z) | Y].
+
+Source: Damian, Pillaud-Vivien, Lee, Bruna (2024). Equivalently the least information exponent of T(Y) over label maps T,
+since E[T(Y) h_k] = E[T zeta_k]. So lambda_k != 0 is certified by one map T with E[T(Y) He_k] != 0, and lambda_k = 0
+by a reflection, by finitely many labels, or by an identity between the branches of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sympy import Expr, Rational, S, Symbol, cos, diff, exp, limit, log, oo, powsimp, sin, sqrt, tanh
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.channels import Labels
+from hermitex.exponents.information import Found
+from hermitex.exponents.levels import (
+    discrete,
+    injective_in_modulus,
+    injective_odd,
+    peel,
+    polynomial,
+)
+from hermitex.symbolic.activations import parity
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite import He
+from hermitex.symbolic.pieces import Piece, pieces
+
+MAX_ORDER = 24
+_MOMENTS = 6
+
+
+def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None, law: Expr | None = None) -> Found:
+    """The smallest k >= 1 with lambda_k != 0, with a certificate for each order up to it.
+
+    Parameters
+    ----------
+    labels : what the label reveals (see `channels`)
+    known : the certificate of the first non-zero c_k; then k* <= k, by the label map T(y) = y
+    law : P(y|z) with y a free symbol, where `labels` lists it at a few labels only; its parity in z proves zeros
+    """
+    last = known.order if known is not None and isinstance(known.order, int) else MAX_ORDER
+    if labels.levels is not None:
+        u = peel(labels.levels, x)
+        classes = discrete(u, x)
+        if classes is None:
+            judge = _by_levels(u, x, plain=u == labels.levels)
+        else:
+            judge = _by_probabilities(list(classes.values())[1:], x, None, complete=True)
+    else:
+        judge = _by_probabilities(list(labels.probabilities), x, law, complete=law is None)
+    certificates: list[Certificate] = []
+    for k in range(1, last + 1):
+        try:
+            checkpoint(f"computing lambda_{k}")
+            if known is not None and k == known.order and known.status == "nonzero":
+                found = Certificate(f"lambda_{k}", k, "nonzero", f"label map T(y) = y, c_{k} != 0: {known.how}",
+                                    enclosure=None)
+            else:
+                found = judge(k)
+        except BudgetExceeded as err:
+            return Found(None, tuple(certificates), (f"generative exponent: undetermined, {err}",))
+        certificates.append(found)
+        if found.status == "nonzero":
+            return Found(k, tuple(certificates))
+        if found.status == "undetermined":
+            return Found(None, tuple(certificates), (f"generative exponent: undetermined, lambda_{k}: {found.how}",))
+    return Found(None, tuple(certificates), (f"generative exponent: undetermined, lambda_k = 0 for k <= {last}",))
+
+
+# -- finitely many labels ----------------------------------------------------------------------------------------------
+
+def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool) -> Callable[[int], Certificate]:
+    """lambda_k = 0 iff E[p_j He_k] = 0 for every label j (all of them, if the list is complete)."""
+    reflection = parity(law, x) if law is not None else None
+
+    def judge(k: int) -> Certificate:
+        name = f"lambda_{k}"
+        if reflection is not None and (-1) ** k != reflection:
+            return Certificate.zero(name, k, f"P(y|z) is {'even' if reflection == 1 else 'odd'} in z, He_{k} is not")
+        results = []
+        for p in laws:
+            value = indicator_moment(p, k) if isinstance(p, list) else E(p * He(k, x), x)
+            found = Certificate.of(value, name, k, prefix=f"E[P(label|z) He_{k}]")
+            if found.status == "nonzero":
+                return found
+            results.append(found)
+        bad = next((c for c in results if c.status == "undetermined"), None)
+        if bad is not None:
+            return bad
+        if complete:
+            return Certificate.zero(name, k, f"E[P(label|z) He_{k}] = 0 for every label: {results[0].how}")
+        return Certificate(name, k, "undetermined", "zero at every label that was tried")
+
+    return judge
+
+
+def indicator_moment(intervals: list[Piece], k: int) -> Expr:
+    """E[He_k(z) 1_A] for a union A of intervals: sum of He_{k-1}(a) phi(a) - He_{k-1}(b) phi(b); its probability at k = 0."""
+    from sympy import erf
+
+    def at(point: Expr) -> Expr:
+        if k == 0:
+            return -erf(point / sqrt(2)) / 2
+        if point in (oo, -oo):
+            return S.Zero
+        return He(k - 1, point) * exp(-(point**2) / 2) / sqrt(2 * S.Pi)
+
+    return sum((at(p.lo) - at(p.hi) for p in intervals), S.Zero)
+
+
+# -- level sets --------------------------------------------------------------------------------------------------------
+def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificate]:
+    """Proofs for y = u(z), u neither constant nor discrete; `plain`: nothing was peeled off the target."""
+    reflection = parity(u, x)
+    poly = polynomial(u, x)
+    even_injective = reflection == 1 and injective_in_modulus(u, x)
+    odd_injective = reflection == -1 and injective_odd(u, x)
+    label = "y" if plain else "u(y)"
+
+    def judge(k: int) -> Certificate:
+        name = f"lambda_{k}"
+        if reflection == 1 and k % 2:
+            return Certificate.zero(name, k, f"the target is even: E[He_{k} | Y] changes sign under z -> -z")
+        if k == 1 and odd_injective:
+            return Certificate(name, k, "nonzero", "the target is injective, so E[z | Y] = z", S.One, (S.One, S.One))
+        if k == 2 and even_injective:
+            return Certificate(name, k, "nonzero", "the target is even and injective in |z|, so E[h_2 | Y] = h_2(z)",
+                               S.One, (S.One, S.One))
+        identity = branch_identity(u, x, k) if reflection == 1 else None
+        if identity:
+            return Certificate.zero(name, k, identity)
+        last = None
+        for words, mapped in _label_maps(u, x, k, poly is not None, label):
+            checkpoint(f"trying the label map {words}")
+            try:
+                found = Certificate.of(E(mapped * He(k, x), x), name, k, prefix=f"label map T(y) = {words}")
+            except HermitexError as err:
+                if isinstance(err, BudgetExceeded):
+                    raise
+                continue
+            if found.status == "nonzero":
+                return found
+            last = found if found.status == "undetermined" or last is None else last
+        if poly is not None and k <= 2:
+            fact = ("a polynomial that is not even has a far label with E[z | Y] != 0" if k == 1
+                    else "far labels of an even polynomial have two preimages +-b, b > 1")
+            return Certificate(name, k, "nonzero", fact)
+        how = "every label map that was tried gives zero" if last is None or last.status == "zero" else last.how
+        return Certificate(name, k, "undetermined", how)
+
+    return judge
+
+
+def _label_maps(u: Expr, x: Symbol, k: int, is_polynomial: bool, label: str) -> Iterator[tuple[str, Expr]]:
+    """Maps T and T(u): powers of a polynomial (exact rational values), then bounded maps in the scale of the label."""
+    if is_polynomial:
+        for p in range(1, _MOMENTS + 1):
+            yield (label if p == 1 else f"{label}**{p}"), u**p
+    centre, spread = _scale(u, x)
+    for shift in (S.Zero, Rational(1, 2), -Rational(1, 2)):
+        w = (u - centre) / spread - shift
+        text = f"({label} - {centre})/{spread}" if centre else f"{label}/{spread}"
+        text = text if not shift else f"{text} - {shift}"
+        yield f"1/(1 + w**2), w = {text}", (1 / (1 + w**2)).cancel() if _rational(w, x) else 1 / (1 + w**2)
+        yield f"w/(1 + w**2), w = {text}", (w / (1 + w**2)).cancel() if _rational(w, x) else w / (1 + w**2)
+        yield f"exp(-w**2), w = {text}", exp(-(w**2))
+        yield f"tanh(w), w = {text}", tanh(w)
+        yield f"cos(w), w = {text}", cos(w)
+        yield f"sin(w), w = {text}", sin(w)
+
+
+def _rational(w: Expr, x: Symbol) -> bool:
+    return w.count_ops() < 60 and bool(w.is_rational_function(x))
+
+
+def _scale(u: Expr, x: Symbol) -> tuple[Expr, Expr]:
+    """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
+    from mpmath import mpf
+
+    from hermitex.symbolic.precise import evaluate
+
+    values = []
+    for point in (-1.7, -1.1, -0.63, -0.31, 0.29, 0.57, 1.03, 1.61):
+        try:
+            values.append(evaluate(u, 30, subs={x: Rational(str(point))}))
+        except (HermitexError, ZeroDivisionError, ValueError):
+            continue
+    if len(values) < 4:
+        return S.Zero, S.One
+    values.sort()
+    spread = _one_digit(values[-2] - values[1])
+    middle = (values[len(values) // 2] + values[(len(values) - 1) // 2]) / 2
+    # An odd target has its centre at 0; a rounded one must stay there.
+    centre = S.Zero if abs(middle) < mpf(10) ** -6 * abs(values[-2] - values[1]) else _one_digit(middle)
+    return centre, spread or S.One
+
+
+def _one_digit(value: object) -> Expr:
+    from mpmath import nstr
+
+    return Rational(nstr(value, 1))
+
+
+def branch_identity(u: Expr, x: Symbol, k: int) -> str | None:
+    """Proof that the preimages of almost every label cancel: sum over them of He_k phi / |u'| = 0.
+
+    For an even u with u(0+) = u(oo) = b the preimages on z > 0 come with both orientations equally often. If
+    He_k(z) exp(-z^2/2) / u'(z) = C (u(z) - b)^p on all of z > 0 their weights are +- the same function of the label.
+    Source: Damian et al. (2024), z^2 exp(-z^2) at k = 2.
+    """
+    from sympy import Dummy
+
+    t = Dummy("t", positive=True)
+    try:
+        found = pieces(u, x, S.Zero, oo)
+    except HermitexError:
+        return None
+    if len(found) != 1 or found[0].expr.count_ops() > 40 or k % 2:
+        return None
+    half = found[0].expr.xreplace({x: t})
+    base = half.xreplace({t: S.Zero})
+    if not base.is_finite or (limit(half, t, oo) - base) != 0:
+        return None
+    above = half - base
+    if not (above.is_positive or above.is_negative):
+        return None
+    weight = He(k, t) * exp(-(t**2) / 2) / diff(half, t)
+    slope = diff(log(weight), t) / diff(log(abs(above)), t)
+    power = powsimp(slope.together()).simplify()
+    if not power.is_Rational:
+        return None
+    size = abs(above) ** power
+    constant = powsimp((weight / size).simplify(), force=True).simplify()
+    if constant.has(t):
+        return None
+    return (f"identity on the branches: He_{k}(z) exp(-z**2/2)/u'(z) = {constant}*|u - ({base})|**({power}) for z > 0, and "
+            "the preimages of every label come in pairs of opposite orientation")

@@ -1,0 +1,59 @@
+"""The information exponent l = min{k >= 1 : c_k != 0}, c_k = E[g(z) He_k(z)], g the regression function E[Y|z].
+
+Source: Ben Arous, Gheissari, Jagannath (2021). It depends on E[Y|z] alone, and asks for it in L2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sympy import Expr, Symbol
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.levels import polynomial
+from hermitex.symbolic.activations import parity
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.hermite import coefficient
+
+MAX_ORDER = 40
+
+
+@dataclass(frozen=True)
+class Found:
+    """An exponent (None: none, or undetermined), what proves it, and what is to be said of it."""
+
+    order: int | None
+    certificates: tuple[Certificate, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER) -> Found:
+    """The smallest k >= 1 with E[g He_k] != 0, with a certificate for each order up to it.
+
+    Parameters: `g` the regression function, square integrable and not constant; `x` its standard normal.
+    """
+    reflection = parity(g, x)
+    poly = polynomial(g, x)
+    last = max_order if poly is None else max(poly.degree(), 1)
+    certificates: list[Certificate] = []
+    for k in range(1, last + 1):
+        name = f"c_{k}"
+        try:
+            checkpoint(f"computing {name}")
+            if reflection is not None and (-1) ** k != reflection:
+                parity_word = "even" if reflection == 1 else "odd"
+                certificates.append(Certificate.zero(name, k, f"the target is {parity_word}, He_{k} is not"))
+                continue
+            found = Certificate.of(coefficient(g, k, x), name, k)
+        except BudgetExceeded as err:
+            return Found(None, tuple(certificates), (f"information exponent: undetermined, {err}",))
+        except HermitexError as err:
+            found = Certificate(name, k, "undetermined", " ".join(str(err).split()))
+        certificates.append(found)
+        if found.status == "nonzero":
+            return Found(k, tuple(certificates))
+        if found.status == "undetermined":
+            return Found(None, tuple(certificates), (f"information exponent: undetermined, {name}: {found.how}",))
+    note = f"information exponent: undetermined, all coefficients of orders 1 to {last} are zero"
+    return Found(None, tuple(certificates), (note,))

@@ -1,0 +1,299 @@
+"""1/alpha_c = int A(y)^2 / B(y) dy over the labels y = u(z), A = sum He_2 phi/|u'|, B = sum phi/|u'| over the preimages.
+
+The line is cut into branches on which u is monotone. Between two consecutive critical labels the same branches are
+active; the integral runs along one of them, s = a + (b - a) sin(theta)^2, which makes the square-root singularities
+at critical labels analytic. Plateaus are atoms. Everything at the working precision of mpmath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath
+from mpmath import mp, mpf
+from sympy import Expr, Float, Symbol, diff, lambdify
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.precise import evaluate
+
+_WINDOW = 10  # P(|z| > 10) < 2e-23: below the accuracy that is claimed
+_DIGITS = 28
+_SCAN = 512
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A maximal interval [lo, hi] on which u is smooth and monotone, with the labels at its ends."""
+
+    lo: mpf
+    hi: mpf
+    u: Callable
+    slope: Callable
+    at_lo: mpf
+    at_hi: mpf
+    rough: Callable | None = None
+
+    def covers(self, low: mpf, high: mpf) -> bool:
+        """True if every label between low and high has a preimage here."""
+        bottom, top = min(self.at_lo, self.at_hi), max(self.at_lo, self.at_hi)
+        return bottom <= low and high <= top
+
+    def _start(self, label: mpf, rising: bool) -> mpf:
+        """A first guess in double precision, where the target has a form for it; it decides nothing."""
+        a, b, target = float(self.lo), float(self.hi), float(label)
+        middle = (self.lo + self.hi) / 2
+        if self.rough is None:
+            return middle
+        try:
+            for _ in range(50):
+                s = (a + b) / 2
+                if (self.rough(s) > target) == rising:
+                    b = s
+                else:
+                    a = s
+        except (ArithmeticError, ValueError, TypeError):
+            return middle
+        return mpf(s) if self.lo < s < self.hi else middle
+
+    def preimage(self, label: mpf) -> mpf:
+        """The point of the branch with that label: Newton, kept inside a shrinking bracket."""
+        a, b = self.lo, self.hi
+        rising = self.at_hi > self.at_lo
+        if label == self.at_lo:
+            return a
+        if label == self.at_hi:
+            return b
+        s = self._start(label, rising)
+        tiny = mpf(10) ** (2 - mp.dps)
+        for _ in range(4 * mp.prec):
+            value = self.u(s) - label
+            if value == 0:
+                return s
+            if (value > 0) == rising:
+                b = s
+            else:
+                a = s
+            slope = self.slope(s)
+            new = s - value / slope if slope else (a + b) / 2
+            if not a < new < b:
+                new = (a + b) / 2
+            if abs(new - s) <= tiny * max(1, abs(s)) or b - a <= tiny * max(1, abs(s)):
+                return new
+            s = new
+        return s
+
+
+def inverse_threshold(u: Expr, x: Symbol, *, even: bool) -> tuple[mpf, mpf]:
+    """(1/alpha_c, error) of the deterministic label u(z), by its level sets.
+
+    Parameters: `even`: u is even, so that the half line is enough. Raises NoClosedForm if the kinks are not found.
+    """
+    with mp.workdps(_DIGITS):
+        branches, atoms = decompose(u, x, even=even)
+        total = sum((a * a / b for a, b in atoms.values()), mpf(0))
+        error = mpf(0)
+        knots = _distinct([v for b in branches for v in (b.at_lo, b.at_hi)])
+        for low, high in zip(knots[:-1], knots[1:], strict=True):
+            checkpoint("integrating over the labels")
+            active = [b for b in branches if b.covers(low, high)]
+            if active:
+                value, err = _between(active, low, high)
+                total, error = total + value, error + err
+        scale = 2 if even else 1
+        return scale * total, scale * error
+
+
+def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[Branch], dict[mpf, tuple[mpf, mpf]]]:
+    """Monotone branches, and atoms {label: (E[He_2 1], P)} of the plateaus, on the window."""
+    low = 0 if even else -_WINDOW
+    u = u.xreplace({node: Float(evaluate(node, mp.dps + 5), mp.dps + 5) for node in u.atoms(Expectation)})
+    branches: list[Branch] = []
+    atoms: dict[mpf, tuple[mpf, mpf]] = {}
+    for piece in pieces(u, x, low, _WINDOW):
+        checkpoint("cutting the target into branches")
+        lo, hi = _number(piece.lo), _number(piece.hi)
+        if not piece.expr.has(x):
+            label = _merge_label(_number(piece.expr), atoms)
+            old = atoms.get(label, (mpf(0), mpf(0)))
+            atoms[label] = (old[0] + _he2_mass(lo, hi), old[1] + _mass(lo, hi))
+            continue
+        inner = [_number(p) for p in breakpoints(piece.expr, x, (piece.lo, piece.hi))]
+        ends = [lo, *[p for p in inner if lo < p < hi], hi]
+        for a, b in zip(ends[:-1], ends[1:], strict=True):
+            branches += _monotone_branches(piece.expr, x, a, b)
+    return branches, atoms
+
+
+def _number(point: Expr) -> mpf:
+    return evaluate(point, mp.dps + 5)
+
+
+def _merge_label(label: mpf, atoms: dict) -> mpf:
+    return next((v for v in atoms if abs(v - label) < mpf(10) ** (5 - mp.dps) * max(1, abs(v))), label)
+
+
+def _phi(s: mpf) -> mpf:
+    return mpmath.exp(-s * s / 2) / mpmath.sqrt(2 * mpmath.pi)
+
+
+def _mass(a: mpf, b: mpf) -> mpf:
+    root = mpmath.sqrt(2)
+    return (mpmath.erfc(a / root) - mpmath.erfc(b / root)) / 2
+
+
+def _he2_mass(a: mpf, b: mpf) -> mpf:
+    return a * _phi(a) - b * _phi(b)
+
+
+def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[Branch]:
+    """Cut (lo, hi) at the critical points of a smooth expression, found by a scan that is refined until it is stable."""
+    u, slope, bend = (_function(e, x) for e in (expr, diff(expr, x), diff(expr, x, 2)))
+    ends = [lo, *_critical(slope, bend, lo, hi), hi]
+    rough = _rough(expr, x)
+    found = []
+    for a, b in zip(ends[:-1], ends[1:], strict=True):
+        at = [_at_end(u, end, inward) for end, inward in ((a, b), (b, a))]
+        found.append(Branch(a, b, u, slope, at[0], at[1], rough))
+    return found
+
+
+def _function(expr: Expr, x: Symbol) -> Callable:
+    from sympy import horner
+
+    if expr.is_polynomial(x) and expr.has(x) and expr.count_ops() < 2000:
+        expr = horner(expr.expand(), x)
+    compiled = lambdify(x, expr, modules="mpmath")
+
+    def value(s: mpf) -> mpf:
+        return mpmath.re(compiled(s))
+
+    return value
+
+
+def _rough(expr: Expr, x: Symbol) -> Callable | None:
+    from sympy import horner
+
+    if expr.is_polynomial(x):
+        expr = horner(expr.expand(), x)
+    try:
+        return lambdify(x, expr, modules="math")
+    except Exception:  # a function that `math` does not have: the guess is given up, nothing else
+        return None
+
+
+def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
+    """The one-sided limit of u at an end, +-inf at a pole."""
+    try:
+        value = u(end)
+        if mpmath.isfinite(value):
+            return value
+    except (ZeroDivisionError, ValueError, OverflowError):
+        pass
+    near = u(end + (inward - end) * mpf(10) ** (-mp.dps // 2))
+    nearer = u(end + (inward - end) * mpf(10) ** (-mp.dps))
+    if abs(nearer - near) < mpf(10) ** (-mp.dps // 3) * max(1, abs(near)):
+        return nearer
+    return mpmath.inf if nearer > near else -mpmath.inf
+
+
+def _critical(slope: Callable, bend: Callable, lo: mpf, hi: mpf) -> list[mpf]:
+    counts, roots, cells = -1, [], _SCAN
+    while True:
+        checkpoint("looking for critical points")
+        roots = _scan(slope, bend, lo, hi, cells)
+        if len(roots) == counts or cells > 16 * _SCAN:
+            return roots
+        counts, cells = len(roots), 2 * cells
+
+
+def _scan(slope: Callable, bend: Callable, lo: mpf, hi: mpf, cells: int) -> list[mpf]:
+    with mp.workdps(15):
+        grid = [lo + (hi - lo) * (k + mpf(1) / 3) / cells for k in range(cells)]
+        values = [slope(s) for s in grid]
+    roots = []
+    for k in range(cells - 1):
+        a, b, fa, fb = grid[k], grid[k + 1], values[k], values[k + 1]
+        if fa == 0:
+            roots.append(a)
+        elif (fa > 0) != (fb > 0):
+            roots.append(_bisect(slope, bend, a, b))
+        elif 0 < k and abs(fa) < abs(fb) and abs(fa) <= abs(values[k - 1]):
+            touching = _touch(slope, bend, grid[k - 1], b)
+            if touching is not None:
+                roots.append(touching)
+    return roots
+
+
+def _bisect(f: Callable, df: Callable, a: mpf, b: mpf) -> mpf:
+    rising = f(b) > f(a)
+    return Branch(a, b, f, df, -mpmath.inf if rising else mpmath.inf, mpmath.inf if rising else -mpmath.inf).preimage(mpf(0))
+
+
+def _touch(slope: Callable, bend: Callable, a: mpf, b: mpf) -> mpf | None:
+    """A point where u' touches zero without changing sign (an inflection with a horizontal tangent)."""
+    if (bend(a) > 0) == (bend(b) > 0):
+        return None
+    point = mpmath.findroot(bend, (a, b), solver="anderson", verify=False)
+    if not a < point < b:
+        return None
+    return point if abs(slope(point)) < mpf(10) ** (-mp.dps // 2) * max(abs(slope(a)), abs(slope(b))) else None
+
+
+def _distinct(values: list[mpf]) -> list[mpf]:
+    kept: list[mpf] = []
+    for v in sorted(values):
+        if not kept or v - kept[-1] > mpf(10) ** (6 - mp.dps) * max(1, abs(v)):
+            kept.append(v)
+    return kept
+
+
+def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
+    """The integral over the labels in (low, high), along the first branch whose ends are finite there."""
+    guide = max(active, key=lambda b: _phi(min(abs(b.lo), abs(b.hi))))
+    others = [b for b in active if b is not guide]
+    a, b = guide.preimage(low), guide.preimage(high)
+
+    def integrand(theta: mpf) -> mpf:
+        s = a + (b - a) * mpmath.sin(theta) ** 2
+        label, steep = guide.u(s), abs(guide.slope(s))
+        top, bottom = (s * s - 1) * _phi(s), _phi(s)
+        for branch in others:
+            t = branch.preimage(label)
+            weight = _phi(t) * steep / abs(branch.slope(t))
+            top, bottom = top + (t * t - 1) * weight, bottom + weight
+        return top * top / bottom * abs(b - a) * mpmath.sin(2 * theta) if bottom else mpf(0)
+
+    return adaptive(integrand, mpf(0), mpmath.pi / 2)
+
+
+def adaptive(f: Callable, a: mpf, b: mpf, *, tolerance: mpf | None = None, depth: int = 12) -> tuple[mpf, mpf]:
+    """Gauss-Legendre with 12, 24 and 48 nodes, halving the interval where two orders disagree: (value, error)."""
+    tolerance = mpf(10) ** -17 if tolerance is None else tolerance
+    coarse = None
+    for degree in (3, 4, 5):
+        checkpoint("integrating over the labels")
+        fine = sum((w * f(s) for s, w in _legendre(a, b, degree)), mpf(0))
+        if coarse is not None and abs(fine - coarse) <= tolerance:
+            return fine, abs(fine - coarse)
+        difference = abs(fine - coarse) if coarse is not None else mpmath.inf
+        coarse = fine
+    if depth == 0:
+        return fine, difference
+    middle = (a + b) / 2
+    left = adaptive(f, a, middle, tolerance=tolerance / 2, depth=depth - 1)
+    right = adaptive(f, middle, b, tolerance=tolerance / 2, depth=depth - 1)
+    return left[0] + right[0], left[1] + right[1]
+
+
+def _legendre(a: mpf, b: mpf, degree: int) -> list[tuple[mpf, mpf]]:
+    from mpmath.calculus.quadrature import GaussLegendre
+
+    rule = _RULES.setdefault("rule", GaussLegendre(mp))
+    return rule.get_nodes(a, b, degree, mp.prec)
+
+
+_RULES: dict[str, object] = {}
+

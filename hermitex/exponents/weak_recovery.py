@@ -1,0 +1,133 @@
+"""The weak-recovery threshold 1/alpha_c = E[(E[z^2|Y] - 1)^2] = 2 lambda_2^2, at n = alpha d.
+
+Source: Troiani et al. (2024). Trivial (alpha_c = 0) if E[z|Y] != 0, easy if alpha_c is finite, hard if E[z^2|Y] = 1.
+Exact where the labels are finitely many, where u is even and injective in |z|, or where E[z^2|Y] is a polynomial of a
+count; else numeric, with an error estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mpmath import mpf
+from sympy import Dummy, Expr, Poly, S, Symbol, functions, gammasimp, powdenest, powsimp
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.channels import Channel, Named, density
+from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.levels import discrete, injective_in_modulus, peel
+from hermitex.symbolic.activations import parity
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite import He
+from hermitex.symbolic.integrals import closed_form
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """alpha_c (None: infinite or not found), its exact form where there is one, an error bound, and notes."""
+
+    kind: str | None
+    alpha_c: mpf | None = None
+    exact: Expr | None = None
+    error: mpf | None = None
+    notes: tuple[str, ...] = ()
+
+
+def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | None) -> Threshold:
+    """The threshold of a one-variable target, given its generative exponent (None: undetermined)."""
+    if exponent is None:
+        return Threshold(None, notes=("weak recovery: undetermined with the generative exponent",))
+    if exponent == 1:
+        return Threshold("trivial", mpf(0), S.Zero, mpf(0))
+    if exponent >= 3:
+        return Threshold("hard")
+    try:
+        exact = _exact(g, channel, x)
+        if exact is not None:
+            from hermitex.symbolic.precise import evaluate
+
+            return Threshold("easy", evaluate(exact, 25), exact, mpf(0))
+        inverse, error = _numeric(g, channel, x)
+    except (BudgetExceeded, HermitexError) as err:
+        return Threshold("easy", notes=(f"alpha_c: finite, its value was not reached: {' '.join(str(err).split())}",))
+    alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse)
+    notes = () if relative < mpf(10) ** -12 else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    return Threshold("easy", alpha, None, alpha * relative, notes)
+
+
+# -- exact ---------------------------------------------------------------------------------------------------------------
+def _exact(g: Expr, channel: Named | Channel, x: Symbol) -> Expr | None:
+    labels = channel.labels(g)
+    if labels.levels is not None and channel.name in ("deterministic", "random_sign"):
+        u = peel(labels.levels, x)
+        if parity(u, x) == 1 and injective_in_modulus(u, x):
+            return S.Half
+        classes = discrete(u, x)
+        if classes is None:
+            return None
+        pairs = [(indicator_moment(v, 2), indicator_moment(v, 0)) for v in classes.values()]
+        return _tidy(1 / sum(a**2 / b for a, b in pairs))
+    if labels.probabilities and (isinstance(channel, Named) or channel.finite):
+        try:
+            pairs = [(closed_form(E(p * He(2, x), x)), closed_form(E(p, x))) for p in labels.probabilities]
+        except HermitexError:
+            return None
+        return _tidy(1 / sum(a**2 / b for a, b in pairs))
+    if channel.name == "poisson":
+        return _poisson(g, x)
+    return None
+
+
+def _tidy(value: Expr) -> Expr:
+    """A compact form of an exact constant; a few elementary functions only, so simplification is cheap."""
+    forms = [value, value.expand(), value.together(), value.factor() if value.count_ops() < 200 else value]
+    if value.count_ops() < 120:
+        forms.append(value.simplify())
+    return min(forms, key=lambda e: e.count_ops())
+
+
+def _poisson(g: Expr, x: Symbol) -> Expr | None:
+    """E[z^2|y] - 1 = R(y), a polynomial of the count: then E[R(Y)^2] needs moments only, E[Y^n|z] = sum S(n, j) g^j."""
+    y = Dummy("y", integer=True, nonnegative=True)
+    t = Dummy("t", positive=True)
+    if parity(g, x) != 1:
+        return None
+    half = g.xreplace({x: t})
+    law = powsimp(powdenest(density("poisson", half, None, y).expand(), force=True)).xreplace({t: functions.Abs(x)})
+    try:
+        ratio = gammasimp(closed_form(E(law * He(2, x), x)) / closed_form(E(law, x))).simplify()
+        if not ratio.is_polynomial(y):
+            return None
+        square = Poly(ratio**2, y)
+        moments = sum(c * sum(functions.combinatorial.numbers.stirling(n, j) * g**j for j in range(n + 1))
+                      for (n,), c in square.terms())
+        return _tidy(1 / closed_form(E(moments, x)))
+    except HermitexError:
+        return None
+
+
+# -- numeric -------------------------------------------------------------------------------------------------------------
+def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
+    from hermitex.exponents import levelsets, noise
+
+    labels = channel.labels(g)
+    if isinstance(channel, Channel) and not channel.finite:
+        return noise.custom(channel.p, channel.y, x, channel.support)
+    if labels.probabilities:
+        return _finite_numeric(labels.probabilities, x)
+    if channel.name == "gaussian":
+        return noise.additive(g, x, channel.parameter)
+    if channel.name == "multiplicative":
+        return noise.multiplicative(g, x)
+    if channel.name == "poisson":
+        return noise.poisson(g, x)
+    u = peel(labels.levels, x)
+    return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
+
+
+def _finite_numeric(laws: tuple[Expr, ...], x: Symbol) -> tuple[mpf, mpf]:
+    """The sum over finitely many labels by quadrature to 25 digits, where E[p_j He_2] has no closed form."""
+    from hermitex.symbolic.precise import evaluate
+
+    total = sum(evaluate(E(p * He(2, x), x), 25) ** 2 / evaluate(E(p, x), 25) for p in laws)
+    return total, total * mpf(10) ** -20
