@@ -69,6 +69,23 @@ Term(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
         return None
 
 
+def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
+    """Is E|expr|^power finite? True or False where it is decided, boundaries included; None where it is not.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> from sympy import Abs, Rational, exp
+    >>> integrable(exp(z**2/2)/(1 + z**4), z), integrable(exp(z**2/4), z, power=2)
+    (True, False)
+    >>> integrable(Abs(z)**Rational(-1, 2), z), integrable(Abs(z)**Rational(-1, 2), z, power=2)
+    (True, False)
+    """
+    from hermitex.symbolic.integrability import decide_integrable
+
+    return decide_integrable(expr, x, power)
+
+
 def local_majorant(expr: Expr, x: Symbol, point: Expr, side: int) -> Majorant | None:
     """The same bound in t = 1/|x - point|, t -> oo: how fast expr may blow up next to `point`, on one side.
 
