@@ -1,0 +1,219 @@
+"""f' = [f'] + sum_b (f(b+) - f(b-)) delta(x - b): the derivative as a distribution, so that no jump is lost.
+
+[f'] is the derivative off the break points: |u|' = sign(u) u', max(a, b)' = H(a - b) a' + H(b - a) b', and the branches
+of a Piecewise one by one. With it E[z f(z)] = E[f'(z)] holds for kinked and jumping f.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sympy import (
+    Abs,
+    Add,
+    And,
+    Basic,
+    DiracDelta,
+    Expr,
+    Function,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Not,
+    Or,
+    Piecewise,
+    S,
+    Symbol,
+    ceiling,
+    false,
+    floor,
+    frac,
+    log,
+    oo,
+    sign,
+    true,
+)
+from sympy.core.relational import Equality, Relational, Unequality
+
+from hermitex.errors import AssumptionNeeded, NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import pieces
+
+_JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
+_SWITCHES = (*_JUMPING, Abs, Max, Min)
+
+
+def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, oo)) -> Expr:
+    """The derivative of `expr` in x as a distribution, jumps included.
+
+    Parameters
+    ----------
+    expr : expression with switches, parameters and undefined functions (whose ordinary Derivative is meant).
+    x : the variable; if other variables stand in a jumping switch, its jump is a DiracDelta of its argument.
+    window : a finite one is needed for floor, ceiling and frac.
+
+    Returns
+    -------
+    Expr in Heaviside, sign and DiracDelta; jumps at known points as ``size*DiracDelta(x - b)``.
+
+    Raises
+    ------
+    NoClosedForm : the jumps are not found exactly, with the reason.
+
+    Examples
+    --------
+    >>> from sympy import Max, sign, Abs, Piecewise
+    >>> from hermitex.symbols import z, kappa
+    >>> weak_derivative(Max(0, z), z), weak_derivative(Abs(z), z)
+    (Heaviside(z), sign(z))
+    >>> weak_derivative(sign(z - kappa), z)
+    2*DiracDelta(-kappa + z)
+    >>> weak_derivative(Piecewise((z, z > 1), (0, True)), z)
+    DiracDelta(z - 1) + Piecewise((1, z > 1), (0, True))
+    """
+    if not _holds(expr, x, _JUMPING):
+        return _off_the_breaks(expr, x)
+    try:
+        return Add(_off_the_breaks(expr, x), *_jumps(expr, x, window))
+    except (NoClosedForm, AssumptionNeeded):
+        if any(_holds(expr, x, (kind,)) for kind in (floor, ceiling, frac)):
+            raise
+        return _by_the_chain_rule(expr, x)
+
+
+def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:
+    """Does a switch of one of these kinds depend on x, outside expectations?"""
+    if x not in expr.free_symbols or isinstance(expr, Expectation):
+        return False
+    if isinstance(expr, Piecewise) and Piecewise in kinds and not any(x in c.free_symbols for _, c in expr.args):
+        return any(_holds(a, x, kinds) for a in expr.args)
+    return isinstance(expr, kinds) or any(_holds(a, x, kinds) for a in expr.args)
+
+
+# -- off the break points ---------------------------------------------------------------------------------------------
+def _off_the_breaks(f: Expr, x: Symbol) -> Expr:
+    """The ordinary derivative, where f is differentiable (almost everywhere)."""
+    checkpoint("differentiating")
+    if x not in f.free_symbols:
+        return S.Zero
+    if not _holds(f, x, _SWITCHES):
+        return f.diff(x)
+    if isinstance(f, (sign, Heaviside, floor, ceiling)):
+        return S.Zero
+    if isinstance(f, frac):
+        return _off_the_breaks(f.args[0], x)
+    if isinstance(f, Piecewise):
+        return Piecewise(*((_off_the_breaks(value, x), c) for value, c in f.args))
+    return _rule(f, x, _off_the_breaks)
+
+
+def _rule(f: Expr, x: Symbol, d) -> Expr:
+    """The rules that hold almost everywhere and as distributions alike, d being the derivative of the parts."""
+    if f.is_Add:
+        return Add(*(d(a, x) for a in f.args))
+    if f.is_Mul:
+        return Add(*(Mul(d(a, x), *f.args[:i], *f.args[i + 1:]) for i, a in enumerate(f.args)))
+    if f.is_Pow:
+        base, e = f.base, f.exp
+        return e*base**(e - 1)*d(base, x) + (f*log(base)*d(e, x) if x in e.free_symbols else 0)
+    if isinstance(f, Abs):
+        return sign(f.args[0])*d(f.args[0], x)
+    if isinstance(f, (Max, Min)):
+        a, rest = f.args[0], f.func(*f.args[1:])                     # two at a time: a tie is then halved, not lost
+        gap = a - rest if isinstance(f, Max) else rest - a
+        return Heaviside(gap)*d(a, x) + Heaviside(-gap)*d(rest, x)
+    if isinstance(f, Function):
+        return Add(*(f.fdiff(i)*d(a, x) for i, a in enumerate(f.args, 1) if x in a.free_symbols))
+    raise NoClosedForm(f, f"no rule differentiates {f.func.__name__} of a switch")
+
+
+# -- the jumps --------------------------------------------------------------------------------------------------------
+def _jumps(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
+    """(f(b+) - f(b-)) delta(x - b) at each break point b of the branches; terms that do not jump are left out first."""
+    jumping = Add(*(a for a in Add.make_args(f) if _holds(a, x, _JUMPING)))
+    found = []
+    for left, right in pairwise(pieces(jumping, x, *window)):
+        size = _value(right.expr, x, left.hi) - _value(left.expr, x, left.hi)
+        found.append(size.expand()*DiracDelta(x - left.hi))
+    return found
+
+
+def _value(branch: Expr, x: Symbol, at: Expr) -> Expr:
+    value = branch.subs(x, at)
+    if value.is_finite is False or value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
+        raise NoClosedForm(branch, f"it is not bounded at {x} = {at}, where it is switched")
+    return value
+
+
+# -- where the break points are not numbers: delta of the argument ----------------------------------------------------
+def _by_the_chain_rule(f: Expr, x: Symbol) -> Expr:
+    if not _holds(f, x, _JUMPING):
+        return _off_the_breaks(f, x)
+    if isinstance(f, sign):
+        return _delta(f.args[0], x, 2)
+    if isinstance(f, Heaviside):
+        return _delta(f.args[0], x, 1)
+    if isinstance(f, Piecewise):
+        return _by_the_chain_rule(in_heavisides(f), x)
+    if f.is_Mul:
+        shared = [_turning(a, x) for a in f.args]
+        if any(p & q for i, p in enumerate(shared) for q in shared[i + 1:]):
+            raise NoClosedForm(f, "two factors jump at the same point, which is not known exactly")
+    elif not f.is_Add and any(_holds(a, x, _JUMPING) for a in f.args) and not isinstance(f, (Abs, Max, Min)):
+        raise NoClosedForm(f, f"{f.func.__name__} of a jump whose place is not known exactly")
+    return _rule(f, x, _by_the_chain_rule)
+
+
+def _delta(u: Expr, x: Symbol, size: int) -> Expr:
+    """The derivative of size*Heaviside(u): the factors of u that do not move keep only their sign."""
+    fixed, moving = u.as_independent(x, as_Add=False)
+    if u.is_Mul and fixed != 1:
+        return sign(fixed)*_delta(moving, x, size)
+    if _holds(u, x, _SWITCHES):
+        raise NoClosedForm(u, f"the points where {u} vanishes are not known exactly")
+    slope = u.diff(x)
+    if slope.is_zero is not True and x in slope.free_symbols and _may_be_tangent(u, x):
+        raise NoClosedForm(u, f"the points where {u} changes sign are not known exactly")
+    return size*DiracDelta(u)*slope
+
+
+def _may_be_tangent(u: Expr, x: Symbol) -> bool:
+    """Can u and u' vanish together for all parameters? delta(u) has no meaning there."""
+    from sympy import discriminant
+
+    if not u.is_polynomial(x) or u.count_ops() > 60:
+        return not u.atoms(Function)
+    return discriminant(u, x).expand().is_zero is not False and discriminant(u, x).expand() == 0
+
+
+def _turning(f: Expr, x: Symbol) -> set[Expr]:
+    from hermitex.symbolic.pieces import switch_arguments
+
+    return {u if not u.could_extract_minus_sign() else -u for u in switch_arguments(f) if x in u.free_symbols}
+
+
+def in_heavisides(f: Piecewise) -> Expr:
+    total, left = S.Zero, S.One
+    for value, condition in f.args:
+        weight = _indicator(condition)
+        total, left = total + left*weight*value, left*(1 - weight)
+    return total
+
+
+def _indicator(condition: Basic) -> Expr:
+    if condition in (true, false):
+        return S(int(condition == true))
+    if isinstance(condition, And):
+        return Mul(*(_indicator(c) for c in condition.args))
+    if isinstance(condition, Or):
+        return 1 - Mul(*(1 - _indicator(c) for c in condition.args))
+    if isinstance(condition, Not):
+        return 1 - _indicator(condition.args[0])
+    if isinstance(condition, (Equality, Unequality)):
+        return S(int(isinstance(condition, Unequality)))
+    if isinstance(condition, Relational):
+        gap = condition.lhs - condition.rhs
+        return Heaviside(gap if condition.rel_op in (">", ">=") else -gap)
+    raise NoClosedForm(condition, f"{condition} is not a comparison")
