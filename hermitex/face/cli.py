@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser whose complaints are `BadInput`, and which lets an expression begin with a minus."""
 
     def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{self.prog}: {message}; see {self.prog} --help")
+        raise BadInput(f"{message}; see {self.prog} --help")
 
     def split(self, argv: Sequence[str]) -> list[str]:
         """Put the options first and the expressions behind ``--``, where a leading minus is no option."""
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
                 # One word, so that a value may begin with a minus too.
                 options.append(f"{word}={value}" if word.startswith("--") else word + value)
             elif name.startswith("--") and _OPTION.match(name):
-                raise UnknownName(name, (k for k in known if k.startswith("--")), f"option of {self.prog}")
+                raise UnknownName(name, (k for k in known if k.startswith("--")), "option")
             else:
                 expressions.append(word)
         return [*options, *(["--", *expressions] if expressions else [])]
@@ -135,8 +135,7 @@ def say(text: str) -> None:
 
 def _dispatch(argv: list[str]) -> int:
     if not argv:
-        print(usage(), file=sys.stderr)
-        return BAD_INPUT
+        raise BadInput(f"name a verb: {', '.join(VERBS)}; see hermitex --help")
     verb, *rest = argv
     if verb in ("-h", "--help", "help"):
         print(usage())

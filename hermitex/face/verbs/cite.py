@@ -15,10 +15,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print BibTeX."""
-    from hermitex.show.cite import bibtex, keys
-
     if not args.keys and not args.list:
         raise cli.BadInput("cite: name the keys, or ask for --list")
+    from hermitex.show.cite import bibtex, keys
+
     if args.list:
         print(output.dumps(list(keys())) if args.json else "\n".join(keys()))
         return cli.ANSWERED

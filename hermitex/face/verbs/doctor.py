@@ -41,11 +41,12 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(output.dumps({"versions": versions, "optional": optional, "self_test": results, "passed": passed}))
     else:
-        for name, found in versions.items():
-            print(f"{name:<14}{found}")
+        for name, installed in versions.items():
+            print(f"{name:<14}{installed}")
         for name, found in optional.items():
             _, extra, purpose = OPTIONAL[name]
-            print(f"{name:<14}{found or 'absent'}  ({purpose}" + ("" if found else f": pip install 'hermitex[{extra}]'") + ")")
+            state = found or f"absent: pip install 'hermitex[{extra}]'"
+            print(f"{name:<14}{state}  ({purpose})")
         for name, right in results.items():
             print(f"{'passed' if right else 'FAILED':<14}{name}")
     return cli.ANSWERED if passed else cli.FAILED

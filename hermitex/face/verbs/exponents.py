@@ -20,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer every target; one that cannot be answered gets its line on stderr and makes the exit status."""
-    answers, status = [], cli.ANSWERED
+    answers: list[Any] = []
+    status = cli.ANSWERED
     for target in args.targets:
         try:
             with guard.deadline(args.budget):

@@ -18,11 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand, and print the coefficients."""
-    from hermitex.symbolic.hermite import expand
-
     if args.order < 0:
         raise cli.BadInput(f"--order is 0 or more, not {args.order}")
     digits = output.digits(args.digits)
+    from hermitex.symbolic.hermite import expand
+
     with guard.deadline(args.budget):
         expansion = expand(args.function, order=args.order, basis=args.basis)
         answer = expansion.to_dict()
