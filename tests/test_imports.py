@@ -1,4 +1,4 @@
-"""Imports run one way, at any depth of a file: errors, symbols -> show -> (solvers | symbolic) -> kernels -> ... face."""
+"""Imports run one way, at any depth of a file: errors, symbols -> show -> (solvers | symbolic) -> kernels ... face."""
 
 import ast
 import subprocess

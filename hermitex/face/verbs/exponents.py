@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from hermitex.face import cli, guard, output
@@ -21,39 +20,65 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer every target; one that cannot be answered gets its line on stderr and makes the exit status."""
     answers: list[Any] = []
-    status = cli.ANSWERED
+    status, several = cli.ANSWERED, len(args.targets) > 1
     for target in args.targets:
         try:
             with guard.deadline(args.budget):
-                answer = _answer(target, args)
-                answers.append(answer.to_dict() if args.json else answer.explain() if args.explain else _row(answer))
+                answers.append(_answer(target, args))
         except Exception as error:
             answers.append(None)
-            status = max(status, cli.report(error, _about(target) if len(args.targets) > 1 else ""))
+            status = max(status, cli.report(error, _about(target) if several else ""))
     given = [a for a in answers if a is not None]
-    if not given:
-        return status
-    if args.json:
-        print(output.dumps(answers if len(args.targets) > 1 else answers[0]))
-    elif args.explain:
-        print("\n\n".join(given))
-    else:
+    if args.json and given:
+        found = [None if a is None else a.to_dict() for a in answers]
+        print(output.dumps(found if several else found[0]))
+    elif args.explain and given:
+        print("\n\n".join(a.explain() for a in given))
+    elif several and given:
         from hermitex.show.tables import text_table
 
-        print(text_table([list(row.values()) for row in given], list(given[0])))
-    sys.stdout.flush()
+        print(text_table([a.table_row() for a in given], given[0].HEADERS))
+    elif given:
+        print(_sheet(given[0]))
     return status
 
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
     from hermitex.exponents.report import exponents
 
-    variables = [v.strip() for v in args.variables.split(",")] if args.variables else None
-    return exponents(target, channel=args.channel, variables=variables, budget=args.budget)
+    return exponents(target, channel=args.channel, variables=args.variables, budget=args.budget)
 
 
-def _row(answer: Any) -> dict[str, str]:
-    return dict(answer.table_row())
+def _sheet(answer: Any) -> str:
+    """One target in full: each number on a line, then the certificates it rests on."""
+    found = answer.to_dict()
+    recovery = found["weak_recovery"]
+    lines = [("target", found["target"]), ("channel", found["channel"])]
+    lines += [(name.replace("_", " "), _word(found[name]))
+              for name in ("information_exponent", "leap_exponent", "generative_exponent")]
+    lines += [("weak recovery", _word(recovery["class"])), ("alpha_c", _threshold(recovery))]
+    lines += [(f"n, {name.replace('_', ' ')}", _word(rate)) for name, rate in found["complexity"].items()]
+    width = max(len(name) for name, _ in lines)
+    text = [f"{name:<{width}}  {value}" for name, value in lines]
+    if answer.certificates:
+        text += ["certificates", *(f"  {c}" for c in answer.certificates)]
+    if found["notes"]:
+        text += ["notes", *(f"  {n}" for n in found["notes"])]
+    return "\n".join(text)
+
+
+def _threshold(recovery: dict[str, Any]) -> str:
+    if recovery["class"] == "hard":
+        return "infinite"
+    value, exact = recovery["alpha_c"], recovery["alpha_c_exact"]
+    if value is None:
+        return "-"
+    number = f"{value:.12g}"
+    return number if exact in (None, number) else f"{exact} = {number}"
+
+
+def _word(value: Any) -> str:
+    return "-" if value is None else str(value)
 
 
 def _about(target: str) -> str:
