@@ -29,7 +29,7 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
     ----------
     sigma : function of an array, evaluated elementwise
     m, s : arrays of shape (points,); s > 0
-    statistic : (values of sigma, t, weights), each of shape (points, nodes) -> shape (points,); the weights are those of N(0, 1)
+    statistic : (values of sigma, t, weights of N(0, 1)), each of shape (points, nodes) -> shape (points,)
     kinks : array, shape (number,), where sigma is not analytic
     tolerance : accepted change at the last halving, relative to the size of the result or to 1 if that is larger
 
