@@ -1,0 +1,171 @@
+"""E[f(z)] in closed form: the exact values of expectations, by the rules of `one_variable` and `several`.
+
+`closed_form` answers or refuses with the reduced integral and the reason; `normal_form` goes as far as is exact and
+writes the rest over canonical nodes, so that what is equal cancels.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, sqrt, sympify
+
+from hermitex.errors import Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic.canonical import Diverges
+from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.one_variable import RULES, Answer
+
+
+def closed_form(expr: Expr) -> Expr:
+    """The expression with every expectation in it replaced by its exact value.
+
+    Parameters
+    ----------
+    expr : expression with E-nodes, nested as they may be.
+
+    Returns
+    -------
+    Expr without a node, equal for all values of the parameters that their assumptions allow (symbols without
+    assumptions are real).
+
+    Raises
+    ------
+    NoClosedForm : carries the reduced integral and the reason. Divergent : the expectation does not exist.
+
+    Examples
+    --------
+    >>> from sympy import Abs, Symbol, erf
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, kappa
+    >>> closed_form(E(erf(z/2 + kappa), z))
+    erf(sqrt(6)*kappa/3)
+    >>> closed_form(E(z**3*abs(z + 1), z))
+    3*sqrt(2)*exp(-1/2)/sqrt(pi)
+    """
+    expr = sympify(expr)
+    done = _replace(expr, strict=True)
+    if not done.has(Expectation):
+        return done
+    from hermitex.symbolic.normal import normal_form as reduce
+
+    done = reduce(done)
+    left = sorted(done.atoms(Expectation), key=lambda n: n.level)
+    if left:
+        raise NoClosedForm(left[0], _reason(left[0]))
+    return done
+
+
+def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
+    """The exact value, or the node (with what is inside it done, if `deep`) where there is none.
+
+    Raises
+    ------
+    Divergent : the expectation does not exist.
+    """
+    if not deep and isinstance(node, Expectation):
+        found = _answer(node)
+        return node if found.rest else found.value
+    return _replace(sympify(node), strict=False)
+
+
+def normal_form(expr: Expr) -> Expr:
+    """Closed forms put in; the rest over canonical irreducible nodes, so that equal parts cancel.
+
+    See `hermitex.symbolic.normal`.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> normal_form(E(z*(tanh(z) - z*E(z*tanh(z), z)), z))
+    0
+    """
+    from hermitex.symbolic.normal import normal_form as reduce
+
+    return reduce(sympify(expr))
+
+
+def answer(node: Expectation) -> Answer:
+    """The exact part of one node and the terms that have none (inner nodes are parameters).
+
+    Raises
+    ------
+    Divergent : a term is provably not integrable.
+    """
+    try:
+        return _answer(node)
+    except Diverges as no:
+        raise Divergent(node, str(no)) from no
+
+
+def _replace(expr: Expr, *, strict: bool) -> Expr:
+    """Inner nodes first; a node without closed form stays (its inside done)."""
+    if not expr.args or not expr.has(Expectation):
+        return expr
+    if isinstance(expr, Expectation):
+        body, variables = expr.open()
+        inner = _replace(body, strict=strict)
+        if inner != body:
+            expr = expr.with_body(inner, variables)
+            if not isinstance(expr, Expectation):
+                return expr
+        found = answer(expr)
+        return expr if found.rest else found.value
+    return expr.func(*(_replace(a, strict=strict) for a in expr.args))
+
+
+def _reason(node: Expectation) -> str:
+    try:
+        rest = answer(node).rest
+    except HermitexError as no:
+        return str(no)
+    why = rest[0][1] if rest else "no rule applies"
+    return f"{why} (tried {len(RULES)} rules)"
+
+
+@lru_cache(maxsize=2048)
+def _answer(node: Expectation) -> Answer:
+    """The node's value over prepared symbols: real where nothing is said, squares where a root was taken."""
+    from hermitex.symbolic.several import expectation_of
+
+    body, variables = node.open()
+    cov = None if node.independent else node.covariance
+    there, back = _prepared(body if cov is None else body + Add(*cov.free_symbols), variables)
+    if there:
+        body = body.xreplace(there)
+        cov = None if cov is None else cov.xreplace(there)
+    found = expectation_of(body, variables, cov)
+    if not back:
+        return _closed(found, node, variables)
+    value = found.value.xreplace(back)
+    rest = tuple((t.xreplace(back), why) for t, why in found.rest)
+    return _closed(Answer(value, rest), node, variables)
+
+
+def _closed(found: Answer, node: Expectation, variables: tuple[Symbol, ...]) -> Answer:
+    return Answer(found.value, tuple((node.with_body(t, variables), why) for t, why in found.rest))
+
+
+def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+    """Substitutions there and back: undeclared symbols are real; sqrt(c) is d with d > 0, c = d^2; nodes are atoms."""
+    there: dict[Expr, Expr] = {}
+    back: dict[Expr, Expr] = {}
+    bound = set(variables)
+    for n in body.atoms(Expectation):
+        if not (n.free_symbols & bound):
+            there[n] = Dummy("E", real=True)
+            back[there[n]] = n
+    under = {p.base for p in body.atoms(Pow) if p.base.is_Symbol and p.exp.is_Rational and p.exp.q == 2}
+    under |= {f for p in body.atoms(Pow) if isinstance(p.base, Mul) and p.exp.is_Rational and p.exp.q == 2
+              for f in p.base.args if f.is_Symbol}
+    for s in body.free_symbols - bound:
+        if isinstance(s, Bound) and s.is_real:
+            continue
+        if s.is_positive and s in under:
+            d = Dummy(s.name, positive=True)
+            there[s], back[d] = d**2, sqrt(s)
+        elif s.is_extended_real is None and s.is_complex is None and s.is_commutative:
+            d = Dummy(s.name, real=True)
+            there[s], back[d] = d, s
+    return there, back

@@ -1,0 +1,100 @@
+"""a/(a + a b) = 1/(1 + b): rational tidying of the small expressions that a closed form is made of.
+
+Radicands, exponents and coefficients are brought to the shorter of their written and their cancelled form. Where a
+derivation put s for sqrt(1 - rho^2), the relation rho^2 = 1 - s^2 is used while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from sympy import Add, Expr, Mul, Pow, S, Symbol, asin, atan, expand, factor, fraction, sqrt, together
+
+_relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
+_LONG = 120  # operations beyond which a coefficient is left as it was derived
+
+
+@contextmanager
+def relations(found: tuple[tuple[Expr, Expr], ...]) -> Iterator[None]:
+    """Use the polynomial relations old -> new (rho**2 -> 1 - s**2) in every `tidy` inside."""
+    token = _relations.set(_relations.get() + found)
+    try:
+        yield
+    finally:
+        _relations.reset(token)
+
+
+def tidy(e: Expr) -> Expr:
+    """The shortest of `e` as written, expanded and cancelled; equal to `e` (under the relations in force)."""
+    if e.is_Atom or not e.has(Add):
+        return e
+    if not e.free_symbols:
+        return _shortest(e, expand(e))
+    size = e.count_ops()
+    if size > _LONG:
+        return e
+    for old, new in _relations.get():
+        if e.has(old.base if old.is_Pow else old):
+            num, den = fraction(together(e))
+            e = expand(num).subs(old, new) / expand(den).subs(old, new)
+    grown = expand(e)
+    if not grown.is_Add:
+        return grown
+    if not any(p.exp.is_negative for p in grown.atoms(Pow)):
+        return _shortest(e, grown)
+    return _shortest(e, grown, factor(together(e)))
+
+
+def root(e: Expr) -> Expr:
+    """sqrt(e) for a positive e, with the square factors of a tidied radicand outside."""
+    e = tidy(e)
+    num, den = fraction(together(e)) if e.is_Add else (e, S.One)
+    return sqrt(num) / sqrt(den) if den is not S.One else sqrt(e)
+
+
+def arc(x: Expr) -> Expr:
+    """atan(x), as asin(x/sqrt(1 + x^2)) where that is the shorter (atan(rho/sqrt(1 - rho^2)) = asin(rho))."""
+    plain = atan(x)
+    if not x.free_symbols or not _relations.get():
+        return plain
+    return _shortest(plain, asin(tidy(x / root(1 + x**2))))
+
+
+def is_zero(e: Expr) -> bool:
+    """True if `e` is zero by expansion."""
+    return bool(e.is_zero) or (e.has(Add) and e.count_ops() < 5 * _LONG and expand(e).is_zero is True)
+
+
+def split_complex(e: Expr) -> tuple[Expr, Expr]:
+    """(Re e, Im e) of a polynomial in I over real quantities."""
+    if not e.has(S.ImaginaryUnit):
+        return e, S.Zero
+    real, imaginary = [], []
+    for term in Add.make_args(expand(e)):
+        if not term.has(S.ImaginaryUnit):
+            real.append(term)
+            continue
+        rest = [f for f in Mul.make_args(term) if f != S.ImaginaryUnit]
+        if any(f.has(S.ImaginaryUnit) for f in rest):
+            a, b = term.as_real_imag()
+            real.append(a)
+            imaginary.append(b)
+        else:
+            imaginary.append(Mul(*rest))
+    return Add(*real), Add(*imaginary)
+
+
+def conjugated(e: Expr) -> Expr:
+    """The complex conjugate of an expression over real symbols."""
+    return e.xreplace({S.ImaginaryUnit: -S.ImaginaryUnit}) if e.has(S.ImaginaryUnit) else e
+
+
+def depends(e: Expr, x: Symbol) -> bool:
+    """True if x occurs free in `e`."""
+    return x in e.free_symbols
+
+
+def _shortest(*forms: Expr) -> Expr:
+    return min(forms, key=lambda e: e.count_ops())
