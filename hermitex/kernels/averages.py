@@ -15,10 +15,11 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Statistic = Callable[[Array, Array, Array], Array]
 
-_X_END = 4.0          # beyond it the weights of the double-exponential rule are below 1e-35
+_X_END = 5.0          # beyond it a node is 1e-100 from its end point
 _HALF_WIDTHS = (12.0, 24.0, 48.0)
-_FIRST, _LAST = 3, 11  # steps 2**-3 to 2**-11
+_FIRST, _LAST = 3, 13  # steps 2**-3 to 2**-13
 _BLOCK = 2_000_000    # values of sigma held at once
+_LOST = 1e-12         # of the integral that may be missing at a singular end point
 
 
 def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: Statistic,
@@ -66,10 +67,10 @@ def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
     """How far out the integral reaches: nan where sigma grows too fast for every width."""
     found = np.full(m.shape, np.nan)
     for width in reversed(_HALF_WIDTHS):
-        ends = np.stack([m - s*width, m + s*width, m - 0.9*s*width, m + 0.9*s*width])
-        size = np.abs(sigma(ends))
+        t = width*np.array([[-1.0], [-0.95], [0.95], [1.0]])
+        size = np.abs(sigma(m + s*t))
         # The square of sigma times a modest polynomial must be negligible there.
-        small = (1 + size)**2*width**8*np.exp(-0.5*(0.9*width)**2) < 1e-14
+        small = 2*np.log1p(size) + 8*np.log(width) - 0.5*t**2 < np.log(1e-14)
         found[np.all(small & np.isfinite(size), axis=0)] = width
     return found
 
@@ -84,10 +85,18 @@ def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statis
     for start in range(0, m.size, step):
         block = slice(start, start + step)
         values, t, weights = _sample(sigma, m[block], s[block], (kinks, half_width[block], x))
-        # A node that falls on a singular end point itself carries no weight that matters.
-        bad = ~np.isfinite(values) & (weights < 1e-9)
-        out[block] = statistic(np.where(bad, 0.0, values), t, weights)
+        known = np.isfinite(values)
+        out[block] = statistic(np.where(known, values, 0.0), t, weights)
+        out[block][_cut_off(np.where(known, weights*np.abs(values), np.nan), x.size) > _LOST] = np.nan
     return out
+
+
+def _cut_off(parts: Array, nodes: int) -> Array:
+    """The largest part next to one that is missing: at the ends of a rule, or where sigma is not finite."""
+    parts = parts.reshape(len(parts), -1, nodes)
+    missing = np.pad(np.isnan(parts), ((0, 0), (0, 0), (1, 1)), constant_values=True)
+    beside = missing[..., :-2] | missing[..., 2:]
+    return np.nan_to_num(np.where(beside, parts, 0.0), nan=0.0).max(axis=(1, 2))
 
 
 def _sample(sigma: Callable[[Array], Array], m: Array, s: Array,
