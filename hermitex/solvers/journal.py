@@ -1,0 +1,158 @@
+"""What a sweep writes to disk as it goes:  header.json, and journal.jsonl with one line a finished chunk.
+
+    {"chunk": 12, "check": "9f86d081884c7d65", "columns": {"q": [0.1, ...], "converged": [true, ...], ...}}
+
+A line is whole or it does not count: it is written in one go and synced before it is believed, a torn last line is cut
+off when the sweep is resumed, and a line whose checksum fails is dropped and its chunk solved again. Floats are written
+with the digits that give the same bits back; NaN is null, infinity is "inf".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .grid import Grid, digest
+
+Columns = dict[str, list[Any]]
+_FORMAT = "hermitex sweep 1"
+
+
+def plain(values: Any) -> list[Any]:
+    """A column as JSON writes it: numbers, booleans and strings; NaN as None, infinities as text.
+
+    >>> plain(np.array([0.1, np.nan, np.inf]))
+    [0.1, None, 'inf']
+    """
+    out = []
+    for v in np.asarray(values).tolist():
+        if isinstance(v, float) and v != v:
+            v = None
+        elif isinstance(v, float) and v in (float("inf"), float("-inf")):
+            v = "inf" if v > 0 else "-inf"
+        elif not isinstance(v, bool | int | float | str | type(None)):
+            raise BadInput(f"a sweep keeps numbers, booleans and strings, not {type(v).__name__}")
+        out.append(v)
+    return out
+
+
+class Journal:
+    """An append-only record of finished chunks in a directory, safe against being killed at any moment."""
+
+    def __init__(self, path: str | os.PathLike[str], grid: Grid, signature: str, *, resume: bool) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = self._locked()
+        try:
+            self._header(grid, signature, resume)
+            self.done = self._read(grid)
+            self._file: IO[bytes] = open(self.path / "journal.jsonl", "ab")  # noqa: SIM115 (held until close)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def append(self, results: Mapping[int, Columns]) -> None:
+        """Add finished chunks; when this returns they survive a kill and, so far as the disk keeps its word, a power cut."""
+        for k, columns in results.items():
+            body = {"chunk": k, "check": digest(columns), "columns": columns}
+            self._file.write(json.dumps(body, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Release the files and the lock."""
+        self._file.close()
+        self._lock.close()
+
+    def _locked(self) -> IO[bytes]:
+        lock = open(self.path / "lock", "ab")  # noqa: SIM115 (held until close)
+        try:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # no such locks on this system: two writers at once are then the caller's care
+            pass
+        except OSError:
+            lock.close()
+            raise BadInput(f"another sweep is writing to {self.path}; wait for it or choose another directory") from None
+        return lock
+
+    def _header(self, grid: Grid, signature: str, resume: bool) -> None:
+        file = self.path / "header.json"
+        header = {
+            "format": _FORMAT,
+            "grid": {k: plain(v) for k, v in grid.axes.items()},
+            "chunk": grid.chunk,
+            "grid_signature": grid.signature,
+            "code_signature": signature,
+        }
+        if not file.exists():
+            if (self.path / "journal.jsonl").exists():
+                raise BadInput(f"{self.path} holds a journal without its header; choose another directory")
+            write_whole(file, json.dumps(header, indent=1) + "\n")
+            return
+        if not resume:
+            raise BadInput(f"{self.path} already holds a sweep; resume it (--resume, resume=True) or choose another directory")
+        try:
+            old = json.loads(file.read_text())
+        except ValueError:
+            raise BadInput(f"{file} is not the header of a sweep; choose another directory") from None
+        differs = [k for k in header if not isinstance(old, dict) or old.get(k) != header[k]]
+        if differs:
+            what = _difference(old, header, differs)
+            raise BadInput(f"{self.path} belongs to another sweep ({what}); choose another directory, or remove that one")
+
+    def _read(self, grid: Grid) -> dict[int, Columns]:
+        """The finished chunks; whatever is torn or damaged is cut out of the file first."""
+        file = self.path / "journal.jsonl"
+        if not file.exists():
+            return {}
+        done: dict[int, Columns] = {}
+        sound: list[bytes] = []
+        raw = file.read_bytes()
+        for line in raw.split(b"\n"):
+            entry = _entry(line)
+            if entry is not None and entry[0] not in done and 0 <= entry[0] < grid.chunks:
+                done[entry[0]] = entry[1]
+                sound.append(line)
+        whole = b"".join(line + b"\n" for line in sound)
+        if whole != raw:
+            write_whole(file, whole.decode())
+        return done
+
+
+def _entry(line: bytes) -> tuple[int, Columns] | None:
+    try:
+        body = json.loads(line)
+        k, columns = body["chunk"], body["columns"]
+        return (int(k), columns) if digest(columns) == body["check"] else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _difference(old: Any, new: dict[str, Any], differs: list[str]) -> str:
+    if "format" in differs or not isinstance(old, dict):
+        return "another format"
+    if "grid" in differs and isinstance(old.get("grid"), dict):
+        names = {*old["grid"], *new["grid"]}
+        changed = sorted(n for n in names if old["grid"].get(n) != new["grid"].get(n))
+        return f"the grid of {', '.join(changed)} differs" if changed else "the order of the grid differs"
+    if "chunk" in differs:
+        return f"chunk was {old.get('chunk')}, now {new['chunk']}"
+    return "the equations, parameters or versions differ"
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file so that it is at every moment either the old one or the new one."""
+    part = file.with_name(file.name + ".part")
+    with open(part, "w", encoding="utf-8", newline="\n") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(part, file)

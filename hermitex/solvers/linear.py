@@ -1,0 +1,155 @@
+"""Linear blocks, solved exactly at all points at once: A x = b with A of shape (n, n, B).
+
+    x = A^{-1} b,    and where A is singular the x of least norm among those nearest to a solution (said in the notes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .batch import ROUNDING, Array
+from .solution import Solution
+
+_EPS = float(np.finfo(float).eps)
+
+
+def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_on_failure: bool = True) -> Solution:
+    """Solve A x = b at every point; minimum norm where A is singular, and then `.notes` says so.
+
+    Parameters
+    ----------
+    A : array (n, n, B) or (n, n)
+    b : array (n, B) or (n,)
+    names : the n unknowns
+    rtol : a singular system whose least residual exceeds this, relative to |A||x| + |b|, has no solution
+
+    Raises
+    ------
+    NotConverged    where A or b is not finite, or A is singular and b is not in its range
+
+    Examples
+    --------
+    >>> linear([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0], names=("m", "zeta")).value
+    {'m': 1.0, 'zeta': 0.5}
+    >>> s = linear([[0.0, 0.0], [0.0, 4.0]], [0.0, 2.0], names=("m", "zeta"))
+    >>> s["m"], s.notes
+    (0.0, ('singular linear block (m, zeta) of rank 1 at 1 of 1 points: minimum-norm solution',))
+    """
+    A, b, n = np.asarray(A, dtype=float), np.asarray(b, dtype=float), len(names)
+    if A.shape[:2] != (n, n) or b.shape[:1] != (n,):
+        need = f"a linear block of {n} unknowns needs A ({n}, {n}, B) and b ({n}, B)"
+        raise BadInput(f"{need}, not {A.shape} and {b.shape}")
+    single = A.ndim == 2 and b.ndim == 1
+    A, b = A.reshape(n, n, -1), b.reshape(n, -1)
+    points = max(A.shape[2], b.shape[1])
+    A, b = np.broadcast_to(A, (n, n, points)), np.broadcast_to(b, (n, points))
+    x, rank = solve(A, b)
+    with np.errstate(all="ignore"):
+        left = np.abs(np.einsum("ijb,jb->ib", A, x) - b)
+        size = np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b)
+        size = np.where(dead_rows(A), size.max(axis=0, initial=0.0), size)  # noise is measured against the largest row
+        residual = np.where(size > 0, left / np.where(size > 0, size, 1), 0.0).max(axis=0, initial=0.0)
+    residual = np.where(np.isfinite(residual), residual, np.inf)
+    ok = residual <= max(rtol, ROUNDING)
+    reason = np.full(points, "", dtype=object)
+    reason[~ok] = f"singular linear block ({', '.join(names)}) without a solution"
+    reason[~np.isfinite(residual)] = f"the coefficients of the linear block ({', '.join(names)}) are not finite"
+    deficient = (rank < n) & np.isfinite(residual)
+    notes = (
+        (f"singular linear block ({', '.join(names)}) of rank {int(rank[deficient].min())} at {int(deficient.sum())} "
+         f"of {points} points: minimum-norm solution",)
+        if deficient.any() else ()
+    )  # fmt: skip
+    found = Solution(
+        dict(zip(names, x, strict=True)),
+        residual=residual,
+        converged=ok,
+        iterations=np.ones(points, dtype=int),
+        contraction=np.full(points, np.nan),
+        error=np.full(points, np.nan),
+        method="linear",
+        reason=reason,
+        unknowns=tuple(names),
+        notes=notes,
+    )
+    found = found.point(0) if single else found
+    return found.require("check the equations of this block") if raise_on_failure else found
+
+
+def step(A: Array, b: Array) -> Array:
+    """x (n, B) with A x = b, fast, for n small; not finite where A is singular or not finite."""
+    n = len(b)
+    if n == 1:
+        return np.asarray(b / A[0])
+    if n == 2:
+        x = np.stack([b[0] * A[1, 1] - b[1] * A[0, 1], A[0, 0] * b[1] - A[1, 0] * b[0]])
+        return np.asarray(x / (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]))
+    try:
+        return np.linalg.solve(A.transpose(2, 0, 1), b.T[:, :, None])[:, :, 0].T
+    except np.linalg.LinAlgError:
+        return np.full(b.shape, np.nan)
+
+
+def solve(A: Array, b: Array) -> tuple[Array, Array]:
+    """x (n, B) with A x = b and the rank (B,) found; least norm where the rank is below n.
+
+    Rows are brought to one size first, so a badly scaled system is not mistaken for a singular one; a row smaller than
+    the rounding of the largest counts as zero.
+    """
+    n, points = b.shape
+    rank = np.full(points, n)
+    if n == 0:
+        return np.zeros((0, points)), rank
+    M, v = np.moveaxis(A, -1, 0), np.moveaxis(b, -1, 0)
+    with np.errstate(all="ignore"):
+        rows = np.abs(M).max(axis=2)
+        dead = dead_rows(A).T
+        weight = np.where(dead, 0.0, 1 / np.where(dead, 1.0, rows))
+        M, v = M * weight[:, :, None], v * weight
+        finite = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(v).all(axis=1)
+        inverse = _inverse(np.where(finite[:, None, None], M, np.eye(n)))
+        condition = np.abs(inverse).sum(axis=2).max(axis=1) * np.abs(M).sum(axis=2).max(axis=1)
+        good = finite & (condition < 1 / (8 * n * _EPS))
+        x = np.einsum("bij,bj->bi", inverse, np.where(finite[:, None], v, np.nan))
+        x += np.einsum("bij,bj->bi", inverse, v - np.einsum("bij,bj->bi", M, x))  # one step of refinement
+    for k in np.flatnonzero(finite & ~good):
+        x[k], _, rank[k], _ = np.linalg.lstsq(M[k], v[k], rcond=8 * n * _EPS)
+    x[~finite] = np.nan
+    return np.moveaxis(x, 0, -1), rank
+
+
+def dead_rows(A: Array) -> Array:
+    """The rows (n, B) of A (n, n, B) that are zero to the rounding of the largest row."""
+    rows = np.abs(A).max(axis=1, initial=0.0)
+    return np.asarray(rows <= len(rows) * _EPS * rows.max(axis=0, initial=0.0))
+
+
+def _inverse(M: Array) -> Array:
+    """Inverses of (B, n, n); infinite where singular."""
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        out = np.full(M.shape, np.inf)
+        regular = np.linalg.matrix_rank(M) == M.shape[-1]
+        out[regular] = np.linalg.inv(M[regular])
+        return out
+
+
+def spectral_radius(K: Array) -> Array:
+    """Largest modulus of the eigenvalues of K (n, n, B), a number a point; NaN where K is not finite.
+
+    >>> spectral_radius(np.array([[0.0, 2.0], [-2.0, 0.0]])[:, :, None])
+    array([2.])
+    """
+    if len(K) == 1:
+        return np.abs(K[0, 0])
+    M = np.moveaxis(K, -1, 0)
+    finite = np.isfinite(M).all(axis=(1, 2))
+    out = np.full(M.shape[0], np.nan)
+    if finite.any() and M.shape[1]:
+        out[finite] = np.abs(np.linalg.eigvals(M[finite])).max(axis=1)
+    return out

@@ -1,0 +1,293 @@
+"""Newton's method at all points at once, positive unknowns in logarithms.
+
+    x_j -> x_j exp(t d_j)  (positive),   x_j -> x_j + t d_j  (the rest),   J_R d = -R,   |R(x(t))| < |R(x)|,
+
+with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i for that of a positive unknown:
+saddle-point equations are close to power laws, and in logarithms those are linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import linear
+from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
+from .solution import Solution
+
+_LONGEST = 6.0  # a step multiplies a positive unknown by at most e^6
+_HALVINGS = 24
+
+Both = Callable[[Array, Params], tuple[Array, Array]]
+
+
+def newton(
+    residual: Field,
+    jacobian: Field | None,
+    x0: Any,
+    p: Params | None = None,
+    *,
+    names: Sequence[str],
+    positive: Any = None,
+    rtol: float = 1e-10,
+    atol: float = 1e-14,
+    max_steps: int = 100,
+    both: Both | None = None,
+    contraction: bool = True,
+    raise_on_failure: bool = True,
+) -> Solution:
+    """Solve F(x, p) = 0, with F = x - rhs(x), at every point of a batch.
+
+    Parameters
+    ----------
+    residual, jacobian : F(x, p) -> (n, B) and dF_i/dx_j (x, p) -> (n, n, B) for x of shape (n, B)
+    x0 : array (n,) or (n, B)    start; a single point with scalar parameters gives scalars back
+    p : dict of scalars or arrays whose last axis is the points
+    positive : mask or names of the unknowns to be solved for in logarithms
+    rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive)
+    both : optional function that returns (residual, Jacobian) at once, sharing their work
+    contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
+
+    A point is done when its full, undamped Newton step and its residual are below `rtol`, and is evaluated no more.
+    Where the Jacobian is singular the step of least norm is taken, and said in the notes.
+
+    Raises
+    ------
+    NotConverged    with the last state, unless raise_on_failure=False
+
+    Examples
+    --------
+    >>> F = lambda x, p: x - p["a"]/x
+    >>> J = lambda x, p: (1 + p["a"]/x**2)[None]
+    >>> newton(F, J, [1.0], {"a": np.array([4.0, 9.0])}, names=["V"], positive=True)["V"].round(9)
+    array([2., 3.])
+    """
+    p, names = dict(p or {}), tuple(names)
+    x, single = start(x0, p, names)
+    mask = positive_mask(positive, names)
+    finite_params(p)
+    feasible(x, mask, names)
+    run = _Run(residual, jacobian, both, x, p, mask, names, rtol, atol)
+    with np.errstate(all="ignore"):
+        run.iterate(max_steps)
+        found = run.solution(contraction)
+    found = found.point(0) if single else found
+    return found.require() if raise_on_failure else found
+
+
+class _Run:
+    """The state of one call: full arrays over all points, compact ones over those not yet done."""
+
+    def __init__(self, residual: Field, jacobian: Field | None, both: Both | None, x: Array, p: Params, mask: Array,
+                 names: tuple[str, ...], rtol: float, atol: float) -> None:  # fmt: skip
+        self.residual, self.jacobian, self.both = residual, jacobian, both
+        self.mask, self.names, self.rtol, self.floor = mask, names, rtol, atol / rtol
+        n, points = x.shape
+        self.x, self.p, self.active = x, dict(p), np.arange(points)
+        self.final, self.J_final = x.copy(), np.full((n, n, points), np.nan)
+        self.backward, self.forward = np.full(points, np.inf), np.full(points, np.inf)
+        self.steps, self.ok = np.zeros(points, dtype=int), np.zeros(points, dtype=bool)
+        self.singular = np.zeros(points, dtype=bool)
+        self.reason = np.full(points, "", dtype=object)
+        self.logs, self.some = np.flatnonzero(mask), bool(mask.any())
+        self.floors = np.where(mask, 0.0, self.floor)[:, None]
+        self.size_x, self.size_F = np.abs(x), np.abs(x)
+
+    def evaluate(self, x: Array, p: Params) -> tuple[Array, Array]:
+        shape = (len(self.names), *x.shape)
+        if self.both is not None:
+            F, J = self.both(x, p)
+        else:
+            assert self.jacobian is not None
+            F, J = self.residual(x, p), self.jacobian(x, p)
+        F = F if F.shape == x.shape else np.broadcast_to(F, x.shape)
+        return F, J if J.shape == shape else np.broadcast_to(J, shape)
+
+    def iterate(self, max_steps: int) -> None:
+        F, J = self.evaluate(self.x, self.p)
+        lost = ~np.isfinite(F).all(axis=0)
+        if lost.any():
+            said = [f"the equation of {worst(np.abs(f), self.names)} is not finite at the start" for f in F.T[lost]]
+            self.measure(J)
+            self.finish(lost, F, J, np.full(F.shape, np.inf), said)
+            F, J = F[:, ~lost], J[..., ~lost]
+        for step in range(max_steps + 1):
+            if not self.active.size:
+                return
+            self.measure(J)
+            R, d = self.direction(F, J)
+            done = self.done(F, d)
+            if step == max_steps:
+                self.finish(~done, F, J, d, "the steps ran out")
+                F, J, d, done = F[:, done], J[..., done], d[:, done], done[done]
+            if done.any():
+                self.finish(done, F, J, d, None)
+                F, J, d, R = F[:, ~done], J[..., ~done], d[:, ~done], R[:, ~done]
+            if self.active.size:
+                F, J, stuck = self.search(F, J, d, R)
+                if stuck.any():
+                    self.finish(stuck, F, J, d, "the residual does not decrease along the Newton step")
+                    F, J = F[:, ~stuck], J[..., ~stuck]
+
+    def measure(self, J: Array) -> None:
+        """The size of x, and of each equation: the sum of its linearised terms."""
+        self.size_x = np.abs(self.x) + self.floors
+        size = np.einsum("ijb,jb->ib", np.abs(J), self.size_x)
+        self.size_F = np.where(size > 0, size, 1.0)
+
+    def direction(self, F: Array, J: Array) -> tuple[Array, Array]:
+        """R and the Newton step d in the coordinates with logarithms."""
+        R, G = F, J
+        if self.some:
+            i = self.logs
+            G = J * np.where(self.mask[:, None], self.x, 1.0)
+            t = F[i] / self.x[i]
+            # d(F_i/x_i)/dlog x_j = x_j J_ij/x_i - delta_ij F_i/x_i
+            G[i] /= self.x[i][:, None]
+            G[i, i] -= t
+            G[i] /= np.maximum(1 - t, 0.5)[:, None]  # the slope of _bend
+            R = np.array(F)
+            R[i] = _bend(t)
+        d = linear.step(G, -R)
+        wrong = ~np.isfinite(d).all(axis=0)
+        if wrong.any():  # singular there, or a Jacobian that is not finite: the step of least norm
+            k = np.flatnonzero(wrong)
+            d[:, k], rank = linear.solve(G[..., k], -R[:, k])
+            self.singular[self.active[k[rank < len(self.names)]]] = True
+        return R, d
+
+    def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
+        """The residual relative to the terms of its equation, and the full step relative to x."""
+        step = np.abs(d) / (np.where(self.mask[:, None], 1.0, self.size_x) if self.some else self.size_x)
+        return (np.abs(F) / self.size_F).max(axis=0), step.max(axis=0)
+
+    def done(self, F: Array, d: Array) -> Array:
+        backward, forward = self.errors(F, d)
+        return np.asarray((backward <= self.rtol) & (forward <= self.rtol) | (backward == 0))
+
+    def move(self, x: Array, d: Array) -> Array:
+        if not self.some:
+            return np.asarray(x + d)
+        return np.where(self.mask[:, None], x * np.exp(np.where(self.mask[:, None], d, 0.0)), x + d)
+
+    def merit(self, R: Array, size: Array) -> Array:
+        """|R|^2, ordinary rows relative to the size of their terms when the step began."""
+        if self.some:
+            size = np.where(self.mask[:, None], 1.0, size)
+        return np.asarray(((R / size) ** 2).sum(axis=0))
+
+    def bent(self, F: Array, x: Array) -> Array:
+        if not self.some:
+            return F
+        R = np.array(F)
+        R[self.logs] = _bend(F[self.logs] / x[self.logs])
+        return R
+
+    def search(self, F: Array, J: Array, d: Array, R: Array) -> tuple[Array, Array, Array]:
+        """Halve the step until the residual decreases, point by point; the Jacobian comes with the first trial."""
+        x = self.x
+        size = self.size_F  # of this step's start, so that the merits are comparable
+        before = self.merit(R, size)
+        t = np.ones(x.shape[1])
+        if self.some:
+            longest = np.abs(d[self.logs]).max(axis=0)
+            t = np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
+        trial = self.move(x, t * d)
+        F_new, J_new = self.evaluate(trial, self.p)
+        fine = self.merit(self.bent(F_new, trial), size) <= (1 - 1e-4 * t) * before
+        fine &= np.isfinite(J_new.sum(axis=(0, 1)))
+        stuck = np.zeros(x.shape[1], dtype=bool)
+        if not fine.all():
+            F_new, J_new = np.array(F_new), np.array(J_new)
+            stale = np.flatnonzero(~fine)
+            # below the rounding of its terms a residual cannot be lowered: no search
+            stuck[stale] = (np.abs(F) / size).max(axis=0)[stale] <= ROUNDING
+            self.halve(stale[~stuck[stale]], (trial, F_new, t, stuck), (x, d, size, before))
+            trial[:, stuck], F_new[:, stuck], J_new[..., stuck] = x[:, stuck], F[:, stuck], J[..., stuck]
+            again = stale[~stuck[stale]]
+            if again.size:
+                J_new[..., again] = self.evaluate(trial[:, again], take(self.p, again))[1]
+        self.steps[self.active[~stuck]] += 1
+        self.x = trial
+        return F_new, J_new, stuck
+
+    def halve(self, bad: Array, state: tuple[Array, ...], begun: tuple[Array, ...]) -> None:
+        trial, F_new, t, stuck = state
+        x, d, size, before = begun
+        for _ in range(_HALVINGS):
+            if not bad.size:
+                return
+            t[bad] *= 0.5
+            trial[:, bad] = self.move(x[:, bad], t[bad] * d[:, bad])
+            F_new[:, bad] = self.residual(trial[:, bad], take(self.p, bad))
+            after = self.merit(self.bent(F_new[:, bad], trial[:, bad]), size[:, bad])
+            bad = bad[~(after <= (1 - 1e-4 * t[bad]) * before[bad])]
+        stuck[bad] = True
+
+    def finish(self, which: Array, F: Array, J: Array, d: Array, why: str | Sequence[str] | None) -> None:
+        """Write the points `which` (of the active ones) to the full arrays and drop them from the active set."""
+        k = self.active[which]
+        if not k.size:
+            return
+        self.final[:, k], self.J_final[..., k] = self.x[:, which], J[..., which]
+        backward, forward = self.errors(F, d)
+        self.backward[k], self.forward[k] = backward[which], forward[which]
+        # at the rounding of its terms an equation is solved, however ill-conditioned: `.error` says how far off x is
+        self.ok[k] = True if why is None else backward[which] <= ROUNDING
+        if why is not None:
+            self.explain(k, F[:, which], why)
+        keep = ~which
+        self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
+        self.size_x, self.size_F = self.size_x[:, keep], self.size_F[:, keep]
+
+    def explain(self, k: Array, F: Array, why: str | Sequence[str]) -> None:
+        for i, point in enumerate(k):
+            if self.ok[point]:
+                continue
+            if not isinstance(why, str):
+                self.reason[point] = why[i]
+                continue
+            names = worst(np.abs(F[:, i]) / np.abs(self.final[:, point]).clip(1e-300), self.names)
+            self.reason[point] = f"{why} (largest in the equation of {names}){self.runaway(self.final[:, point])}"
+
+    def runaway(self, x: Array) -> str:
+        small, large = self.mask & (x < 1e-14), np.abs(x) > 1e14
+        said = [f"{n} runs to 0" for n, s in zip(self.names, small, strict=True) if s]
+        said += [f"{n} runs to infinity" for n, s in zip(self.names, large, strict=True) if s]
+        return "; " + ", ".join(said) if said else ""
+
+    def solution(self, contraction: bool) -> Solution:
+        points, notes = len(self.ok), []
+        if self.singular.any():
+            notes.append(f"singular Jacobian at {int(self.singular.sum())} of {points} points: steps of least norm")
+        poor = self.ok & (self.forward > self.rtol)
+        if poor.any():
+            notes.append(f"ill-conditioned at {int(poor.sum())} of {points} points: solved to rounding, "
+                         f"which leaves a relative error of {float(self.forward[poor].max()):.1g}")  # fmt: skip
+        n = len(self.names)
+        K = np.eye(n)[:, :, None] - self.J_final
+        return Solution(
+            dict(zip(self.names, self.final, strict=True)),
+            residual=self.backward,
+            converged=self.ok,
+            iterations=self.steps,
+            contraction=linear.spectral_radius(K) if contraction else np.full(points, np.nan),
+            error=self.forward,
+            method="newton",
+            reason=self.reason,
+            unknowns=self.names,
+            notes=tuple(notes),
+            origin={"rtol": self.rtol, "atol": self.rtol * self.floor},
+        )
+
+
+def _bend(t: Array) -> Array:
+    """-log(1 - t), continued by its tangent beyond t = 1/2: monotone, zero only at t = 0.
+
+    >>> _bend(np.array([0.0, 0.5, 1.0])).round(6)
+    array([0.      , 0.693147, 1.693147])
+    """
+    inside = np.minimum(t, 0.5)
+    return np.asarray(2 * (t - inside) - np.log1p(-inside))

@@ -1,0 +1,289 @@
+"""What a solver hands back: numbers by name, and how far they can be trusted.
+
+    converged  <=>  max_i |x_i - rhs_i(x)| / (|x_i| + atol/rtol) <= rtol   and   residual/(1 - contraction) <= rtol
+
+The residual is the undamped one, over all unknowns: a damped step is short without anything having converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingExtra, NotConverged, UnknownName
+
+_DIAGNOSTICS = ("residual", "contraction", "error", "iterations", "converged", "method", "branch", "reason")
+_HTML_ROWS = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """Numbers by name with their residual; every entry is a scalar or an array over the points.
+
+    Attributes
+    ----------
+    value : mapping             unknowns, `where` names and observables by name
+    residual : float or (B,)    max over the unknowns of |x - rhs| / (|x| + atol/rtol), undamped
+    converged : bool or (B,)    residual and error estimate below the tolerance
+    contraction : float or (B,) spectral radius of d rhs/dx: what plain iteration gains a step (> 1: it would run away)
+    error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - contraction)
+    iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
+    unknowns : tuple of str     the names that were solved for
+    notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
+
+    Examples
+    --------
+    >>> s = Solution({"q": 0.5, "m": 0.25}, residual=1e-13, converged=True, iterations=4, method="newton")
+    >>> s["q"], bool(s.converged)
+    (0.5, True)
+    >>> s
+    Solution(q=0.5, m=0.25; converged, residual 1e-13, newton, 4 iterations)
+    """
+
+    value: Mapping[str, Any]
+    residual: Any
+    converged: Any
+    iterations: Any = 0
+    contraction: Any = float("nan")
+    error: Any = float("nan")
+    method: Any = ""
+    branch: Any = ""
+    reason: Any = ""
+    unknowns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.value[name]
+        except KeyError:
+            raise UnknownName(name, self.value, "quantity") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that can be asked for."""
+        return tuple(self.value)
+
+    @property
+    def points(self) -> int | None:
+        """The number of points, or None for a single one."""
+        shape = np.shape(self.converged)
+        return shape[0] if shape else None
+
+    @property
+    def state(self) -> np.ndarray:
+        """The unknowns as an array (n, B) or (n,): a warm start for the next solve."""
+        return np.array([self.value[n] for n in self.unknowns or self.names])
+
+    @property
+    def all_converged(self) -> bool:
+        """Whether every point converged."""
+        return bool(np.all(self.converged))
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Versions, method and tolerances that these numbers came from."""
+        import platform
+
+        from .. import __version__
+
+        versions = {"hermitex": __version__, "numpy": np.__version__, "python": platform.python_version()}
+        return {**versions, "method": _plain(self.method), **self.origin}
+
+    def point(self, index: int) -> Solution:
+        """One point of a batch as a Solution of scalars.
+
+        >>> Solution({"q": np.array([1.0, 2.0])}, np.zeros(2), np.array([True, True])).point(1)["q"]
+        2.0
+        """
+        if self.points is None:
+            return self
+        changes = {name: _at(getattr(self, name), index) for name in _DIAGNOSTICS}
+        return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, **changes)
+
+    def extended(self, values: Mapping[str, Any], **changes: Any) -> Solution:
+        """The same solution with more numbers by name (observables, `where` names)."""
+        return replace(self, value={**self.value, **values}, **changes)
+
+    def require(self, advice: str = "") -> Solution:
+        """Itself if every point converged; otherwise raises `NotConverged` with what happened, carrying itself."""
+        if self.all_converged:
+            return self
+        raise NotConverged(self, failure(self, advice))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python numbers, lists and strings, ready for JSON (NaN and infinity stay floats)."""
+        out = {"value": {k: _plain(v) for k, v in self.value.items()}}
+        out.update({name: _plain(getattr(self, name)) for name in _DIAGNOSTICS})
+        return {**out, "unknowns": list(self.unknowns), "notes": list(self.notes), "provenance": self.provenance}
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length, numbers first, then the diagnostics."""
+        rows = self.points or 1
+        columns = {**self.value, **{name: getattr(self, name) for name in _DIAGNOSTICS}}
+        return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("pandas", "data", "a data frame") from None
+        return pandas.DataFrame(self.table())
+
+    def __repr__(self) -> str:
+        shown = list(self.value)[:6]
+        more = ", ..." if len(self.value) > len(shown) else ""
+        numbers = ", ".join(f"{k}={_short(self.value[k])}" for k in shown) + more
+        return f"Solution({numbers}; {self._summary()})"
+
+    def _summary(self) -> str:
+        done, points = int(np.sum(self.converged)), self.points
+        state = "converged" if self.all_converged else "NOT converged"
+        if points is not None:
+            state = f"{done} of {points} points converged"
+        residual = np.max(self.residual) if np.size(self.residual) else float("nan")
+        methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
+        iterations = int(np.max(self.iterations)) if np.size(self.iterations) else 0
+        return f"{state}, residual {residual:.2g}, {methods or 'no method'}, {iterations} iterations"
+
+    def _repr_html_(self) -> str:
+        try:
+            columns = self.table()
+            names = [k for k in columns if k in self.value or k in ("residual", "converged")]
+            rows = len(columns["converged"])
+            head = "".join(f"<th>{escape(k)}</th>" for k in names)
+            body = "".join(
+                "<tr>" + "".join(f"<td>{escape(_short(columns[k][i]))}</td>" for k in names) + "</tr>"
+                for i in range(min(rows, _HTML_ROWS))
+            )
+            more = f"<caption>first {_HTML_ROWS} of {rows} points</caption>" if rows > _HTML_ROWS else ""
+            return f"<table>{more}<tr>{head}</tr>{body}</table><p>{escape(self._summary())}</p>"
+        except Exception:  # a notebook cell must never fail because its result could not be drawn
+            return f"<code>{escape(object.__repr__(self))}</code>"
+
+
+def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None) -> Solution:
+    """One Solution out of those of consecutive blocks: worst residual, all converged, iterations added.
+
+    >>> a = Solution({"V": 1.0}, 1e-14, True, 5, method="newton", unknowns=("V",))
+    >>> b = Solution({"q": 2.0}, 0.0, True, 1, method="linear", unknowns=("q",))
+    >>> combined([a, b]).method, combined([a, b]).unknowns
+    ('newton + linear', ('V', 'q'))
+    """
+
+    def worst(name: str) -> Any:
+        entries = np.broadcast_arrays(*[np.asarray(getattr(s, name), dtype=float) for s in parts])
+        return _scalar(np.fmax.reduce(entries))  # fmax: a linear block has no contraction and does not hide another's
+
+    reasons = np.broadcast_arrays(*[np.asarray(s.reason, dtype=object) for s in parts])
+    first = reasons[0]
+    for r in reasons[1:]:
+        first = np.where(np.asarray(first == "", dtype=bool), r, first)
+    methods = dict.fromkeys(m for s in parts for m in np.atleast_1d(np.asarray(s.method)).tolist() if m)
+    branch = next((s.branch for s in parts if np.any(np.asarray(s.branch) != "")), "")
+    value: dict[str, Any] = {}
+    for s in parts:
+        value.update(s.value)
+    return Solution(
+        {**value, **(values or {})},
+        residual=worst("residual"),
+        converged=_scalar(np.logical_and.reduce(np.broadcast_arrays(*[np.asarray(s.converged) for s in parts]))),
+        iterations=_scalar(sum(np.asarray(s.iterations) for s in parts)),
+        contraction=worst("contraction"),
+        error=worst("error"),
+        method=" + ".join(methods),
+        branch=branch,
+        reason=_scalar(np.asarray(first, dtype=object)),
+        unknowns=tuple(n for s in parts for n in s.unknowns),
+        notes=tuple(dict.fromkeys(n for s in parts for n in s.notes)),
+        origin={k: v for s in parts for k, v in s.origin.items()},
+    )
+
+
+def failure(solution: Solution, advice: str = "") -> str:
+    """The text of a failure: how many points, what the first of them did, and what to try."""
+    flags = np.atleast_1d(np.asarray(solution.converged))
+    bad = np.flatnonzero(~flags)
+    one = solution.point(int(bad[0]))
+    count = f"{bad.size} of {flags.size} points did not converge; the first is point {bad[0]}: "
+    where = count if flags.size > 1 else ""
+    gain = f", contraction {float(one.contraction):.4g}" if np.isfinite(one.contraction) else ""
+    what = one.reason or "the residual stayed above the tolerance"
+    facts = f"residual {float(one.residual):.2g} after {int(one.iterations)} iterations{gain} ({one.method})"
+    return f"{where}{what}; {facts}.\n  Try: {advice or _advice(one)}\n  The last state is in .solution of this error."
+
+
+def _advice(one: Solution) -> str:
+    gain = float(one.contraction)
+    if "oscillat" in str(one.reason):
+        return "damping=0.5 or smaller, method newton, or a start nearer the solution (continuation along a parameter)"
+    if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):
+        return "another start, a larger ridge, or check that a solution exists at these parameters"
+    if np.isfinite(gain) and 0.99 < gain < 1:
+        return f"Newton with the exact Jacobian, or more steps: plain iteration gains {1 - gain:.1g} a step here"
+    return "another start (continuation from a neighbouring point), more steps, or a looser tolerance"
+
+
+def trend(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
+    """What the last iterates of one point did, unknown by unknown: oscillate, run away, or creep.
+
+    >>> trend([np.array([1.0]), np.array([-1.0]), np.array([1.0]), np.array([-1.0])], ["q"])
+    'q oscillates'
+    """
+    path = np.array(history, dtype=float)
+    if not np.isfinite(path[-1]).all():
+        return f"{_join(names, ~np.isfinite(path[-1]))} became infinite or undefined"
+    if len(path) < 4:
+        return ""
+    moves = np.diff(path, axis=0)[-3:]
+    size = np.abs(path[-1]) + np.finfo(float).tiny
+    moving = np.abs(moves[-1]) > 1e-9 * size
+    flips = moving & (moves[-1] * moves[-2] < 0) & (moves[-2] * moves[-3] < 0)
+    grows = np.abs(moves[-1]) >= 0.999 * np.abs(moves[-2])
+    said = []
+    if (flips & grows).any():
+        said.append(f"{_join(names, flips & grows)} {_verb(flips & grows, 'oscillates', 'oscillate')}")
+    away = moving & ~flips & (np.abs(moves[-1]) > 1.0001 * np.abs(moves[-2])) & (np.abs(path[-1]) > np.abs(path[-2]))
+    if away.any():
+        said.append(f"{_join(names, away)} {_verb(away, 'diverges', 'diverge')}")
+    creeps = moving & ~(flips & grows) & ~away
+    if creeps.any() and not said:
+        said.append(f"{_join(names, creeps)} still {_verb(creeps, 'moves', 'move')}")
+    return "; ".join(said)
+
+
+def _join(names: Sequence[str], mask: Iterable[Any]) -> str:
+    chosen = [n for n, flag in zip(names, mask, strict=True) if flag]
+    return ", ".join(chosen[:4]) + (f" and {len(chosen) - 4} more" if len(chosen) > 4 else "")
+
+
+def _verb(mask: np.ndarray, one: str, many: str) -> str:
+    return one if int(mask.sum()) == 1 else many
+
+
+def _at(v: Any, index: int) -> Any:
+    return _scalar(np.asarray(v)[..., index]) if np.ndim(v) else v
+
+
+def _scalar(v: Any) -> Any:
+    return v.item() if isinstance(v, np.ndarray | np.generic) and np.ndim(v) == 0 else v
+
+
+def _plain(v: Any) -> Any:
+    return v.tolist() if isinstance(v, np.ndarray | np.generic) else v
+
+
+def _short(v: Any) -> str:
+    if isinstance(v, np.ndarray) and v.ndim:
+        return f"<{'x'.join(str(k) for k in v.shape)} array>"
+    if isinstance(v, float | np.floating):
+        return f"{float(v):.6g}"
+    return str(v)

@@ -1,0 +1,131 @@
+"""The table of a sweep: one row a point, in the order of the grid, failed points with their reason."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingExtra, UnknownName
+from .grid import Grid
+from .journal import Columns, plain, write_whole
+
+_HTML_ROWS = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep:
+    """Columns by name over all points of a grid.
+
+    Attributes
+    ----------
+    axes : {name: values}           the grid
+    columns : {name: (points,)}     parameters first, then what was solved, then `converged` and `reason`
+    """
+
+    axes: Mapping[str, tuple[float, ...]]
+    columns: Mapping[str, np.ndarray]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise UnknownName(name, self.columns, "column") from None
+
+    def __len__(self) -> int:
+        return len(self.columns["converged"])
+
+    @property
+    def converged(self) -> np.ndarray:
+        """Which points converged."""
+        return self.columns["converged"]
+
+    @property
+    def failed(self) -> tuple[dict[str, Any], ...]:
+        """The rows of the points that failed: their parameters and the reason."""
+        names = [*self.axes, "reason"]
+        return tuple({n: self.columns[n][i].item() if n in self.axes else self.columns[n][i] for n in names}
+                     for i in np.flatnonzero(~self.converged))  # fmt: skip
+
+    def on_grid(self, name: str) -> np.ndarray:
+        """A column as an array with one axis a grid key, in the order of the keys."""
+        sizes = [len(v) for v in self.axes.values()]
+        return np.moveaxis(self[name].reshape(*sizes[1:], sizes[0]), -1, 0)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists fit for JSON: NaN is None, infinity is "inf"."""
+        return {k: plain(v) for k, v in self.columns.items()}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("pandas", "data", "a data frame") from None
+        return pandas.DataFrame(dict(self.columns))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given."""
+        text = io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerow(self.columns)
+        out.writerows(zip(*(c.tolist() for c in self.columns.values()), strict=True))
+        if path is not None:
+            write_whole(Path(path), text.getvalue())
+        return text.getvalue()
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(len(v)) for v in self.axes.values())
+        count = f"{sizes} = {len(self)}" if len(self.axes) > 1 else sizes
+        lost = int((~self.converged).sum())
+        shown = [k for k in self.columns if k not in self.axes and k not in ("converged", "reason")]
+        what = ", ".join(shown[:6]) + (", ..." if len(shown) > 6 else "")
+        return f"Sweep({' x '.join(self.axes)}: {count} points, {lost or 'none'} failed; {what})"
+
+    def _repr_html_(self) -> str:
+        try:
+            head = "".join(f"<th>{escape(k)}</th>" for k in self.columns)
+            rows = zip(*(c[:_HTML_ROWS].tolist() for c in self.columns.values()), strict=True)
+            body = "".join("<tr>" + "".join(f"<td>{escape(_short(v))}</td>" for v in row) + "</tr>" for row in rows)
+            return f"<table><caption>{escape(repr(self))}</caption><tr>{head}</tr>{body}</table>"
+        except Exception:  # a notebook cell must never fail because its result could not be drawn
+            return f"<code>{escape(object.__repr__(self))}</code>"
+
+
+def assemble(points: Grid, done: Mapping[int, Columns]) -> Sweep:
+    """The table out of the chunks, whatever order they came in."""
+    order = range(points.chunks)
+    names = dict.fromkeys(n for k in order for n in done[k] if n != "worker died")
+    last = [n for n in ("converged", "reason") if n in names]
+    names = dict.fromkeys([*(n for n in names if n not in last), *last])
+    table = {n: np.concatenate([p[n] for k in order for p in points.pieces(k)]) for n in points.axes}
+    for n in names:
+        values = [v for k in order for v in done[k].get(n, [None] * len(done[k]["converged"]))]
+        if n not in points.axes:
+            table[n] = _column(values)
+    return Sweep(dict(points.axes), table)
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """One column: booleans, whole numbers or text if all are, else floats with NaN for what is missing."""
+    kinds = {type(v) for v in values if v is not None}
+    text = {v for v in values if isinstance(v, str)} - {"inf", "-inf"}
+    if kinds == {bool} and None not in values:
+        return np.array(values, dtype=bool)
+    if text or kinds == {str} and None not in values and not values.count("inf") + values.count("-inf"):
+        return np.array(["" if v is None else v for v in values], dtype=object)
+    if kinds == {int} and None not in values:
+        return np.array(values, dtype=np.int64)
+    return np.array([np.nan if v is None else float(v) for v in values])
+
+
+def _short(v: Any) -> str:
+    return f"{v:.6g}" if isinstance(v, float) else str(v)
+
+
