@@ -15,11 +15,13 @@ from sympy import (
     DiracDelta,
     Expr,
     Heaviside,
+    ImmutableDenseMatrix,
     Matrix,
     Mul,
     Piecewise,
     S,
     Symbol,
+    Tuple,
     cancel,
     exp,
     expand,
@@ -32,7 +34,7 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear, terms
 
 
@@ -95,10 +97,11 @@ def tower(node: Any, *given: Any) -> Expr | None:
     Examples
     --------
     >>> from sympy import Function
+    >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z1, z2, rho
     >>> f, g = Function("f"), Function("g")
     >>> tower(E(f(z1)*g(z2), z1, z2, cov={(z1, z2): rho}))
-    E(f(z1)*E(g(rho*z1 + sqrt(1 - rho**2)*z2), z2), z1)
+    E(f(z1)*E(g(rho*z1 + z2*sqrt(1 - rho**2)), z2), z1)
     """
     if not isinstance(node, Expectation) or len(node.bound) < 2:
         return None
@@ -107,7 +110,12 @@ def tower(node: Any, *given: Any) -> Expr | None:
     outer, inner = variables[:len(names)], variables[len(names):]
     if not inner:
         raise BadInput(f"tower: nothing is left to integrate given {', '.join(names)}")
-    return E(_pull_out(body, inner), *outer)
+    return over(_pull_out(body, inner), outer)
+
+
+def over(body: Expr, variables: Sequence[Symbol], covariance: Any = None) -> Expr:
+    """The expectation over symbols that `open` gave (they keep their names); independent without a covariance."""
+    return Expectation(body, Tuple(*variables), None if covariance is None else ImmutableDenseMatrix(covariance))
 
 
 def _pull_out(body: Expr, inner: Sequence[Symbol]) -> Expr:
@@ -115,7 +123,7 @@ def _pull_out(body: Expr, inner: Sequence[Symbol]) -> Expr:
     if body.is_Add:
         return Add(*(_pull_out(a, inner) for a in body.args))
     constant, rest = body.as_independent(*inner, as_Add=False)
-    return constant*E(rest, *inner) if rest.has_free(*inner) else body
+    return constant*over(rest, inner) if rest.has_free(*inner) else body
 
 
 def sift(node: Any) -> Expr | None:
@@ -127,6 +135,7 @@ def sift(node: Any) -> Expr | None:
     Examples
     --------
     >>> from sympy import cos
+    >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
     >>> sift(E(DiracDelta(2*z)*cos(z), z))
     sqrt(2)/(4*sqrt(pi))
@@ -136,10 +145,10 @@ def sift(node: Any) -> Expr | None:
     body, variables = independent(node)
     parts, changed = [], False
     for t in terms(body, variables):
-        rest = Mul(*(v**n for v, n in zip(variables, t.powers, strict=True)))*t.core
+        rest = t.body(variables)
         value = _sift_product(rest, variables)
         changed = changed or value is not None
-        parts.append(t.coefficient*(E(rest, *variables) if value is None else value))
+        parts.append(t.coefficient*(over(rest, variables) if value is None else value))
     return Add(*parts) if changed else None
 
 
@@ -154,7 +163,7 @@ def _sift_product(body: Expr, variables: Sequence[Symbol]) -> Expr | None:
             if value is None:
                 continue
             others = [u for u in variables if u != v]
-            reduced = linear(E(value, *others)) if others else value
+            reduced = linear(over(value, others)) if others else value
             return reduced.replace(lambda e: isinstance(e, Expectation), lambda e: sift(e) or e)
     return None
 
@@ -169,7 +178,14 @@ def _mass(delta: DiracDelta, rest: Expr, v: Symbol, slope: Expr) -> Expr | None:
     value = (rest*density).diff(v, order) if order else rest*density
     if order and jumps_at(value, v, at):  # the kink of an Abs or a Max
         return None
-    return (S.NegativeOne/slope)**order*value.subs(v, at)/Abs(slope)
+    return (S.NegativeOne/slope)**order*value.subs(v, at)/_size(slope)
+
+
+def _size(slope: Expr) -> Expr:
+    """|s|; a square root stands for a standard deviation here and is not negative."""
+    if slope.is_Pow and slope.exp == S.Half:
+        return slope
+    return Mul(*map(_size, slope.args)) if slope.is_Mul else Abs(slope)
 
 
 def jumps_at(expr: Expr, v: Symbol, at: Expr) -> bool:

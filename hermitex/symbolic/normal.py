@@ -24,7 +24,7 @@ from hermitex.symbolic.undefined import tidy
 SMALL = 400  # operations up to which cancel may be tried
 
 
-def canonical(expr: Expr) -> Expr:
+def stein_form(expr: Expr) -> Expr:
     """A form in which Stein-equal expressions are the same expression.
 
     Examples
@@ -33,7 +33,7 @@ def canonical(expr: Expr) -> Expr:
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z, kappa, r
     >>> f = Function("f")
-    >>> canonical(E(z*f(kappa + r*z), z)/r) == canonical(E(f(kappa - r*z), z).diff(kappa))
+    >>> stein_form(E(z*f(kappa + r*z), z)/r) == stein_form(E(f(kappa - r*z), z).diff(kappa))
     True
     """
     expr = tidy(expr.replace(lambda e: isinstance(e, sympy.Derivative) and e.has(Expectation), lambda e: e.doit()))

@@ -18,6 +18,10 @@ class Term(NamedTuple):
     powers: tuple[int, ...]
     core: Expr
 
+    def body(self, variables: Sequence[Symbol]) -> Expr:
+        """Monomial times core, without the coefficient."""
+        return Mul(*(v**n for v, n in zip(variables, self.powers, strict=True)))*self.core
+
 
 def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[Term, ...]:
     """The integrand split over its variables; like terms (same powers, same core) are collected."""
@@ -41,8 +45,8 @@ def by_core(body: Expr, variables: Sequence[Symbol]) -> dict[Expr, Expr]:
     """The integrand as sum of core * polynomial: {core: polynomial}."""
     out: dict[Expr, Expr] = {}
     for t in terms(body, variables):
-        monomial = Mul(t.coefficient, *(v**n for v, n in zip(variables, t.powers, strict=True)))
-        out[t.core] = out.get(t.core, S.Zero) + monomial
+        monomial = Term(t.coefficient, t.powers, S.One).body(variables)
+        out[t.core] = out.get(t.core, S.Zero) + t.coefficient*monomial
     return out
 
 
@@ -51,11 +55,7 @@ def linear(node: Any) -> Expr:
     if not isinstance(node, Expectation):
         return node
     body, variables = node.open()
-    parts = []
-    for t in terms(body, variables):
-        monomial = Mul(*(v**n for v, n in zip(variables, t.powers, strict=True)))
-        parts.append(t.coefficient*node.with_body(monomial*t.core, variables))
-    return Add(*parts)
+    return Add(*(t.coefficient*node.with_body(t.body(variables), variables) for t in terms(body, variables)))
 
 
 def _multiply_out(expr: Expr) -> Expr:

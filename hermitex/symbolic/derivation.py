@@ -1,0 +1,160 @@
+"""lhs = e_1 = e_2 = ... = rhs: a derivation as an object; each step bears its rule and source, and can be re-checked.
+
+A `Step` is one application of a rule. A `Derivation` prints as an align block, checks itself anew, and cites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Expr, latex
+
+from hermitex.symbolic.checking import Check, check
+
+__all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
+
+# What a reader of the appendix is told; a rule that is not here is printed under its own name.
+WORDS = {
+    "Stein": r"Stein's lemma",
+    "Hermite": r"integrating by parts $k$ times, $\mathbb{E}[\mathrm{He}_k(z) f(z)] = \mathbb{E}[f^{(k)}(z)]$",
+    "Price": r"Price's theorem",
+    "Isserlis": r"Isserlis' theorem",
+    "Mehler": r"Mehler's formula",
+    "Dirac": r"the mass of the delta function",
+    "linearity": r"linearity",
+    "tower": r"conditioning",
+    "closed form": r"Gaussian integration",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None)."""
+
+    rule: str
+    before: Expr
+    after: Expr
+    source: str | None = None
+
+    def check(self, **options: Any) -> Check:
+        """Check the equality anew, without trusting the rule."""
+        return check(self.before, self.after, **options)
+
+    def latex(self) -> str:
+        """before = after, as LaTeX without dollars."""
+        return f"{latex(self.before)} = {latex(self.after)}"
+
+    def words(self) -> str:
+        """The rule in words, as LaTeX text."""
+        return WORDS.get(self.rule, self.rule)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Rule, both sides as text, source."""
+        return {"rule": self.rule, "before": str(self.before), "after": str(self.after), "source": self.source}
+
+    def __repr__(self) -> str:
+        return f"{self.rule}: {self.before} = {self.after}"
+
+
+@dataclass(frozen=True)
+class DerivationCheck:
+    """What came of re-checking a derivation: true if every step holds and they lead from one side to the other."""
+
+    name: str
+    steps: tuple[tuple[str, Check], ...]
+    claim: Check | None = None  # of the claim itself, where the steps do not form a chain from side to side
+
+    @property
+    def passed(self) -> bool:
+        """True if nothing failed or stayed open."""
+        return all(bool(c) for _, c in self.steps) and (self.claim is None or bool(self.claim))
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of ``hermitex check --json``."""
+        rows = [{"rule": rule, "status": c.status, "digits": c.digits} for rule, c in self.steps]
+        if self.claim is not None:
+            rows.append({"rule": "claim", "status": self.claim.status, "digits": self.claim.digits})
+        return {"name": self.name, "passed": self.passed, "steps": rows}
+
+    def __repr__(self) -> str:
+        bad = [f"{rule}: {c!r}" for rule, c in self.steps if not c]
+        if self.claim is not None and not self.claim:
+            bad.append(f"claim: {self.claim!r}")
+        head = f"{self.passed}: {self.name or 'derivation'}, {len(self.steps)} steps"
+        return "\n".join([head, *bad])
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A claim lhs = rhs and the steps that lead from one side to the other.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbolic.stein import stein
+    >>> from hermitex.symbols import z
+    >>> d = stein(z*tanh(z), z)
+    >>> d.result
+    1 - E(tanh(z)**2, z)
+    >>> [s.rule for s in d.steps]
+    ['Stein']
+    """
+
+    claim: tuple[Expr, Expr]
+    steps: tuple[Step, ...]
+    name: str = ""
+    text: str = ""
+
+    @property
+    def result(self) -> Expr:
+        """The right-hand side of the claim."""
+        return self.claim[1]
+
+    def check(self, **options: Any) -> DerivationCheck:
+        """Check every step anew; and the claim, where the steps are no chain from its one side to the other."""
+        found = tuple((step.rule, step.check(**options)) for step in self.steps)
+        claim = None if self._is_chain() else check(*self.claim, **options)
+        return DerivationCheck(self.name, found, claim)
+
+    def _is_chain(self) -> bool:
+        ends = [self.claim[0], *(e for s in self.steps for e in (s.before, s.after)), self.claim[1]]
+        return all(a == b for a, b in zip(ends[::2], ends[1::2], strict=True))
+
+    def latex(self) -> str:
+        """The derivation as an align block: numbered lines, each with its rule in words and its source cited."""
+        return "\n".join([r"\begin{align}", " \\\\\n".join(self._lines()), r"\end{align}"])
+
+    def _lines(self) -> Iterator[str]:
+        if not self.steps:
+            yield rf"{latex(self.claim[0])} &= {latex(self.claim[1])}"
+            return
+        chained = self._is_chain()
+        for i, step in enumerate(self.steps):
+            left = latex(step.before) if i == 0 or not chained else ""
+            cite = rf" \cite{{{step.source}}}" if step.source else ""
+            yield rf"{left} &= {latex(step.after)} && \text{{({step.words()}{cite})}}".lstrip()
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return "$$" + self.latex().replace("{align}", "{aligned}").replace("\\cite", "\\text") + "$$"
+        except Exception:  # a notebook must show something else rather than fail
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name, claim and steps as text."""
+        return {"name": self.name, "claim": [str(e) for e in self.claim], "steps": [s.to_dict() for s in self.steps]}
+
+    def bibtex(self) -> str:
+        """The references of the rules that were used."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(sorted({s.source for s in self.steps if s.source}))
+
+    def __repr__(self) -> str:
+        rules = ", ".join(s.rule for s in self.steps) or "nothing to do"
+        return f"{self.claim[0]} = {self.claim[1]}  ({rules})"
