@@ -121,10 +121,8 @@ class Activation:
         return self._integrable(2)
 
     def _integrable(self, power: int) -> bool | None:
-        try:
-            from hermitex.symbolic.growth import integrable  # type: ignore[attr-defined]
-        except ImportError:
-            from hermitex.symbolic.integrability import integrable  # type: ignore[no-redef]
+        from hermitex.symbolic.growth import integrable
+
         return integrable(self.expr, z, power=power)
 
     def __repr__(self) -> str:
@@ -175,11 +173,16 @@ _FORMS: dict[str, Expr] = {
     "softsign": z/(1 + Abs(z)), "identity": z, "sqrt": sqrt(z), "cbrt": sign(z)*Abs(z)**Rational(1, 3),
     "ln": log(z), "arctan": sympy.atan(z), "arcsin": sympy.asin(z), "arccos": sympy.acos(z),
 }
-_SYMPY = ["exp", "log", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "sinh", "cosh", "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "erfi", "erfinv", "erfcinv", "floor", "ceiling", "frac", "gamma", "loggamma", "digamma", "Ei", "LambertW", "DiracDelta"]
+_SYMPY = (
+    exp, log, sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.asin, sympy.acos, sympy.atan,
+    sympy.acot, sympy.sinh, sympy.cosh, tanh, sympy.coth, sympy.sech, sympy.csch, sympy.asinh, sympy.acosh, sympy.atanh,
+    sympy.acoth, sympy.erfi, sympy.erfinv, sympy.erfcinv, sympy.floor, sympy.ceiling, sympy.frac, sympy.gamma,
+    sympy.loggamma, sympy.digamma, sympy.Ei, sympy.LambertW, sympy.DiracDelta)
+_TWO = (sympy.besseli, sympy.besselj, sympy.besselk, sympy.bessely, sympy.polygamma, sympy.atan2)
 _SEVERAL: dict[str, Operation] = {
     "Max": Operation("Max", Max), "Min": Operation("Min", Min), "max": Operation("max", Max),
     "min": Operation("min", Min), "Rational": Operation("Rational", lambda p, q=S.One: p/q),
-    **{n: Operation(n, getattr(sympy, n), 2) for n in ("besseli", "besselj", "besselk", "bessely", "polygamma", "atan2")},
+    **{f.__name__: Operation(f.__name__, f, 2) for f in _TWO},
 }
 
 
@@ -202,14 +205,14 @@ class _Named(dict):
         return dict.__contains__(self, name) or (isinstance(name, str) and bool(_HERMITE.fullmatch(name)))
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - dict.get would not make He7
 
 
 _HERMITE = re.compile(r"He(\d{1,6})")
 
 NAMED: dict[str, Activation | Operation] = _Named(
     {name: Activation(name, form) for name, form in _FORMS.items()}
-    | {name: Activation(name, getattr(sympy, name)(z)) for name in _SYMPY}
+    | {f.__name__: Activation(f.__name__, f(z)) for f in _SYMPY}
     | {
         "leaky_relu": Activation("leaky_relu", Max(0, z) + _slope*Min(0, z), ((_slope, Rational(1, 100)),)),
         "elu": Activation("elu", Piecewise((z, z > 0), (_alpha*(exp(z) - 1), True)), ((_alpha, S.One),)),
@@ -241,7 +244,7 @@ def activation(sigma: Any) -> Activation:
     if isinstance(sigma, str):
         return _from_text(sigma.strip())
     if isinstance(sigma, Operation) or (callable(sigma) and not isinstance(sigma, Expr)):
-        return _of_one_variable(getattr(sigma, "name", None) or getattr(sigma, "__name__", "sigma"), sigma(z))
+        return _of_one_variable(str(getattr(sigma, "name", getattr(sigma, "__name__", "sigma"))), sigma(z))
     from hermitex.symbolic.parsing import expression
 
     expr = expression(sigma)
@@ -273,5 +276,6 @@ def _of_one_variable(name: str, expr: Expr) -> Activation:
     if not found and len(expr.free_symbols) == 1:
         found = tuple(expr.free_symbols)
     if len(found) > 1 or (not found and expr.free_symbols):
-        raise BadInput(f"an activation is a function of one variable z, not of {', '.join(map(str, expr.free_symbols))}")
+        names = ", ".join(sorted(map(str, expr.free_symbols)))
+        raise BadInput(f"an activation is a function of one variable z, not of {names}")
     return Activation(name, expr.xreplace({found[0]: z}) if found else expr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cmp_to_key, lru_cache
 
-from sympy import Expr, Float, Rational, S, Symbol, expand, factor_terms, oo, sympify
+from sympy import Expr, Float, Pow, Rational, S, expand, factor_terms
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
@@ -45,11 +45,15 @@ def sign_of(value: Expr) -> int:
     -1
     """
     checkpoint("proving a sign")
+    if value.is_Rational:
+        return (value.p > 0) - (value.p < 0)
+    if value in (S.Infinity, S.NegativeInfinity):
+        return 1 if value is S.Infinity else -1
+    if not value.free_symbols:
+        return _numeric_sign(value)
     known = _assumed(value)
     if known is not None:
         return known
-    if not value.free_symbols:
-        return _numeric_sign(value)
     if value.count_ops() <= _LARGE:
         for form in (expand(value), factor_terms(expand(value)), _factored(value)):
             known = _assumed(form)
@@ -57,7 +61,10 @@ def sign_of(value: Expr) -> int:
                 known = _product_sign(form)
             if known is not None:
                 return known
-    for symbol in value.free_symbols:
+        known = _by_squaring(expand(value))
+        if known is not None:
+            return known
+    for symbol in sorted(value.free_symbols, key=str):
         if value in (symbol, -symbol) or (value / symbol).is_positive or (value / symbol).is_negative:
             raise AssumptionNeeded(symbol, "positive")
     raise NoClosedForm(value, f"the sign of {_short(value)} is not provable from the declared assumptions")
@@ -76,7 +83,8 @@ def compare(a: Expr, b: Expr) -> int:
     except AssumptionNeeded:
         raise
     except NoClosedForm as error:
-        raise NoClosedForm(a - b, f"the order of {_short(a)} and {_short(b)} is not provable") from error
+        why = f"the order of {_short(a)} and {_short(b)} is not provable; declare a sign (s>0) or give numbers"
+        raise NoClosedForm(a - b, why) from error
 
 
 def ordered(points: Iterable[Expr]) -> tuple[Expr, ...]:
@@ -132,7 +140,7 @@ def _numeric_sign(value: Expr) -> int:
         if not (low.is_Float and high.is_Float):
             break
         if low._prec > 1 and high._prec > 1 and abs(low - high) < abs(high) * Rational(1, 10**10):
-            return 1 if high > 0 else -1
+            return 1 if high.is_positive else -1
     if value.is_extended_real is not False and _vanishes(value):
         return 0
     raise NoClosedForm(value, f"the sign of {_short(value)} could not be proved")
@@ -169,9 +177,24 @@ def _product_sign(product: Expr) -> int | None:
     return sign
 
 
+def _by_squaring(value: Expr) -> int | None:
+    """p + q sqrt(r) with p and q of opposite signs has the sign of p (p^2 - q^2 r)."""
+    roots = {a for term in value.args for a in term.atoms(Pow) if a.exp == S.Half and a.free_symbols}
+    if not value.is_Add or len(roots) != 1:
+        return None
+    (root,) = roots
+    p, q = value.coeff(root, 0), value.coeff(root, 1)
+    if expand(p + q*root - value) != 0 or q == 0 or (p.has(root) or q.has(root)):
+        return None
+    try:
+        first, second = sign_of(p), sign_of(q)
+        return first if first == second or second == 0 else second if first == 0 else (
+            first * sign_of(expand(p**2 - q**2*root.base)))
+    except (NoClosedForm, AssumptionNeeded):
+        return None
+
+
 def _short(value: Expr) -> str:
     text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
-
-__all__ = ["Symbol", "between", "compare", "exact", "inside", "oo", "ordered", "sign_of", "sympify"]

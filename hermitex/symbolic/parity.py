@@ -46,6 +46,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.order import compare
 from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.weak import in_heavisides
 
 _OPS = 250          # operations above which only the cheapest comparison is made
 _HYPERBOLIC = (tanh, sinh, cosh, coth, sech, csch)
@@ -71,7 +72,7 @@ def parity(expr: Expr, z: Symbol) -> int | None:
     True
     """
     t = Dummy(z.name, real=True)
-    f = expr.xreplace({z: t})
+    f = expr.xreplace({z: t}).as_independent(t, as_Add=False)[1] if not expr.is_zero else expr
     if f.is_zero:
         return 0
     if t not in f.free_symbols:
@@ -147,8 +148,6 @@ def _everywhere(f: Expr, kinds: tuple[type, ...], rule: Callable[..., Expr]) -> 
 
 def _without_switches(f: Expr) -> Expr:
     """Max, Min, Heaviside and Piecewise over Abs and sign; ceiling and frac over floor; products of signs undone."""
-    from hermitex.symbolic.weak import in_heavisides
-
     if f.has(Piecewise):
         f = f.replace(lambda n: isinstance(n, Piecewise), in_heavisides)
     f = _everywhere(f, (Max,), lambda *a: _extremum(a, 1))

@@ -8,6 +8,8 @@ interior point. Values at single points never matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from sympy import (
@@ -33,19 +35,19 @@ from sympy import (
 )
 from sympy.core.relational import Equality, Relational, Unequality
 
-from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
+from hermitex.errors import AssumptionNeeded, BadInput, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.order import between, exact, inside, ordered, sign_of
+from hermitex.symbolic.order import between, compare, exact, inside, ordered, sign_of
 from hermitex.symbolic.ranges import bounds
-from hermitex.symbolic.roots import Window, _zeros, real_roots
+from hermitex.symbolic.roots import Where, Window, real_roots, zeros
 from hermitex.symbolic.singular import singularities
 
 __all__ = ["Piece", "breakpoints", "pieces", "real_roots", "switch_arguments"]
 
 _STEPS = (floor, ceiling, frac)
 _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
-_MANY = 4000        # integers that a step function may pass, and pieces in all
+_MANY = 4000        # integers that a step function may pass, and break points in all
 _MERGE = 60         # operations up to which neighbouring branches are compared after expansion
 
 
@@ -84,9 +86,9 @@ def pieces(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Piece,
     >>> pieces(Max(0, x) - Abs(x)/2 - x/2, x)
     (Piece(lo=-oo, hi=oo, expr=0),)
     """
-    t = Dummy(x.name, real=True)
-    found = _split(_on_the_line(expr, x, t), t, Window(S(lo), S(hi)))
-    return tuple(Piece(p.lo, p.hi, p.expr.xreplace({t: x})) for p in _merged(found))
+    t, f = _on_the_line(expr, x)
+    found = _pieces(f, t, _window(lo, hi))
+    return found if t == x else tuple(Piece(p.lo, p.hi, p.expr.xreplace({t: x})) for p in found)
 
 
 def breakpoints(expr: Expr, x: Symbol, window: tuple[Expr, Expr] | None = None) -> tuple[Expr, ...]:
@@ -114,9 +116,8 @@ def breakpoints(expr: Expr, x: Symbol, window: tuple[Expr, Expr] | None = None) 
     >>> breakpoints(floor(x), x, (-1, 3))
     (0, 1, 2)
     """
-    t = Dummy(x.name, real=True)
-    lo, hi = (S(-oo), S(oo)) if window is None else (S(window[0]), S(window[1]))
-    found = _merged(_split(_on_the_line(expr, x, t), t, Window(lo, hi)))
+    t, f = _on_the_line(expr, x)
+    found = _pieces(f, t, _window(*(window or (-oo, oo))))
     points: list[Expr] = [p.hi for p in found[:-1]]
     for p in found:
         points += inside(singularities(p.expr, t, (p.lo, p.hi)), p.lo, p.hi)
@@ -132,8 +133,29 @@ def switch_arguments(expr: Basic) -> tuple[Expr, ...]:
 
 
 # -- splitting --------------------------------------------------------------------------------------------------------
-def _on_the_line(expr: Expr, x: Symbol, t: Dummy) -> Expr:
-    return exact(S(expr)).xreplace({x: t})
+def _on_the_line(expr: Expr, x: Symbol) -> tuple[Symbol, Expr]:
+    """The variable as a real symbol with no other assumption, and the expression in it, its decimals exact."""
+    t = x if x.assumptions0 == _REAL else Symbol(x.name, real=True)
+    f = exact(S(expr))
+    if t != x:
+        t = Dummy(x.name, real=True) if t in f.free_symbols else t
+        f = f.xreplace({x: t})
+    return t, f
+
+
+_REAL = Symbol("x", real=True).assumptions0
+
+
+def _window(lo: Expr, hi: Expr) -> Window:
+    w = Window(exact(S(lo)), exact(S(hi)))
+    if compare(w.lo, w.hi) >= 0:
+        raise BadInput(f"the window ({lo}, {hi}) is empty")
+    return w
+
+
+@lru_cache(maxsize=2048)
+def _pieces(f: Expr, t: Symbol, w: Window) -> tuple[Piece, ...]:
+    return tuple(_merged(_split(f, t, w)))
 
 
 def _split(expr: Expr, t: Symbol, w: Window) -> list[Piece]:
@@ -145,9 +167,8 @@ def _split(expr: Expr, t: Symbol, w: Window) -> list[Piece]:
     cuts = inside([p for s in ready for p in _cuts(s, t, w)], *w)
     if len(cuts) > _MANY:
         raise NoClosedForm(expr, f"it has more than {_MANY} break points")
-    ends = (w.lo, *cuts, w.hi)
     found: list[Piece] = []
-    for a, b in zip(ends, ends[1:], strict=False):
+    for a, b in pairwise((w.lo, *cuts, w.hi)):
         here = Window(a, b)
         found += _split(_put(expr, {s: _branch(s, t, here) for s in ready}), t, here)
     return found
@@ -196,7 +217,7 @@ def _cuts(s: Basic, t: Symbol, w: Window) -> list[Expr]:
         if t not in u.free_symbols:
             continue
         found += singularities(u, t, w)
-        found += _step_cuts(s, u, (t, w)) if isinstance(s, _STEPS) else _zeros(u, t, w)
+        found += _step_cuts(s, u, (t, w)) if isinstance(s, _STEPS) else zeros(u, Where(t, w))
     return found
 
 
@@ -208,7 +229,7 @@ def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, Window]) -> list[Expr]:
     first, last = int(ceiling(low)), int(floor(high))
     if last - first > _MANY:
         raise NoClosedForm(s, f"it has more than {_MANY} jumps in the window")
-    return [p for k in range(first, last + 1) for p in _zeros(u - k, t, w)]
+    return [p for k in range(first, last + 1) for p in zeros(u - k, Where(t, w))]
 
 
 # -- one branch -------------------------------------------------------------------------------------------------------
@@ -267,21 +288,17 @@ def _holds(r: Relational, t: Symbol, w: Window) -> bool:
 
 def _sign_on(u: Expr, t: Symbol, w: Window) -> int:
     """The proved sign of u on an interval that holds no zero and no singularity of it (0: it vanishes there)."""
-    for shifted in (u, _from_the_end(u, t, w)):
-        if shifted.is_zero:
-            return 0
-        if shifted.is_extended_positive:
-            return 1
-        if shifted.is_extended_negative:
-            return -1
     value = u.subs(t, between(*w))
-    if value.is_extended_real is False:
+    if value.is_extended_real is False or value.has(S.NaN, S.ComplexInfinity):
         raise NoClosedForm(u, f"{u} is not real between {w.lo} and {w.hi}")
     try:
         return sign_of(value)
-    except AssumptionNeeded:
-        raise
-    except HermitexError as error:
+    except (NoClosedForm, AssumptionNeeded) as error:
+        for shifted in (u, _from_the_end(u, t, w)):
+            if shifted.is_zero or shifted.is_extended_positive or shifted.is_extended_negative:
+                return 0 if shifted.is_zero else 1 if shifted.is_extended_positive else -1
+        if isinstance(error, AssumptionNeeded):
+            raise
         raise NoClosedForm(u, f"the sign of {u} between {w.lo} and {w.hi} is not provable") from error
 
 

@@ -1,9 +1,11 @@
-"""u((lo, hi)) inside [low, high]: a cheap enclosure of a function over an interval, by interval arithmetic on rationals.
+"""u((lo, hi)) lies in [low, high]: a cheap enclosure of a function over an interval, by rational interval arithmetic.
 
 It only bounds how many periods or integers have to be looked at, so it may be wide; it is never too narrow.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from sympy import (
     Expr,
@@ -80,7 +82,7 @@ def _constant(c: Expr) -> Interval:
     return value - slack, value + slack
 
 
-def _sum(ends) -> Expr:
+def _sum(ends: Iterable[Expr]) -> Expr:
     return sum(ends, S.Zero)
 
 

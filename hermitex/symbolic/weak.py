@@ -6,14 +6,17 @@ of a Piecewise one by one. With it E[z f(z)] = E[f'(z)] holds for kinked and jum
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from sympy import (
     Abs,
+    AccumBounds,
     Add,
     And,
     Basic,
     DiracDelta,
+    Dummy,
     Expr,
     Function,
     Heaviside,
@@ -25,21 +28,32 @@ from sympy import (
     Piecewise,
     S,
     Symbol,
+    acot,
+    atan,
     ceiling,
+    cos,
+    discriminant,
+    exp,
     false,
     floor,
     frac,
+    limit,
     log,
     oo,
+    pi,
     sign,
+    sin,
+    tan,
     true,
 )
+from sympy.core.function import AppliedUndef
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.pieces import Piece, breakpoints, pieces, switch_arguments
+from hermitex.symbolic.singular import SINGULAR
 
 _JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _SWITCHES = (*_JUMPING, Abs, Max, Min)
@@ -71,16 +85,22 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     >>> weak_derivative(sign(z - kappa), z)
     2*DiracDelta(-kappa + z)
     >>> weak_derivative(Piecewise((z, z > 1), (0, True)), z)
-    DiracDelta(z - 1) + Piecewise((1, z > 1), (0, True))
+    Piecewise((1, z > 1), (0, True)) + DiracDelta(z - 1)
     """
-    if not _holds(expr, x, _JUMPING):
+    if expr.has(acot):
+        expr = expr.replace(acot, lambda u: sign(u)*pi/2 - atan(u))              # SymPy's acot jumps at 0
+    jumps, rough = _holds(expr, x, _JUMPING), _may_jump_where_singular(expr, x)
+    if not (jumps or rough):
         return _off_the_breaks(expr, x)
+    steps = _holds(expr, x, (floor, ceiling, frac))
+    moving = Add(*(a for a in Add.make_args(expr) if _holds(a, x, _JUMPING) or _may_jump_where_singular(a, x)))
     try:
-        return Add(_off_the_breaks(expr, x), *_jumps(expr, x, window))
+        branches = _branches(moving, x, window) if rough else pieces(moving, x, *window)
     except (NoClosedForm, AssumptionNeeded):
-        if any(_holds(expr, x, (kind,)) for kind in (floor, ceiling, frac)):
+        if steps:
             raise
         return _by_the_chain_rule(expr, x)
+    return Add(_off_the_breaks(expr, x), *(_jump(a, b, x) for a, b in pairwise(branches)))
 
 
 def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:
@@ -109,7 +129,7 @@ def _off_the_breaks(f: Expr, x: Symbol) -> Expr:
     return _rule(f, x, _off_the_breaks)
 
 
-def _rule(f: Expr, x: Symbol, d) -> Expr:
+def _rule(f: Expr, x: Symbol, d: Callable[[Expr, Symbol], Expr]) -> Expr:
     """The rules that hold almost everywhere and as distributions alike, d being the derivative of the parts."""
     if f.is_Add:
         return Add(*(d(a, x) for a in f.args))
@@ -130,21 +150,57 @@ def _rule(f: Expr, x: Symbol, d) -> Expr:
 
 
 # -- the jumps --------------------------------------------------------------------------------------------------------
-def _jumps(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
-    """(f(b+) - f(b-)) delta(x - b) at each break point b of the branches; terms that do not jump are left out first."""
-    jumping = Add(*(a for a in Add.make_args(f) if _holds(a, x, _JUMPING)))
+def _may_jump_where_singular(f: Expr, x: Symbol) -> bool:
+    """Has f singular points beyond the poles of a meromorphic function? z/|z| and atan(1/z) jump at theirs."""
+    if x not in f.free_symbols or isinstance(f, Expectation):
+        return False
+    if f.is_Add:
+        return any(_may_jump_where_singular(a, x) for a in f.args)
+    singular = [a for a in Mul.make_args(f) if _singular(a, x)]
+    poles = all(a.is_Pow and a.exp.is_Integer and not _singular(a.base, x) for a in singular)
+    return bool(singular) and not (poles and not _holds(f, x, _SWITCHES))
+
+
+def _singular(f: Basic, x: Symbol) -> bool:
+    if x not in f.free_symbols or isinstance(f, Expectation):
+        return False
+    if f.is_Pow and x in f.base.free_symbols and not (f.exp.is_Integer and f.exp > 0) and not f.base.is_positive:
+        return True
+    return type(f) in SINGULAR or any(_singular(a, x) for a in f.args)
+
+
+def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
+    """The pieces of f, cut at its singular points as well; undefined functions are taken to be smooth."""
+    smooth = f.replace(lambda n: isinstance(n, AppliedUndef), lambda n: Dummy("a", real=True) + exp(n.args[0]))
+    points = breakpoints(smooth, x, window)
     found = []
-    for left, right in pairwise(pieces(jumping, x, *window)):
-        size = _value(right.expr, x, left.hi) - _value(left.expr, x, left.hi)
-        found.append(size.expand()*DiracDelta(x - left.hi))
+    for a, b in pairwise((window[0], *points, window[1])):
+        found += pieces(f, x, a, b)
     return found
 
 
-def _value(branch: Expr, x: Symbol, at: Expr) -> Expr:
+def _jump(left: Piece, right: Piece, x: Symbol) -> Expr:
+    """(f(b+) - f(b-)) delta(x - b)."""
+    sides = _value(left.expr, x, (left.hi, "-")), _value(right.expr, x, (left.hi, "+"))
+    if not all(v.is_finite is not False and not v.has(S.NaN, S.ComplexInfinity, AccumBounds) for v in sides):
+        if left.expr.has(log) or left.expr == right.expr or sides[0] == sides[1]:
+            return S.Zero                                       # unbounded on both sides: no mass at the point
+        raise NoClosedForm(left.expr, f"it is not bounded at {x} = {left.hi}, where it jumps")
+    return (sides[1] - sides[0]).expand()*DiracDelta(x - left.hi)
+
+
+def _value(branch: Expr, x: Symbol, end: tuple[Expr, str]) -> Expr:
+    """The one-sided limit of a branch at the end of its interval."""
+    at, side = end
     value = branch.subs(x, at)
-    if value.is_finite is False or value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
-        raise NoClosedForm(branch, f"it is not bounded at {x} = {at}, where it is switched")
-    return value
+    if value.is_finite or not _singular(branch, x):
+        return value
+    if branch.count_ops() > 60:
+        raise NoClosedForm(branch, f"its limit at {at} is too large an expression")
+    try:
+        return limit(branch, x, at, side)
+    except (NotImplementedError, ValueError, TypeError) as error:
+        raise NoClosedForm(branch, f"its limit at {at} is not known") from error
 
 
 # -- where the break points are not numbers: delta of the argument ----------------------------------------------------
@@ -173,24 +229,21 @@ def _delta(u: Expr, x: Symbol, size: int) -> Expr:
         return sign(fixed)*_delta(moving, x, size)
     if _holds(u, x, _SWITCHES):
         raise NoClosedForm(u, f"the points where {u} vanishes are not known exactly")
-    slope = u.diff(x)
-    if slope.is_zero is not True and x in slope.free_symbols and _may_be_tangent(u, x):
+    if not _crosses(u, x):
         raise NoClosedForm(u, f"the points where {u} changes sign are not known exactly")
-    return size*DiracDelta(u)*slope
+    return size*DiracDelta(u)*u.diff(x)
 
 
-def _may_be_tangent(u: Expr, x: Symbol) -> bool:
-    """Can u and u' vanish together for all parameters? delta(u) has no meaning there."""
-    from sympy import discriminant
-
-    if not u.is_polynomial(x) or u.count_ops() > 60:
-        return not u.atoms(Function)
-    return discriminant(u, x).expand().is_zero is not False and discriminant(u, x).expand() == 0
+def _crosses(u: Expr, x: Symbol) -> bool:
+    """Do u and u' have no zero in common (for almost all parameters)? Else delta(u) u' has no meaning."""
+    if u.atoms(AppliedUndef) or not u.diff(x).free_symbols & {x}:
+        return True
+    if isinstance(u, (sin, cos, tan)):
+        return x not in u.args[0].diff(x).free_symbols
+    return u.is_polynomial(x) and u.count_ops() <= 60 and discriminant(u, x).expand() != 0
 
 
 def _turning(f: Expr, x: Symbol) -> set[Expr]:
-    from hermitex.symbolic.pieces import switch_arguments
-
     return {u if not u.could_extract_minus_sign() else -u for u in switch_arguments(f) if x in u.free_symbols}
 
 
