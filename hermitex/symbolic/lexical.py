@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from keyword import iskeyword
 from typing import NamedTuple, NoReturn
 
 from hermitex.errors import ParseError
@@ -22,6 +23,7 @@ _SPELLED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "π": "pi",
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SIGNS = r"\*\*|<=|>=|==|!=|[-+*/()<>&|~,={}:]"
 _TOKEN = re.compile(rf"\s+|(?P<name>[A-Za-z_]\w*)|(?P<number>{_NUMBER})|{_SIGNS}", re.ASCII)
+_WORDS, _OPERATORS = ("and", "or", "not", "True", "False"), ("and", "or", "not")
 _ADVICE = {
     "^": "write ** for a power",
     "[": "write ( ) for brackets",
@@ -80,7 +82,7 @@ def clean(text: str) -> Source:
 
 
 def _check_tokens(source: Source) -> None:
-    place, depth, before, word = 0, 0, "", ""
+    place, before = 0, ""  # `before`: the operand that ends just here, if one does
     open_at: list[int] = []
     while place < len(source.text):
         match = _TOKEN.match(source.text, place)
@@ -89,24 +91,27 @@ def _check_tokens(source: Source) -> None:
         kind, token = match.lastgroup or "", match.group()
         if kind == "number":
             _check_number(source, place, token)
-        if kind and before:
-            source.fail(place, f"write * for a product: {word}*{token}", token)
-        if token in ("(", "{"):
-            open_at.append(place)
-            depth += 1
-            if depth > MAX_BRACKETS:
-                source.fail(place, f"brackets are nested more than {MAX_BRACKETS} deep")
-        elif token in (")", "}"):
-            if not open_at or (source.text[open_at[-1]] + token) not in ("()", "{}"):
-                source.fail(place, "no bracket is open here", token)
-            open_at.pop()
-            depth -= 1
-        touching = not token.isspace() or (kind and before)
-        if touching:
-            before, word = (kind, token) if kind == "number" else ("", token)
+        if iskeyword(token) and token not in _WORDS:
+            source.fail(place, "this word is not in the grammar; for a choice write Piecewise((1, z > 0), (0, True))",
+                        token)
+        operand = bool(kind) and token not in _OPERATORS
+        if before and (operand or (token == "(" and not before.isidentifier())):
+            source.fail(place, f"an operator is missing; write * for a product: {before}*{token}", token[:40])
+        _match_bracket(source, open_at, place, token)
+        if not token.isspace():
+            before = token if operand or token in (")", "}") else ""
         place = match.end()
     if open_at:
         source.fail(open_at[-1], "this bracket is never closed", source.text[open_at[-1]])
+
+
+def _match_bracket(source: Source, open_at: list[int], place: int, token: str) -> None:
+    if token in ("(", "{"):
+        open_at.append(place)
+        if len(open_at) > MAX_BRACKETS:
+            source.fail(place, f"brackets are nested more than {MAX_BRACKETS} deep")
+    elif token in (")", "}") and (not open_at or source.text[open_at.pop()] + token not in ("()", "{}")):
+        source.fail(place, "no such bracket is open here", token)
 
 
 def _check_number(source: Source, place: int, token: str) -> None:

@@ -1,4 +1,7 @@
-"""The names that a text may call or mention, and the declaration of parameters: "mu, s>0" -> {mu: real, s: positive}."""
+"""name -> function or symbol: what a text may call, and how parameters are declared.
+
+"mu, s>0" declares mu real and s positive; "f: function" a function that is put in later.
+"""
 
 from __future__ import annotations
 
@@ -16,73 +19,56 @@ from hermitex.symbolic import bounded
 CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
 ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "function")
 
-# What SymPy itself names, and with how many arguments; the activations come on top of these.
-_ONE = ["abs", "exp", "log", "sqrt", "sign", "floor", "ceiling", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "sinh", "cosh", "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "erf", "erfc", "erfi", "erfinv", "erfcinv", "gamma", "loggamma", "digamma", "zeta", "Ei", "DiracDelta", "Heaviside", "Abs", "LambertW"]
-_TWO = ["besseli", "besselk", "besselj", "bessely", "polygamma", "uppergamma", "lowergamma", "beta", "atan2"]
-_SYMPY = {name: getattr(sympy, name.replace("abs", "Abs")) for name in [*_ONE, *_TWO, "Max", "Min"]}
-_SYMPY |= {"ln": sympy.log, "max": sympy.Max, "min": sympy.Min, "arcsin": sympy.asin, "arccos": sympy.acos,
-           "arctan": sympy.atan, "cbrt": lambda u: sympy.sign(u) * abs(u)**Rational(1, 3)}
-_ARITY = {**dict.fromkeys(_TWO, 2)}
-
-
-def _named() -> Mapping[str, Any]:
-    """The registry of activations."""
-    try:
-        from hermitex.symbolic.activations import NAMED
-    except ImportError:
-        return _FALLBACK
-    return NAMED
-
-
-class _Fallback(dict):
-    def __missing__(self, name: str) -> Any:
-        if name.startswith("He") and name[2:].isdigit() and int(name[2:]) <= 1000:
-            k = int(name[2:])
-            return lambda u: sympy.expand(sum(sympy.factorial(k) * (-1)**j * u**(k - 2*j) / (
-                sympy.factorial(j) * sympy.factorial(k - 2*j) * 2**j) for j in range(k // 2 + 1)))
-        raise KeyError(name)
-
-
-_FALLBACK = _Fallback(
-    relu=lambda u: sympy.Max(0, u),
-    Phi=lambda u: (1 + sympy.erf(u / sympy.sqrt(2))) / 2,
-    gelu=lambda u: u * (1 + sympy.erf(u / sympy.sqrt(2))) / 2,
-    sigmoid=lambda u: 1 / (1 + sympy.exp(-u)),
-    silu=lambda u: u / (1 + sympy.exp(-u)),
-    softplus=lambda u: sympy.log(1 + sympy.exp(u)),
-    leaky_relu=lambda u: sympy.Piecewise((u, u > 0), (u / 100, True)),
-    elu=lambda u: sympy.Piecewise((u, u > 0), (sympy.exp(u) - 1, True)),
-)
+# What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
+_EXACT = {"OwenT": 2, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
 
 
 def function_names() -> list[str]:
     """Every name that can be called with its argument in brackets."""
-    return sorted({*_SYMPY, *_named(), "Rational"})
+    from hermitex.symbolic.activations import NAMED
+
+    return sorted({*NAMED, *_EXACT, "He2", "He3"})
 
 
 def call(name: str, args: list[Expr], known: Iterable[str] = ()) -> Expr:
     """The value of a named function; refuses an unknown name and a wrong number of arguments."""
-    if name == "Rational":
-        if len(args) not in (1, 2) or not all(isinstance(a, Rational) for a in args) or (len(args) == 2 and args[1] == 0):
-            raise BadInput("Rational takes two integers, Rational(1, 2)")
-        return args[0] / args[1] if len(args) == 2 else args[0]
-    function = _SYMPY.get(name)
-    if function is None:
-        function = _lookup(name, known)
-        count = getattr(function, "arity", 1)
-    else:
-        count = None if name.lower() in ("max", "min") else _ARITY.get(name, 1)
-    if (count is None and not args) or (count is not None and len(args) != count):
-        expected = "at least one argument" if count is None else "one argument" if count == 1 else f"{count} arguments"
-        raise BadInput(f"{name} takes {expected}, not {len(args)}")
+    from hermitex.symbolic.activations import NAMED, Activation
+
+    if name in ("abs", "Abs", "Max", "Min", "max", "min") and args and _wants(name, args):
+        return bounded.apply(getattr(sympy, name.capitalize()), *args)
+    if name in _EXACT:
+        _count(name, args, _EXACT[name])
+        return bounded.apply(_exact(name), *args)
+    if name not in NAMED:
+        raise UnknownName(name[:60], [*function_names(), *known], what="function")
+    function = NAMED[name]
+    if name == "Rational" and (len(args) > 2 or not all(isinstance(a, Rational) for a in args) or args[1:] == [0]):
+        raise BadInput("Rational takes two integers, Rational(1, 2)")
+    if name != "DiracDelta":
+        _count(name, args, function.arity)
+    if isinstance(function, Activation):
+        form = function.form
+        if form.args == (field.z,):  # the function is SymPy's own: tanh(z), not a composition
+            return bounded.apply(type(form), *args)
+    bounded.check_call(name, args)
     return bounded.apply(function, *args)
 
 
-def _lookup(name: str, known: Iterable[str]) -> Any:
-    try:
-        return _named()[name]
-    except (KeyError, UnknownName):
-        raise UnknownName(name, [*function_names(), *known], what="function") from None
+def _wants(name: str, args: list[Expr]) -> bool:
+    _count(name, args, 1 if name in ("abs", "Abs") else None)
+    return True
+
+
+def _count(name: str, args: list[Expr], arity: int | None) -> None:
+    if not args or (arity is not None and len(args) != arity):
+        expected = "at least one argument" if arity is None else "one argument" if arity == 1 else f"{arity} arguments"
+        raise BadInput(f"{name} takes {expected}, not {len(args)}")
+
+
+def _exact(name: str) -> Any:
+    from hermitex.symbolic import special
+
+    return getattr(special, name, None) or getattr(sympy, name)
 
 
 def declared(given: Any) -> dict[str, Any]:
@@ -121,7 +107,7 @@ def _parameter(name: str, kind: Any) -> Any:
     if isinstance(kind, Symbol | UndefinedFunction):
         return kind
     if kind == "function":
-        return Function(name, real=True)
+        return Function(name)
     if kind not in ASSUMPTIONS:
         raise UnknownName(str(kind)[:40], ASSUMPTIONS, what=f"assumption on {name}:")
     return Symbol(name, **({"real": True} if kind == "real" else {"real": True, kind: True}))

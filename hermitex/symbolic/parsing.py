@@ -19,8 +19,9 @@ from sympy.logic.boolalg import Boolean, false, true
 from hermitex import symbols as field
 from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic import bounded
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.lexical import Source, clean
+from hermitex.symbolic.lexical import Source, clean, excerpt
 from hermitex.symbolic.names import CONSTANTS, call, declared, function_names
 from hermitex.symbolic.reality import check_real
 from hermitex.symbolic.trees import from_tree, to_text, to_tree
@@ -28,7 +29,8 @@ from hermitex.symbolic.trees import from_tree, to_text, to_tree
 __all__ = ["check_real", "expression", "from_tree", "parse", "to_text", "to_tree"]
 
 MAX_NODES = 10_000
-MAX_DEPTH = 60
+MAX_DEPTH = 130
+MAX_EXPECTATIONS = 6  # one within another
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SPECIAL = ("E", "Piecewise", "Eq", "Ne")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
@@ -153,7 +155,15 @@ class _Reader:
         what = self.source.text[start:getattr(node, "end_col_offset", start + 1) - 1].strip()
         self.source.fail(start, message, what if len(what) <= 40 else what[:37] + "...")
 
+    def unknown(self, node: ast.AST, error: UnknownName, advice: str = "") -> NoReturn:
+        """The error about a name, with the place where it stands."""
+        place = self.source.origin[getattr(node, "col_offset", 1) - 1]
+        text = f"cannot read {excerpt(self.source.original, place)}: {error} (position {place + 1})"
+        error.args = (f"{text}; {advice}" if advice else text,)
+        raise error
+
     def _enter(self, node: ast.AST, depth: int) -> None:
+        checkpoint("reading an expression")
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise ParseError(f"the expression has more than {MAX_NODES} parts")
@@ -212,7 +222,8 @@ class _Reader:
             self.fail(node, "an infinite or undefined number is not in the grammar")
         if name in _SPECIAL or name in function_names() or any(name in s for s in self.scopes):
             self.fail(node, f"a function without its argument; write {name}(z)")
-        raise UnknownName(name, [*function_names(), *CONSTANTS, "z", "z1", "z2", *_SPECIAL, *self.scopes[0]])
+        known = [*function_names(), *CONSTANTS, "z", "z1", "z2", *_SPECIAL, *self.scopes[0]]
+        self.unknown(node, UnknownName(name[:60], known), f"or declare it, symbols={{{name[:60]!r}: 'real'}}")
 
     # -- arithmetic: chains are walked in a loop, for a sum of 1000 terms is a tree of depth 1000 ------------------
     def _binop(self, node: ast.BinOp, depth: int) -> Any:
@@ -298,7 +309,13 @@ class _Reader:
             return function(*args)
         if (isinstance(function, Symbol) and name not in function_names()) or field.is_normal_name(name):
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
-        return call(name, args, [*_SPECIAL, *(n for n in self.scopes[0])])
+        try:
+            value = call(name, args, [*_SPECIAL, *(n for n in self.scopes[0])])
+        except UnknownName as error:
+            self.unknown(node, error)
+        if bounded.size(value) > bounded.MAX_SIZE:
+            self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
+        return value
 
     def _piecewise(self, node: ast.Call, depth: int) -> Any:
         branches = []
@@ -313,6 +330,8 @@ class _Reader:
     def _expectation(self, node: ast.Call, depth: int) -> Any:
         if not node.args:
             self.fail(node, "E(...) needs what is averaged, e.g. E(tanh(z)**2)")
+        if len(self.scopes) > MAX_EXPECTATIONS:
+            self.fail(node, f"more than {MAX_EXPECTATIONS} expectations within each other")
         names = []
         for v in node.args[1:]:
             if not isinstance(v, ast.Name) or v.id in names or v.id in CONSTANTS:

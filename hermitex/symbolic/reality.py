@@ -42,8 +42,9 @@ from hermitex.symbolic.gaussian import Expectation
 
 _mp = MPContext()
 _mp.prec = 60
-_MAX_LOG = 23_026  # exp of it has 10**4 digits
-_PLAIN = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "atan", "acot", "asinh", "tanh", "coth", "sech", "csch", "erf"])
+_MAX_LOG = 9_210  # exp of it has 4000 digits
+_PLAIN = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "atan", "acot", "asinh", "tanh", "coth", "sech", "csch",
+                    "erf"])
 _GROWING = frozenset(["sinh", "cosh", "erfc", "erfi"])
 _POINTS = tuple(mpf(p) / 16 for p in (8, -8, 19, -19, 3, -3, 1, -1, 37, -37, 61, -61, 115, -115, 333, -333, 3001, -3001,
                                       49001, -49001))
@@ -54,7 +55,7 @@ class Unreal(Exception):
 
 
 class TooLarge(Exception):
-    """A value beyond 10**(+-10**4)."""
+    """A value beyond 10**(+-4000)."""
 
 
 def approximate(expr: Any, values: Mapping[Symbol, mpf]) -> Any:
@@ -184,6 +185,10 @@ def check_real(expr: Expr, variables: Iterable[Symbol] = ()) -> Expr:
     variables = tuple(variables)
     for node in sorted(expr.atoms(Expectation), key=lambda n: n.level):
         body, fresh = node.open()
+        # Under the names the user gave, where they are free, so that the message shows what was typed.
+        named = {d: Symbol(d.name, real=True) for d in fresh}
+        if not body.free_symbols & set(named.values()):
+            body, fresh = body.xreplace(named), tuple(named.values())
         check_real(body, (*variables, *fresh))
     if not any(_suspicious(part) for part in preorder_traversal(expr)):
         return expr
