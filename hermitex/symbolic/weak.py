@@ -6,7 +6,7 @@ of a Piecewise one by one. With it E[z f(z)] = E[f'(z)] holds for kinked and jum
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from sympy import (
@@ -20,6 +20,7 @@ from sympy import (
     Expr,
     Function,
     Heaviside,
+    Limit,
     Max,
     Min,
     Mul,
@@ -89,8 +90,8 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     """
     if expr.has(acot):
         expr = expr.replace(acot, lambda u: sign(u)*pi/2 - atan(u))              # SymPy's acot jumps at 0
-    jumps, rough = _holds(expr, x, _JUMPING), _may_jump_where_singular(expr, x)
-    if not (jumps or rough):
+    rough = _may_jump_where_singular(expr, x)
+    if not (rough or _holds(expr, x, _JUMPING)):
         return _off_the_breaks(expr, x)
     steps = _holds(expr, x, (floor, ceiling, frac))
     moving = Add(*(a for a in Add.make_args(expr) if _holds(a, x, _JUMPING) or _may_jump_where_singular(a, x)))
@@ -100,7 +101,10 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
         if steps:
             raise
         return _by_the_chain_rule(expr, x)
-    return Add(_off_the_breaks(expr, x), *(_jump(a, b, x) for a, b in pairwise(branches)))
+    jumps = Add(*(_jump(a, b, x) for a, b in pairwise(branches)))
+    if rough and any(_cancels(n, x) for n in moving.atoms(Mul)):          # z/|z| is constant on each branch
+        return _off_the_breaks(expr - moving, x) + _branch_derivative(branches, x) + jumps
+    return _off_the_breaks(expr, x) + jumps
 
 
 def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:
@@ -169,14 +173,27 @@ def _singular(f: Basic, x: Symbol) -> bool:
     return type(f) in SINGULAR or any(_singular(a, x) for a in f.args)
 
 
+def _cancels(product: Mul, x: Symbol) -> bool:
+    """A switch in a denominator, beside another factor that moves."""
+    moving = [a for a in product.args if x in a.free_symbols]
+    return len(moving) > 1 and any(a.is_Pow and not a.exp.is_nonnegative and _holds(a, x, _SWITCHES) for a in moving)
+
+
 def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
     """The pieces of f, cut at its singular points as well; undefined functions are taken to be smooth."""
     smooth = f.replace(lambda n: isinstance(n, AppliedUndef), lambda n: Dummy("a", real=True) + exp(n.args[0]))
     points = breakpoints(smooth, x, window)
-    found = []
+    found: list[Piece] = []
     for a, b in pairwise((window[0], *points, window[1])):
         found += pieces(f, x, a, b)
     return found
+
+
+def _branch_derivative(branches: Sequence[Piece], x: Symbol) -> Expr:
+    slopes = [_off_the_breaks(p.expr, x) for p in branches]
+    if len(set(slopes)) == 1:
+        return slopes[0]
+    return Piecewise(*((s, x < p.hi) for s, p in zip(slopes[:-1], branches, strict=False)), (slopes[-1], True))
 
 
 def _jump(left: Piece, right: Piece, x: Symbol) -> Expr:
@@ -193,14 +210,17 @@ def _value(branch: Expr, x: Symbol, end: tuple[Expr, str]) -> Expr:
     """The one-sided limit of a branch at the end of its interval."""
     at, side = end
     value = branch.subs(x, at)
-    if value.is_finite or not _singular(branch, x):
+    if not _singular(branch, x) or (value.is_finite and not value.has(AccumBounds)):
         return value
     if branch.count_ops() > 60:
         raise NoClosedForm(branch, f"its limit at {at} is too large an expression")
     try:
-        return limit(branch, x, at, side)
+        value = limit(branch, x, at, side)
     except (NotImplementedError, ValueError, TypeError) as error:
         raise NoClosedForm(branch, f"its limit at {at} is not known") from error
+    if value.has(Limit):
+        raise NoClosedForm(branch, f"its limit at {at} is not known")
+    return value
 
 
 # -- where the break points are not numbers: delta of the argument ----------------------------------------------------
