@@ -49,6 +49,11 @@ def number(value: Any, digits: int) -> Any:
     return _MARK + str(mpmath.nstr(value, digits, strip_zeros=False, min_fixed=-5, max_fixed=digits + 1))
 
 
+def is_number(value: Any) -> bool:
+    """True for what `number` gave."""
+    return isinstance(value, float | int) or (isinstance(value, str) and value.startswith(_MARK))
+
+
 def dumps(value: Any) -> str:
     """The JSON text of `value`; see `plain`.
 

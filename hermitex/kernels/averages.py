@@ -11,6 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sympy import Expr, Float, Rational, Symbol, lambdify
+from sympy.core.function import AppliedUndef
+
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.symbolic.gaussian import Expectation
 
 Array = np.ndarray[Any, Any]
 Statistic = Callable[[Array, Array, Array], Array]
@@ -61,6 +66,39 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
             before[open_points] = now
             open_points = open_points[~still]
     return value, error
+
+
+def compiled(expr: Expr, x: Symbol, around: Array) -> tuple[Callable[[Array], Array], Array] | None:
+    """(function of arrays, kinks) of an expression in x alone, over the range of `around`; None if it cannot be.
+
+    An expectation in it must be a constant. Kinks are all points where the expression may fail to be analytic.
+
+    Examples
+    --------
+    >>> from sympy import Abs
+    >>> x = Symbol("x", real=True)
+    >>> f, kinks = compiled(Abs(x), x, np.array([-1.0, 1.0]))
+    >>> f(np.array([-2.0, 3.0])), kinks
+    (array([2., 3.]), array([0.]))
+    """
+    from hermitex.symbolic.pieces import breakpoints
+    from hermitex.symbolic.precise import evaluate
+
+    if not around.size or expr.free_symbols - {x} or expr.atoms(AppliedUndef):
+        return None
+    window = (Rational(float(np.min(around))), Rational(float(np.max(around))))
+    try:
+        nodes = {n: Float(evaluate(n, digits=20), 20) for n in expr.atoms(Expectation) if not n.free_symbols}
+        expr = expr.xreplace(nodes)
+        if expr.has(Expectation):
+            return None
+        kinks = np.array([float(b) for b in breakpoints(expr, x, window)])
+    except (BudgetExceeded, Divergent):
+        raise
+    except HermitexError:
+        return None
+    raw = lambdify(x, expr, modules=["scipy", "numpy"])
+    return lambda u: np.broadcast_to(np.asarray(raw(u), dtype=float), u.shape), kinks
 
 
 def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sympy import Basic, Expr, Float, Rational, Symbol, diff, sqrt
-from sympy.core.function import AppliedUndef
+from sympy import Add, Basic, Dummy, Expr, Function, Mul, Poly, Rational, Symbol, diff, exp, factor, sqrt
 
-from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
-from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.errors import BadInput, NoClosedForm, UnknownName
+from hermitex.symbolic.gaussian import E
 from hermitex.symbols import c, kappa, r, z
 
 _m, _s = Symbol("m", real=True), Symbol("s", positive=True)
 _LARGEST_ORDER = 60
+_LONG = 400  # operations beyond which a formula is left as it was derived
 _REACH = 48  # standard deviations within which a kink can matter
 
 
@@ -134,7 +134,7 @@ class Conditional(Coefficient):
     def expr(self) -> Expr:
         # One integral and k derivatives: He_k is never multiplied out, and no jump of sigma is differentiated.
         smoothed = _closed(self, E(self.activation(_m + _s*z), z))
-        return _in_place(diff(smoothed, _m, self.order) if self.order else smoothed)
+        return _in_place(_collected(diff(smoothed, _m, self.order)) if self.order else smoothed)
 
     @property
     def _latex_name(self) -> str:
@@ -300,6 +300,21 @@ def _closed(asked: Coefficient, node: Expr) -> Expr:
         raise NoClosedForm(asked.node, error.reason, advice) from error
 
 
+def _collected(expr: Expr) -> Expr:
+    """The same with one term for each product of special functions: a derivative repeats them."""
+    if expr.count_ops() > _LONG:
+        return expr
+    expr = expr.replace(lambda e: isinstance(e, exp), lambda e: exp(factor(e.args[0])))
+    names = {e: Dummy() for e in expr.atoms(Function)}
+    if not names:
+        return expr
+    terms = Poly(expr.xreplace(names), *names.values()).terms()
+    back = {dummy: e for e, dummy in names.items()}
+    parts = [factor(coefficient)*Mul(*(back[d]**n for d, n in zip(names.values(), powers, strict=True)))
+             for powers, coefficient in terms]
+    return min(Add(*parts), expr, key=lambda e: e.count_ops())
+
+
 def _in_place(expr: Expr) -> Expr:
     return expr.xreplace({_m: r*kappa, _s: sqrt(c)})
 
@@ -325,7 +340,7 @@ def _values(asked: Coefficient, at: tuple[Any, Any, Any], parameters: Mapping[st
 
 
 def _given(body: Expr, parameters: Mapping[str, float]) -> Expr:
-    """The activation with its parameters' values put in, and its constant expectations as numbers."""
+    """The activation with its parameters' values put in."""
     free = {p.name: p for p in body.free_symbols if p != z}
     for name in parameters:
         if name not in free:
@@ -338,24 +353,13 @@ def _given(body: Expr, parameters: Mapping[str, float]) -> Expr:
 def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
     """The coefficient at m = r kappa and s = sqrt(c) by the vectorised rule; nan where it does not settle."""
     import numpy as np
-    from sympy import lambdify
 
-    from hermitex.kernels.averages import averages
-    from hermitex.symbolic.pieces import breakpoints
-    from hermitex.symbolic.precise import evaluate
+    from hermitex.kernels.averages import averages, compiled
 
-    numbers = {n: evaluate(n, digits=20) for n in body.atoms(Expectation) if not n.free_symbols}
-    body = body.xreplace({n: Float(v, 20) for n, v in numbers.items()})
-    unsettled = np.full(m.shape, np.nan)
-    if not m.size or body.has(Expectation) or body.atoms(AppliedUndef):
-        return unsettled
-    window = (Rational(float(np.min(m - _REACH*s))), Rational(float(np.max(m + _REACH*s))))
-    try:
-        kinks = np.array([float(b) for b in breakpoints(body, z, window)])
-    except HermitexError:
-        return unsettled
-    raw = lambdify(z, body, modules=["scipy", "numpy"])
-    value, _ = averages(lambda u: np.broadcast_to(raw(u), u.shape), m, s, statistic=asked.statistic, kinks=kinks)
+    found = compiled(body, z, np.concatenate([m - _REACH*s, m + _REACH*s]))
+    if found is None:
+        return np.full(m.shape, np.nan)
+    value, _ = averages(found[0], m, s, statistic=asked.statistic, kinks=found[1])
     return asked.scaled(value, s)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from hermitex.face import cli, guard, output
 
@@ -25,9 +26,7 @@ def run(args: argparse.Namespace) -> int:
 
     with guard.deadline(args.budget):
         expansion = expand(args.function, order=args.order, basis=args.basis)
-        answer = expansion.to_dict()
-        if digits > 15:
-            answer = _to_digits(answer, digits)
+        answer = _numbers(expansion.to_dict(digits), digits)
     if args.json:
         print(output.dumps(answer))
         return cli.ANSWERED
@@ -39,16 +38,20 @@ def run(args: argparse.Namespace) -> int:
     return cli.ANSWERED
 
 
-def _to_digits(answer: dict, digits: int) -> dict:
-    raise NotImplementedError
+def _numbers(value: Any, digits: int) -> Any:
+    """The same with every mpmath number as a JSON number of that many digits."""
+    if isinstance(value, dict):
+        return {k: _numbers(v, digits) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_numbers(v, digits) for v in value]
+    return output.number(value, digits) if hasattr(value, "_mpf_") else value
 
 
-def _index(order: object) -> str:
+def _index(order: Any) -> str:
     return ",".join(map(str, order)) if isinstance(order, list | tuple) else str(order)
 
 
-def _cell(value: object) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    text = output.plain(value)
-    return text if isinstance(text, str) else output.dumps(text)
+    return value if isinstance(value, str) and not output.is_number(value) else output.dumps(value)
