@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, sqrt, sympify
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, exp, sqrt, sympify
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.canonical import Diverges
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.one_variable import RULES, Answer
+from hermitex.symbolic.tidy import tidy
 
 
 def closed_form(expr: Expr) -> Expr:
@@ -46,7 +47,7 @@ def closed_form(expr: Expr) -> Expr:
     done = _replace(expr, strict=True)
     if not done.has(Expectation):
         return done
-    from hermitex.symbolic.normal import normal_form as reduce
+    from hermitex.symbolic.reduction import normal_form as reduce
 
     done = reduce(done)
     left = sorted(done.atoms(Expectation), key=lambda n: n.level)
@@ -71,7 +72,7 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
 def normal_form(expr: Expr) -> Expr:
     """Closed forms put in; the rest over canonical irreducible nodes, so that equal parts cancel.
 
-    See `hermitex.symbolic.normal`.
+    See `hermitex.symbolic.reduction`.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def normal_form(expr: Expr) -> Expr:
     >>> normal_form(E(z*(tanh(z) - z*E(z*tanh(z), z)), z))
     0
     """
-    from hermitex.symbolic.normal import normal_form as reduce
+    from hermitex.symbolic.reduction import normal_form as reduce
 
     return reduce(sympify(expr))
 
@@ -143,8 +144,21 @@ def _answer(node: Expectation) -> Answer:
     return _closed(Answer(value, rest), node, variables)
 
 
+def merged_exponentials(e: Expr) -> Expr:
+    """exp(a) exp(b) = exp(a + b): one exponential a term, lest a large one meets a small one in floats."""
+    if not e.args or not e.has(exp):
+        return e
+    e = e.func(*(merged_exponentials(a) for a in e.args))
+    if not isinstance(e, Mul):
+        return e
+    exponents = [f.args[0] for f in e.args if isinstance(f, exp)]
+    if len(exponents) < 2:
+        return e
+    return Mul(exp(tidy(Add(*exponents))), *(f for f in e.args if not isinstance(f, exp)))
+
+
 def _closed(found: Answer, node: Expectation, variables: tuple[Symbol, ...]) -> Answer:
-    return Answer(found.value, tuple((node.with_body(t, variables), why) for t, why in found.rest))
+    return Answer(merged_exponentials(found.value), tuple((node.with_body(t, variables), why) for t, why in found.rest))
 
 
 def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:

@@ -148,29 +148,33 @@ def _extreme(e: Expr) -> Expr:
 
 def _product(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
     """A product of factors in independent groups of variables is the product of their expectations."""
-    groups: list[tuple[set[int], list[Expr]]] = []
-    for factor in Mul.make_args(term):
-        mine = {i for i, v in enumerate(variables) if depends(factor, v)}
-        mine |= {j for j in range(len(variables)) if any(cov[i, j] != 0 for i in mine)}
-        joined, rest = (set(mine), [factor]), []
-        for seen, factors in groups:
-            if seen & joined[0]:
-                joined = (seen | joined[0], factors + joined[1])
-            else:
-                rest.append((seen, factors))
-        groups = [*rest, joined]
-    found = [(_connected(Mul(*factors), tuple(variables[i] for i in sorted(mine)), _part(cov, mine)), factors)
-             for mine, factors in groups]
-    value = Mul(*(a.value for a, _ in found)) if not any(a.rest for a, _ in found) else None
-    if value is not None:
-        return Answer(value)
+    found = [(_connected(*group), group[0]) for group in independent_groups(term, variables, cov)]
+    if not any(a.rest for a, _ in found):
+        return Answer(Mul(*(a.value for a, _ in found)))
     if any(not a.rest and a.value == 0 for a, _ in found):
         return Answer(S.Zero)
     # What is exact is a factor of what is not.
     exact = Mul(*(a.value for a, _ in found if not a.rest))
-    open_factors = Mul(*(f for a, factors in found if a.rest for f in factors))
+    left = Mul(*(body for a, body in found if a.rest))
     why = next(w for a, _ in found for _, w in a.rest)
-    return Answer(S.Zero, ((exact * open_factors, why),))
+    return Answer(S.Zero, ((exact * left, why),))
+
+
+def independent_groups(
+    term: Expr, variables: tuple[Symbol, ...], cov: Matrix
+) -> list[tuple[Expr, tuple[Symbol, ...], Matrix]]:
+    """The factors of a product gathered by the independent groups of variables that they see."""
+    groups: list[tuple[set[int], list[Expr]]] = []
+    for factor in Mul.make_args(term):
+        mine = {i for i, v in enumerate(variables) if depends(factor, v)}
+        joined, rest = (mine, [factor]), []
+        for seen, factors in groups:
+            if seen & mine or any(cov[i, j] != 0 for i in seen for j in mine) or not (seen or mine):
+                joined = (seen | joined[0], factors + joined[1])
+            else:
+                rest.append((seen, factors))
+        groups = [*rest, joined]
+    return [(Mul(*factors), tuple(variables[i] for i in sorted(mine)), _part(cov, mine)) for mine, factors in groups]
 
 
 def _part(cov: Matrix, kept: set[int]) -> Matrix:
@@ -187,7 +191,7 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     moment = _isserlis(body, variables, cov)
     if moment is not None:
         return Answer(moment)
-    fewer = _forms(body, variables, cov)
+    fewer = linear_forms(body, variables, cov)
     if fewer is not None:
         return _over_forms(*fewer, body)
     if _odd(body, variables):
@@ -196,7 +200,9 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
 
 
 # -- linear forms ----------------------------------------------------------------------------------------------------
-def _forms(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> tuple[Expr, tuple[Symbol, ...], Matrix, Any] | None:
+def linear_forms(
+    body: Expr, variables: tuple[Symbol, ...], cov: Matrix
+) -> tuple[Expr, tuple[Symbol, ...], Matrix, Any] | None:
     """The integrand over the linear forms that it sees, if they are fewer than its variables."""
     found: dict[tuple[Expr, ...], Symbol] = {}
     swap: dict[Expr, Expr] = {}
