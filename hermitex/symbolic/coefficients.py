@@ -119,7 +119,10 @@ class _Moments:
                 return self._combine(a)
             except NoClosedForm:
                 self.closed = False
-        return _normal_form(E(self.body*He(a, self.variables), *self.variables))
+        node = E(self.body*He(a, self.variables), *self.variables)
+        value = _normal_form(node)
+        # What stays unevaluated is shown as the integral that was asked for, unless the reduction made it shorter.
+        return node if has_nodes(value) and node.count_ops() <= value.count_ops() else value
 
     def _combine(self, a: tuple[int, ...]) -> Expr:
         terms = []

@@ -98,9 +98,10 @@ class Expectation(Expr):
     def _xreplace(self, rule: Any) -> tuple[Basic, bool]:
         if self in rule:
             return rule[self], True
-        rule = {k: v for k, v in rule.items() if k not in self.bound}
-        if not rule:
-            return self, False
+        if isinstance(rule, Mapping):  # SymPy also passes filters on atoms, which name no symbol
+            rule = {k: v for k, v in rule.items() if k not in self.bound}
+            if not rule:
+                return self, False
         body, fresh = self.open()
         new, changed = body._xreplace(rule)
         cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
@@ -196,7 +197,8 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
 
     Raises
     ------
-    BadInput : a covariance over a variable that is not bound, or a numeric covariance that is not positive semi-definite.
+    BadInput : no scalar integrand, a covariance over a variable that is not bound, or a numeric one (also when numbers
+        are put in later) that is not positive semi-definite.
 
     Examples
     --------
@@ -212,9 +214,13 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
         from hermitex.symbolic.parsing import parse
 
         expr = parse(expr)
-    body = symbols.standard(sympify(expr))
-    chosen = list(variables) or list(symbols.normals(body))
+    body = symbols.standard(_scalar(expr))
+    chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
+    chosen = chosen or list(symbols.normals(body))
     names = [str(v) for v in chosen]
+    for v, name in zip(chosen, names, strict=True):
+        if not isinstance(v, Symbol) and not (isinstance(v, str) and name.isidentifier()):
+            raise BadInput(f"E: the variables are symbols or their names, not {name}")
     if len(set(names)) != len(names):
         raise BadInput(f"E: a variable is bound twice in {', '.join(names)}")
     # A variable is itself where it occurs; otherwise the plain symbol of its name is meant.
@@ -233,6 +239,15 @@ def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:
     return {(i, j): cov[i, j] for i in range(cov.rows) for j in range(i, cov.rows) if cov[i, j] != int(i == j)}
 
 
+def _scalar(expr: Any) -> Expr:
+    body = None if expr is None else sympify(expr)
+    if isinstance(body, Expr) and not getattr(body, "is_Matrix", False):
+        return body
+    if getattr(body, "is_Relational", False) or getattr(body, "is_Boolean", False):
+        raise BadInput(f"E: {body} is a condition; its probability is E(Piecewise((1, {body}), (0, True)))")
+    raise BadInput(f"E: the integrand is a scalar expression or a text, not {type(expr).__name__}")
+
+
 def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDenseMatrix:
     matrix = eye(len(names)).as_mutable()
     for (a, b), value in cov.items():
@@ -241,10 +256,13 @@ def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDe
                 raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
         i, j = names.index(str(a)), names.index(str(b))
         matrix[i, j] = matrix[j, i] = sympify(value)
-    # Semi-definiteness is decided exactly, on principal minors, where every entry is a number.
+    return ImmutableDenseMatrix(matrix)
+
+
+def _require_law(matrix: ImmutableDenseMatrix) -> None:
+    """Semi-definiteness is decided exactly, on principal minors, where every entry is a number."""
     if not matrix.free_symbols and any(v.is_negative for v in _principal_minors(matrix)):
         raise BadInput(f"E: the covariance {matrix.tolist()} is not positive semi-definite")
-    return ImmutableDenseMatrix(matrix)
 
 
 def _principal_minors(matrix: Any) -> list[Expr]:
@@ -294,5 +312,7 @@ def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any) -> Expr:
     reserved = tuple(Bound(v.name, level, i) for i, v in enumerate(variables))
     if reserved != variables:
         body = body.xreplace(dict(zip(variables, reserved, strict=True)))
+    if cov is not None:
+        _require_law(ImmutableDenseMatrix(cov))
     args = (body, Tuple(*reserved)) if cov is None else (body, Tuple(*reserved), ImmutableDenseMatrix(cov))
     return Expr.__new__(Expectation, *args)

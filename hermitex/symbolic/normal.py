@@ -79,7 +79,7 @@ def _merged(nodes: Sequence[Expectation]) -> list[tuple[Expr, Expr]]:
     """The product of nodes as sum of coefficient * canonical node (powers are independent copies)."""
     body: Expr = S.One
     variables: list[Symbol] = []
-    blocks = []
+    blocks: list[Any] = []
     for node in nodes:
         inside, fresh = node.open()
         body, blocks = body*inside, [*blocks, node.covariance]

@@ -57,7 +57,7 @@ def stein(node: Any) -> Expr | None:
     >>> stein(E(z*f(kappa + r*z), z))
     r*E(f'(kappa + r*z), z)
     >>> stein(E(z1*f(z1)*g(z2), z1, z2, cov={(z1, z2): rho}))
-    rho*E(f(z1)*g'(z2), z1, z2, cov={(z1, z2): rho}) + E(f'(z1)*g(z2), z1, z2, cov={(z1, z2): rho})
+    rho*E(f(z1)*g'(z2), z1, z2, cov={(z1, z2): rho}) + E(g(z2)*f'(z1), z1, z2, cov={(z1, z2): rho})
     """
     if not isinstance(node, Expectation):
         return None
@@ -129,8 +129,8 @@ def hermite(node: Any) -> Expr | None:
             continue
         changed = True
         derivative, order = core, 0
-        for k, p in sorted(to_hermite(polynomial, v).items()):
-            derivative, order = weak(derivative, v, int(k) - order), int(k)
+        for k, p in sorted(_in_one(polynomial, v).items()):
+            derivative, order = weak(derivative, v, k - order), k
             parts.append(p*_integrated(node.with_body(derivative, (v,))))
     return Add(*parts) if changed else None
 
@@ -193,16 +193,19 @@ def mehler(node: Any) -> Expr | None:
     for a, b in ((u, v), (v, u)):
         rest, p = body.as_independent(a, as_Add=False)
         if p.is_polynomial(a) and not p.has_free(b) and p.has_free(a):
-            series = to_hermite(p, a).items()
-            return Add(*(c*_projected(rest, b, int(k))*cov[0, 1]**k for k, c in series))
+            return Add(*(c*_projected(rest, b, k)*cov[0, 1]**k for k, c in _in_one(p, a).items()))
     return None
 
 
 def _projected(rest: Expr, v: Symbol, k: int) -> Expr:
     """E[He_k(v) g(v)], a polynomial g by orthogonality."""
     if rest.is_polynomial(v):
-        return to_hermite(rest, v).get(k, S.Zero)*index_factorial(k)
+        return _in_one(rest, v).get(k, S.Zero)*index_factorial(k)
     return over(rest*He(k, v), (v,))
+
+
+def _in_one(polynomial: Expr, v: Symbol) -> dict[int, Expr]:
+    return {k: p for k, p in to_hermite(polynomial, v).items() if isinstance(k, int)}
 
 
 def price(node: Any, symbol: Symbol) -> Expr | None:

@@ -29,7 +29,9 @@ def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[Term, ...]:
     found: dict[tuple[tuple[int, ...], Expr], list[Expr]] = {}
     for term in Add.make_args(_multiply_out(masked)):
         checkpoint("splitting an integrand into terms")
-        powers, rest, core = dict.fromkeys(variables, 0), [], []
+        powers: dict[Symbol, int] = dict.fromkeys(variables, 0)
+        rest: list[Expr] = []
+        core: list[Expr] = []
         for base, n in term.as_powers_dict().items():
             if base in powers and n.is_Integer:
                 powers[base] = int(n)
