@@ -15,80 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, UnknownName
-from . import fixed_point
-from .batch import Array, Field, Params, from_logs, positive_mask, start, take, to_logs
-from .newton import Both, newton
+from ..errors import UnknownName
+from .batch import Array, Params, from_logs, positive_mask, take, to_logs
+from .chain import Solver, assemble
 from .solution import Solution
 
-Solver = Callable[[Array, Params], Solution]
-
 _JUMP = 0.5  # a prediction off by this part of an unknown (or of e-fold) is taken for a change of branch
-_ARRAYS = ("residual", "converged", "iterations", "contraction", "error", "method", "branch", "reason")
-
-
-def robust(
-    x0: Any,
-    p: Params | None = None,
-    *,
-    names: Sequence[str],
-    residual: Field | None = None,
-    jacobian: Field | None = None,
-    both: Both | None = None,
-    step: Field | None = None,
-    positive: Any = None,
-    rtol: float = 1e-10,
-    atol: float = 1e-14,
-    max_steps: int = 100,
-    raise_on_failure: bool = True,
-) -> Solution:
-    """Newton; where that fails Anderson; where that fails damped iteration. Each only on the points still open.
-
-    Parameters
-    ----------
-    residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
-    step : the right-hand sides G(x, p); taken as x - residual where it is not given
-    max_steps : of Newton; Anderson has 5 times, the damped iteration 100 times as many
-
-    A point that Anderson or the damped iteration has brought near is finished by Newton, so that all points reach the
-    same accuracy. `.method` names the method that each point ended with.
-
-    Examples
-    --------
-    >>> F = lambda x, p: x - 1/(p["lam"] + 2/(1 + x))
-    >>> s = robust([1.0], {"lam": 0.1}, names=["V"], residual=F, positive=True)
-    >>> round(s["V"], 6), s.method
-    (0.844289, 'anderson')
-    """
-    p, names = dict(p or {}), tuple(names)
-    if residual is None and step is None:
-        raise BadInput("robust needs residual= or step=")
-    if step is None:
-        function = residual
-        assert function is not None
-        step = lambda x, q: x - function(x, q)  # noqa: E731
-    x, single = start(x0, p, names)
-    common = {"names": names, "positive": positive, "rtol": rtol, "atol": atol, "raise_on_failure": False}
-    exact = residual is not None and (jacobian is not None or both is not None)
-
-    def polished(y: Array, q: Params) -> Solution:
-        assert residual is not None
-        return newton(residual, jacobian, y, q, both=both, max_steps=max_steps, **common)
-
-    def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
-        def run(y: Array, q: Params) -> Solution:
-            found = solve(step, y, q, max_steps=steps, **options, **common)
-            return _better(found, polished(_usable(found.state, y, positive, names), q)) if exact else found
-
-        return run
-
-    chain: list[Solver] = [polished] if exact else []
-    chain += [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 100 * max_steps, damping=0.5)]
-    found = chain[0](x, p)
-    for solve in chain[1:]:
-        found = _mend(found, solve, x, p)
-    found = found.point(0) if single else found
-    return found.require() if raise_on_failure else found
 
 
 def follow(
@@ -107,7 +39,7 @@ def follow(
 
     Parameters
     ----------
-    solver : callable (x0 (n, B), p) -> Solution that does not raise, e.g. a partial of `robust`
+    solver : callable (x0 (n, B), p) -> Solution that does not raise, e.g. a partial of `chain.robust`
     x0 : start of the first point, (n,) or (n, 1)
     p : the parameters; p[along] (B,) is the continuation parameter, in the order in which it is to be followed
     skeleton : how many points are solved one after another before the rest is solved at once (default about sqrt(B));
@@ -117,6 +49,7 @@ def follow(
     Examples
     --------
     >>> from functools import partial
+    >>> from hermitex.solvers.chain import robust
     >>> F = lambda x, p: x - 1/(p["lam"] + p["alpha"]/(1 + x))
     >>> J = lambda x, p: (1 - (p["alpha"]/(p["lam"]*(1 + x) + p["alpha"])**2))[None]
     >>> solve = partial(robust, names=["V"], residual=F, jacobian=J, positive=True, raise_on_failure=False)
@@ -167,10 +100,10 @@ def branches(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from hermitex.solvers.fixed_point import anderson
     >>> G = lambda x, p: np.tanh(p["beta"]*x)           # Curie-Weiss: one solution above the critical temperature
     >>> def solve(x0):
-    ...     return fixed_point.anderson(G, x0, {"beta": np.array([0.5, 2.0])}, names=["m"], raise_on_failure=False)
+    ...     return anderson(G, x0, {"beta": np.array([0.5, 2.0])}, names=["m"], raise_on_failure=False)
     >>> up, down = branches(solve, {"informed": [1.0], "uninformed": [1e-12]}, names=["m"])
     >>> up.branch, up["m"].round(4) + 0.0
     (array(['unique', 'informed'], dtype=object), array([0.    , 0.9575]))
@@ -274,62 +207,11 @@ class _Line:
 
     def solution(self) -> Solution:
         """The parts put together in the order of the points; a later part replaces an earlier one."""
-        return _assemble(self.parts, self.s.size, self.names)
+        return assemble(self.parts, self.s.size, self.names)
 
 
 def _between(a: Any, b: Any, t: float) -> Any:
     return b if np.array_equal(a, b) else a + t * (np.asarray(b) - a)
-
-
-def _assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str]) -> Solution:
-    values: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
-    for k, s in parts:
-        for target, source in ((values, dict(s.value)), (fields, {f: getattr(s, f) for f in _ARRAYS})):
-            for name, v in source.items():
-                if name not in target:
-                    kind = np.asarray(v).dtype
-                    target[name] = np.empty(points, dtype=object if kind.kind in "OUS" else kind)
-                target[name][k] = v
-    method = fields.pop("method")
-    return Solution(
-        values,
-        method=method[0] if len(set(method.tolist())) == 1 else method,
-        unknowns=tuple(names),
-        notes=tuple(dict.fromkeys(n for _, s in parts for n in s.notes)),
-        origin=dict(parts[-1][1].origin),
-        **fields,
-    )
-
-
-def _mend(found: Solution, solve: Solver, x: Array, p: Params) -> Solution:
-    """Try `solve` on the points of `found` that are open; it counts where it converged or came nearer."""
-    bad = np.flatnonzero(~np.asarray(found.converged))
-    if not bad.size:
-        return found
-    every = np.arange(x.shape[1])
-    second = _better(_pick(found, bad), solve(x[:, bad], take(p, bad)))
-    spent = np.array(found.iterations)
-    spent[bad] += second.iterations
-    return replace(_assemble([(every, found), (bad, second)], every.size, found.unknowns), iterations=spent)
-
-
-def _better(a: Solution, b: Solution) -> Solution:
-    """Point by point b where it converged or has the smaller residual, else a."""
-    near = np.nan_to_num(np.asarray(b.residual), nan=np.inf) <= np.nan_to_num(np.asarray(a.residual), nan=np.inf)
-    use = np.flatnonzero(np.asarray(b.converged) | (~np.asarray(a.converged) & near))
-    every = np.arange(np.size(a.converged))
-    return a if not use.size else _assemble([(every, a), (use, _pick(b, use))], every.size, a.unknowns)
-
-
-def _pick(s: Solution, k: Array) -> Solution:
-    fields = {f: v[k] if np.ndim(v := getattr(s, f)) else v for f in _ARRAYS}
-    return replace(s, value={n: np.asarray(v)[k] for n, v in s.value.items()}, **fields)
-
-
-def _usable(x: Array, fallback: Array, positive: Any, names: Sequence[str]) -> Array:
-    bad = ~np.isfinite(x) | (positive_mask(positive, names)[:, None] & ~(x > 0))
-    return np.where(bad.any(axis=0), fallback, x)
 
 
 def _same(a: Solution, b: Solution, names: Sequence[str], rtol: float) -> Array:

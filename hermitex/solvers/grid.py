@@ -1,7 +1,7 @@
 """The points of a sweep:  grid = {a: (n_a), b: (n_b), ...}  ->  n_a n_b ... points, cut into chunks by the grid alone.
 
-The first key runs fastest and is the continuation line; a piece is at most `chunk` consecutive points of one line, and a
-chunk is one piece or, where lines are short, as many whole lines as fit. Nothing but the grid enters, so the same grid is
+The first key runs fastest and is the continuation line. A piece is at most `chunk` consecutive points of one line; a
+chunk is one piece or, where lines are short, as many whole lines as fit. Nothing but the grid enters, so one grid is
 always solved in the same batches and gives the same bits.
 """
 

@@ -58,7 +58,7 @@ class Journal:
             raise
 
     def append(self, results: Mapping[int, Columns]) -> None:
-        """Add finished chunks; when this returns they survive a kill and, so far as the disk keeps its word, a power cut."""
+        """Add finished chunks; when this returns they survive a kill."""
         for k, columns in results.items():
             body = {"chunk": k, "check": digest(columns), "columns": columns}
             self._file.write(json.dumps(body, allow_nan=False).encode() + b"\n")
@@ -80,7 +80,7 @@ class Journal:
             pass
         except OSError:
             lock.close()
-            raise BadInput(f"another sweep is writing to {self.path}; wait for it or choose another directory") from None
+            raise BadInput(f"another sweep is writing to {self.path}; choose another directory, or wait") from None
         return lock
 
     def _header(self, grid: Grid, signature: str, resume: bool) -> None:
@@ -98,7 +98,7 @@ class Journal:
             write_whole(file, json.dumps(header, indent=1) + "\n")
             return
         if not resume:
-            raise BadInput(f"{self.path} already holds a sweep; resume it (--resume, resume=True) or choose another directory")
+            raise BadInput(f"{self.path} already holds a sweep; resume it (--resume) or choose another directory")
         try:
             old = json.loads(file.read_text())
         except ValueError:
@@ -106,7 +106,7 @@ class Journal:
         differs = [k for k in header if not isinstance(old, dict) or old.get(k) != header[k]]
         if differs:
             what = _difference(old, header, differs)
-            raise BadInput(f"{self.path} belongs to another sweep ({what}); choose another directory, or remove that one")
+            raise BadInput(f"{self.path} belongs to another sweep ({what}); choose another directory or remove it")
 
     def _read(self, grid: Grid) -> dict[int, Columns]:
         """The finished chunks; whatever is torn or damaged is cut out of the file first."""

@@ -118,7 +118,7 @@ def _column(values: list[Any]) -> np.ndarray:
     text = {v for v in values if isinstance(v, str)} - {"inf", "-inf"}
     if kinds == {bool} and None not in values:
         return np.array(values, dtype=bool)
-    if text or kinds == {str} and None not in values and not values.count("inf") + values.count("-inf"):
+    if text or not [v for v in values if v != ""]:
         return np.array(["" if v is None else v for v in values], dtype=object)
     if kinds == {int} and None not in values:
         return np.array(values, dtype=np.int64)
