@@ -1,0 +1,1 @@
+"""How results show themselves: formulas, tables, pictures, references. Knows no theory."""

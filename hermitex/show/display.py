@@ -1,0 +1,167 @@
+r"""How a formula looks: mu_star as \mu_\star, E(f(z), z) as \mathbb{E}_{z}[f(z)], a Gaussian tail as e^{-z^2}.
+
+`latex` knows the house's names; `Shown` gives a result its one-line text, its LaTeX and its HTML; nothing here raises
+into a notebook, and what is too long to read is summarised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, ClassVar
+
+from hermitex import symbols
+
+LONG = 4_000  # characters of LaTeX that a notebook still shows well
+WIDE = 100
+
+
+def latex(expr: Any, **settings: Any) -> str:
+    r"""The LaTeX of an expression, in the house's names (`symbols.LATEX_NAMES`) and settings.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import mu_star, kappa
+    >>> latex(mu_star + kappa/2)
+    '\\frac{\\kappa}{2} + \\mu_\\star'
+    """
+    if isinstance(expr, str):
+        return expr
+    from sympy import latex as sympy_latex
+
+    names = {**symbols.LATEX_NAMES, **settings.pop("symbol_names", {})}
+    return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
+
+
+def shorten(text: str, width: int = WIDE) -> str:
+    """`text` on one line of at most `width` characters, the middle left out.
+
+    >>> shorten("a" * 40, 11)
+    'aaaa...aaaa'
+    """
+    text = " ".join(str(text).split())
+    if len(text) <= width:
+        return text
+    half = (width - 3) // 2
+    return f"{text[:width - 3 - half]}...{text[-half:]}" if half else text[:width]
+
+
+class Shown:
+    """A result that shows itself: a one-line repr, LaTeX and HTML that never raise.
+
+    A subclass (a frozen dataclass) has `_summary()` for its one line, and `latex()` or `_html()` or both.
+    """
+
+    __slots__: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A dataclass writes its own __repr__ over an inherited one, but not over one that the class itself has.
+        if "__repr__" not in cls.__dict__ and cls.__repr__ in (object.__repr__, Shown.__repr__):
+            cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
+
+    def _summary(self) -> str:
+        """The short fields by name."""
+        names = getattr(self, "__dataclass_fields__", {})
+        shown = [f"{n}={getattr(self, n)!s}" for n, f in names.items() if f.repr and not n.startswith("_")]
+        return ", ".join(s for s in shown if len(s) <= WIDE // 2)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            return shorten(f"{name}({self._summary()})")
+        except Exception:  # a repr that raises makes every traceback unreadable
+            return f"{name}(...)"
+
+    def _latex(self, printer: Any) -> str:
+        """SymPy's hook: a result nests in matrices, equations and lists."""
+        written = getattr(self, "latex", None)
+        return written() if callable(written) else rf"\text{{{_plain(repr(self))}}}"
+
+    def _repr_latex_(self) -> str | None:
+        written = getattr(self, "latex", None)
+        if not callable(written):
+            return None
+        try:
+            text = written()
+        except Exception:  # the notebook falls back on the text
+            return None
+        return dollars(text) if len(text) <= LONG else rf"$\text{{{_plain(repr(self))}}}$"
+
+    def _repr_html_(self) -> str | None:
+        written = getattr(self, "_html", None)
+        if not callable(written):
+            return None
+        try:
+            text = written()
+        except Exception:
+            return None
+        return text if len(text) <= 20 * LONG else f"<code>{escape(repr(self))}</code>"
+
+
+def dollars(text: str) -> str:
+    """LaTeX in displayed style between dollars; an align block stays as it is.
+
+    >>> dollars("x^2")
+    '$\\\\displaystyle x^2$'
+    """
+    return text if text.lstrip().startswith((r"\begin{", "$")) else rf"$\displaystyle {text}$"
+
+
+def _plain(text: str) -> str:
+    return "".join(f"\\{c}" if c in "&%$#_{}" else r"\textbackslash{}" if c == "\\" else
+                   rf"\text{'asciicircum' if c == '^' else 'asciitilde'}{{}}" if c in "^~" else c for c in text)
+
+
+def formula_table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = (), *, title: str = "") -> str:
+    """A borderless HTML table of formulas, each cell in dollars; a cell too long to read says how long it is.
+
+    Parameters
+    ----------
+    rows : rows of cells, LaTeX texts without dollars or expressions; two cells make an equation, left = right.
+    headers, title : plain text.
+    """
+    head = "".join(f'<th style="text-align:left">{escape(h)}</th>' for h in headers)
+    body = []
+    for row in rows:
+        cells = [_cell(c) for c in row]
+        if len(cells) == 2 and not headers and not cells[1].lstrip("$").startswith(("=", r"\neq", r"\displaystyle =")):
+            cells.insert(1, "$=$")
+        body.append("<tr style='background:none'>" + "".join(
+            f'<td style="border:none;text-align:left">{c}</td>' for c in cells) + "</tr>")
+    caption = f"<caption style='text-align:left'>{escape(title)}</caption>" if title else ""
+    top = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f'<table style="border:none">{caption}{top}<tbody>{"".join(body)}</tbody></table>'
+
+
+def _cell(value: Any) -> str:
+    try:
+        text = latex(value)
+    except Exception:
+        return escape(shorten(str(value)))
+    if len(text) > LONG:
+        return f"<i>a formula of {len(text)} characters</i>"
+    # A browser reads < before MathJax does.
+    return f"${escape(text, quote=False)}$" if text else ""
+
+
+def align(lines: Iterable[tuple[Any, ...]], *, numbered: bool = False) -> str:
+    r"""An align block: each line is (left, right) or (left, right, words), the words at the right in brackets.
+
+    An empty left side continues the equation above, as derivations are printed.
+
+    Examples
+    --------
+    >>> print(align([("x", "y + y", "sum"), ("", "2y")]))
+    \begin{align*}
+    x &= y + y && \text{(sum)} \\
+     &= 2y
+    \end{align*}
+    """
+    name = "align" if numbered else "align*"
+    written = []
+    for left, right, *words in lines:
+        note = rf" && \text{{({_plain(str(words[0]))})}}" if words and words[0] else ""
+        written.append(f"{latex(left)} &= {latex(right)}{note}")
+    inside = " \\\\\n".join(written)
+    return f"\\begin{{{name}}}\n{inside}\n\\end{{{name}}}"

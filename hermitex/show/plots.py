@@ -1,0 +1,145 @@
+"""data -> axes: coefficients, truncations, learning curves with error bars, overlaps; axes in, axes out.
+
+The colours are those of Okabe and Ito, told apart by colour-blind readers; line styles and markers say the same thing
+again for black and white. matplotlib is imported when a picture is made.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hermitex.errors import BadInput, MissingExtra
+from hermitex.show.tables import write_whole
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+FORMATS = ("pdf", "svg", "png", "eps")
+
+
+def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
+    """The axes given, or those of a new figure (no window is opened)."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", "a picture") from None
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend and ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, label: str = "",
+         xlabel: str = "$k$", ylabel: str = "$c_k$", log: bool = False) -> Any:
+    """Coefficients over their orders; with `log`, their absolute values on a logarithmic axis (zeros left out)."""
+    ax = new_axes(ax)
+    positions = list(range(len(orders)))
+    numeric = all(isinstance(k, int) for k in orders)
+    x = list(orders) if numeric else positions
+    shown = [(p, abs(v) if log else v) for p, v in zip(x, values, strict=True) if v is not None and (v or not log)]
+    colour = COLOURS[len(ax.containers) % len(COLOURS)]
+    if shown:
+        lines = ax.stem(*zip(*shown, strict=True), linefmt=colour, markerfmt=MARKERS[0], basefmt=" ",
+                        label=label or None)
+        lines.markerline.set(markersize=4.5, color=colour)
+    if log:
+        ax.set_yscale("log")
+    else:
+        ax.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+    if not numeric:
+        ax.set_xticks(positions, [str(k).replace(" ", "") for k in orders], rotation=60, fontsize="small")
+    elif len(x) <= 15:
+        ax.set_xticks(x)
+    return _finish(ax, xlabel=xlabel, ylabel=rf"$|${ylabel}$|$" if log else ylabel)
+
+
+def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = None, *, xlabel: str = "$z$",
+           ylabel: str = "", reference: str | None = None) -> Any:
+    """Several functions of one variable by name; `reference` names the one drawn thick and grey, below the others.
+
+    It is how a target and its truncations, or overlaps along alpha, are shown.
+    """
+    ax = new_axes(ax)
+    if reference is not None and reference not in lines:
+        raise BadInput(f"there is no curve {reference!r} among {', '.join(lines)}")
+    if reference is not None:
+        ax.plot(x, _numbers(lines[reference]), color="0.55", linewidth=3.2, label=reference, zorder=1)
+    rest = [(n, y) for n, y in lines.items() if n != reference]
+    for i, (name, y) in enumerate(rest):
+        ax.plot(x, _numbers(y), color=COLOURS[i % len(COLOURS)], linestyle=STYLES[i % len(STYLES)], linewidth=1.5,
+                label=name, zorder=2)
+    return _finish(ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, *, label: str = "theory",
+                   points: Mapping[str, Sequence[float]] | None = None, xlabel: str = r"$\alpha = n/d$",
+                   ylabel: str = "test error", log: tuple[bool, bool] = (False, False)) -> Any:
+    """Theory as a line, an experiment as points with error bars, in one colour.
+
+    Parameters
+    ----------
+    points : {"x": .., "y": .., "error": ..}: the experiment and its standard error.
+    log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
+    """
+    ax = new_axes(ax)
+    taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_")])
+    colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
+    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=label)
+    if points:
+        ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
+                    marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
+                    label=f"_{label} experiment")
+    for on, scale in zip(log, (ax.set_xscale, ax.set_yscale), strict=True):
+        if on:
+            scale("log")
+    return _finish(ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any = None, *,
+             threshold: float | None = None, xlabel: str = r"$\alpha = n/d$", ylabel: str = "overlap") -> Any:
+    r"""Order parameters along alpha, the weak-recovery threshold as a dotted vertical line."""
+    ax = new_axes(ax)
+    if threshold is not None:
+        ax.axvline(threshold, color="0.6", linestyle=":", linewidth=1.2, label=r"$\alpha_c$")
+    return curves(x, values, ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    return [float("nan") if v is None else float(v) for v in values]
+
+
+def save(figure: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a figure (or the figure of axes) in the format of the path's ending; same picture, same bytes.
+
+    Raises
+    ------
+    BadInput : an ending that is no picture format, or a place that cannot be written; one line, and no file.
+    """
+    ending = Path(path).suffix[1:].lower()
+    if ending not in FORMATS:
+        raise BadInput(f"cannot write a picture to {str(path)!r}; end it in .{', .'.join(FORMATS)}")
+    import matplotlib
+
+    figure = getattr(figure, "figure", figure)
+    dates = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}, "eps": {}}[ending]
+    out = io.BytesIO()
+    # svg: ids from a fixed salt and text as text; pdf: fonts embedded as TrueType, as journals ask.
+    with matplotlib.rc_context({"svg.hashsalt": "hermitex", "svg.fonttype": "none", "pdf.fonttype": 42,
+                                "ps.fonttype": 42}):
+        figure.savefig(out, format=ending, metadata=dates or None, dpi=200 if ending == "png" else None)
+    return write_whole(path, out.getvalue())
