@@ -43,7 +43,7 @@ def robust(
     max_steps : of Newton; Anderson has 5 times, the damped iteration 100 times as many
 
     A point that Anderson or the damped iteration has brought near is finished by Newton, so that all points reach the
-    same accuracy. `.method` names the method that each point ended with.
+    same accuracy. `.method` names the methods that each point took.
 
     Examples
     --------
@@ -70,7 +70,10 @@ def robust(
     def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
         def run(y: Array, q: Params) -> Solution:
             found = solve(step, y, q, max_steps=steps, **options, **common)
-            return _better(found, polished(_usable(found.state, y, positive, names), q)) if exact else found
+            if not exact:
+                return found
+            last = polished(_usable(found.state, y, positive, names), q)
+            return _better(found, replace(last, method=f"{found.method} + newton"))
 
         return run
 

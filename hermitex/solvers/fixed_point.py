@@ -16,10 +16,11 @@ import numpy as np
 
 from . import linear
 from .batch import Array, Field, Params, feasible, finite_params, from_logs, positive_mask, start, take, to_logs
-from .differences import forward
+from .differences import central, forward
 from .solution import Solution, trend
 
 _KEPT = 4  # iterates kept to say how a point failed
+_RESOLVED, _NOISE = 1e-4, 1e-11  # the least 1 - K that forward and central differences can be trusted with
 
 
 def damped(
@@ -223,13 +224,23 @@ class _Iteration:
         return self.close(done, f, None, error[passed])
 
     def judge(self, k: Array, f: Array) -> tuple[Array, Array]:
-        """The error (1 - K)^{-1} f relative to x, and the contraction, the spectral radius of K."""
+        """The error (1 - K)^{-1} f relative to x, and the contraction, the spectral radius of K.
+
+        Where 1 - K is so small that forward differences do not resolve it, central ones are taken; where those do not
+        either, the error is not known and counts as infinite: this is where a map that hardly moves would pass.
+        """
         y, p, at = self.y[:, k], take(self.p, k), f[:, k]
         D = forward(self.defect, y, p, at)  # D = K - 1
-        eye = np.eye(len(self.names))[:, :, None]
+        size = self.size(y)
+        least = linear.least_singular_value(D, size)
+        weak = np.flatnonzero(~(least > _RESOLVED))
+        if weak.size:
+            D[..., weak] = central(self.defect, y[:, weak], take(p, weak))
+            least[weak] = linear.least_singular_value(D[..., weak], size[:, weak])
         x, _ = linear.solve(D, -at)
-        error = (np.abs(x) / self.size(y)).max(axis=0, initial=0.0)
-        return np.where(np.isfinite(error), error, np.inf), linear.spectral_radius(D + eye)
+        error = (np.abs(x) / size).max(axis=0, initial=0.0)
+        known = np.isfinite(error) & (least > _NOISE)
+        return np.where(known, error, np.inf), linear.spectral_radius(D + np.eye(len(self.names))[:, :, None])
 
     def drop_undefined(self, f: Array) -> Array:
         lost = ~np.isfinite(f).all(axis=0)

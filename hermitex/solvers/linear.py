@@ -52,7 +52,7 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
         left = np.abs(np.einsum("ijb,jb->ib", A, x) - b)
         size = np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b)
         size = np.where(dead_rows(A), size.max(axis=0, initial=0.0), size)  # noise is measured against the largest row
-        residual = np.where(size > 0, left / np.where(size > 0, size, 1), 0.0).max(axis=0, initial=0.0)
+        residual = (left / np.where(size > 0, size, 1.0)).max(axis=0, initial=0.0)
     residual = np.where(np.isfinite(residual), residual, np.inf)
     ok = residual <= max(rtol, ROUNDING)
     reason = np.full(points, "", dtype=object)
@@ -137,6 +137,16 @@ def _inverse(M: Array) -> Array:
         regular = np.linalg.matrix_rank(M) == M.shape[-1]
         out[regular] = np.linalg.inv(M[regular])
         return out
+
+
+def least_singular_value(D: Array, size: Array) -> Array:
+    """The least singular value of D (n, n, B), its unknowns measured in units of `size` (n, B); NaN if not finite."""
+    M = (D * size[None] / size[:, None]).transpose(2, 0, 1)
+    finite = np.isfinite(M).all(axis=(1, 2))
+    out = np.full(M.shape[0], np.nan)
+    if finite.any():
+        out[finite] = np.linalg.svd(M[finite], compute_uv=False)[:, -1]
+    return out
 
 
 def spectral_radius(K: Array) -> Array:

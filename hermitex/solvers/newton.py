@@ -125,6 +125,10 @@ class _Run:
             if done.any():
                 self.finish(done, F, J, d, None)
                 F, J, d, R = F[:, ~done], J[..., ~done], d[:, ~done], R[:, ~done]
+            lost = ~np.isfinite(d.sum(axis=0))
+            if lost.any():
+                self.finish(lost, F, J, d, "the Jacobian is not finite")
+                F, J, d, R = F[:, ~lost], J[..., ~lost], d[:, ~lost], R[:, ~lost]
             if self.active.size:
                 F, J, stuck = self.search(F, J, d, R)
                 if stuck.any():
@@ -135,7 +139,8 @@ class _Run:
         """The size of x, and of each equation: the sum of its linearised terms."""
         self.size_x = np.abs(self.x) + self.floors
         size = np.einsum("ijb,jb->ib", np.abs(J), self.size_x)
-        self.size_F = np.where(size > 0, size, 1.0)
+        self.sound = np.isfinite(size.sum(axis=0))
+        self.size_F = np.where((size > 0) & self.sound, size, 1.0)
 
     def direction(self, F: Array, J: Array) -> tuple[Array, Array]:
         """R and the Newton step d in the coordinates with logarithms."""
@@ -156,6 +161,8 @@ class _Run:
             k = np.flatnonzero(wrong)
             d[:, k], rank = linear.solve(G[..., k], -R[:, k])
             self.singular[self.active[k[rank < len(self.names)]]] = True
+        if not self.sound.all():
+            d[:, ~self.sound] = np.nan  # an infinite slope makes the step zero, which is not convergence
         return R, d
 
     def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
