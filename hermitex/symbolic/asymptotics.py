@@ -236,7 +236,8 @@ class _Expander:
         if isinstance(u, sp.tanh):
             e = exponential(scaled(arg, Integer(-2 * side)))
             one = Series(((S.One, ONE),))
-            return scaled(multiply(add(one, scaled(e, S.NegativeOne)), power(add(one, e), S.NegativeOne)), Integer(side))
+            squashed = multiply(add(one, scaled(e, S.NegativeOne)), power(add(one, e), S.NegativeOne))
+            return scaled(squashed, Integer(side))
         if isinstance(u, (sp.erf, sp.erfc)):
             tail = self._erfc(scaled(arg, Integer(side)), sp.expand(-(v**2)))
             if isinstance(u, sp.erfc) and side > 0:
@@ -362,8 +363,9 @@ def power(u: Series, p: Expr) -> Series:
     c, s = u.terms[0]
     delta = Series(tuple((d / c, r.times(s, S.NegativeOne)) for d, r in u.terms[1:]),
                    None if u.error is None else u.error.times(s, S.NegativeOne))
-    whole = int(p) if p.is_Integer and 0 < p <= KEPT else None
-    expanded = _compose([sp.ff(p, k) / sp.factorial(k) for k in range((whole or KEPT) + 1)], delta, exact=whole is not None)
+    whole = bool(p.is_Integer and 0 < p <= KEPT)
+    binomials = [sp.ff(p, k) / sp.factorial(k) for k in range((int(p) if whole else KEPT) + 1)]
+    expanded = _compose(binomials, delta, exact=whole)
     return Series(tuple((c**p * d, ONE.times(s, p).times(r)) for d, r in expanded.terms),
                   None if expanded.error is None else expanded.error.times(ONE.times(s, p)))
 

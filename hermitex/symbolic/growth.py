@@ -162,7 +162,7 @@ def _radial_constant(dimension: int) -> Fraction:
     return above(value)
 
 
-# -- rational numbers rounded outwards ----------------------------------------------------------------------------------
+# -- rational numbers rounded outwards ---------------------------------------------------------------------------------
 _SLACK = Fraction(1, 2**50)
 
 

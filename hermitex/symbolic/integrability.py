@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.asymptotics import Scale, Undecided, expand_at_infinity, sign
@@ -35,18 +36,16 @@ def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fra
     verdicts = [_side(expr, x, side, p) for side in (1, -1)]
     if False in verdicts:
         return False
-    if None in verdicts:
-        return None
-    danger = _dangers(expr, (x,))
+    danger = dangers(expr, (x,))
     if not danger:
-        return True
+        return None if None in verdicts else True
     points, all_of_them = _points(expr, x)
     if points is None or not (all_of_them or _tame_beyond(expr, x)):
         complete: bool | None = None
     else:
         complete = True
     for point in points or ():
-        if all(_certainly_nonzero(d.xreplace({x: point})) for d in danger):
+        if all(certainly_nonzero(d.xreplace({x: point})) for d in danger):
             continue
         for side in (1, -1):
             verdicts.append(_near(expr, x, point, side, p))
@@ -55,18 +54,21 @@ def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fra
     return None if None in verdicts else complete
 
 
-def _dangers(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
-    """What must not vanish for expr to be bounded on bounded sets; functions not known to be so stand for themselves."""
+def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:
+    """What must not vanish for expr to be bounded on bounded sets (rough: to be analytic, switches apart).
+
+    0 stands for a function of which nothing is known.
+    """
     tame = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sinh, sp.cosh, sp.asinh, sp.Abs, sp.sign,
-            sp.Heaviside, sp.Max, sp.Min, sp.floor, sp.ceiling, sp.sech, sp.Piecewise, sp.functions.elementary.piecewise.
-            ExprCondPair)
+            sp.Heaviside, sp.Max, sp.Min, sp.floor, sp.ceiling, sp.sech, sp.Piecewise, ExprCondPair)
     found = []
     for f in sp.preorder_traversal(expr):
         if not (isinstance(f, Expr) and f.args and f.free_symbols.intersection(variables)):
             continue
         if isinstance(f, sp.Pow) and f.base != sp.E:
-            if not (f.exp.is_nonnegative or f.base.is_positive):
-                found.append(f.base)
+            if f.base.is_positive or (f.exp.is_nonnegative and (f.exp.is_Integer or not rough)):
+                continue
+            found.append(f.base)
         elif isinstance(f, sp.log):
             found.append(f.args[0])
         elif not isinstance(f, (sp.Add, sp.Mul, sp.Pow, *tame)):
@@ -74,7 +76,8 @@ def _dangers(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return found
 
 
-def _certainly_nonzero(value: Expr) -> bool:
+def certainly_nonzero(value: Expr) -> bool:
+    """Is the constant far enough from zero for 15 digits to tell?"""
     number = value.evalf(15)
     return bool(number.is_Float and abs(number) > Rational(1, 10**6))
 
@@ -155,7 +158,7 @@ def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
         except Undecided:
             return None
     bound = majorant(expr, variables)
-    if bound is None or bound.start > 1 or _dangers(expr, variables):
+    if bound is None or bound.start > 1 or dangers(expr, variables):
         return None
     radial = bound._replace(terms=tuple(t._replace(n=t.n + len(variables)) for t in bound.terms))
     return _bound_converges(radial, p, local=False)

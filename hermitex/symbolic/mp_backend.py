@@ -1,0 +1,76 @@
+"""f(x) with mpmath's numbers: the elementary and special functions of SymPy at any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import sympy as sp
+from mpmath import mp, mpf
+from sympy import Expr, Symbol
+
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import owen_t, sign_correlation
+
+NodeRule = Callable[[Expectation, Sequence[Symbol]], Callable[..., Any]]
+
+
+def _step(x: Any) -> Any:
+    return mpf(1) if x > 0 else mpf(0)
+
+
+_NAMED: dict[str, Callable[..., Any]] = {
+    "Abs": abs, "Heaviside": lambda x, *_: _step(x), "sign": mpmath.sign, "Max": max, "Min": min,
+    "ceiling": mpmath.ceil, "loggamma": mpmath.loggamma, "digamma": mpmath.digamma, "polygamma": mpmath.polygamma,
+    "uppergamma": lambda s, x: mpmath.gammainc(s, x), "lowergamma": lambda s, x: mpmath.gammainc(s, 0, x),
+    "LambertW": mpmath.lambertw, "Ei": mpmath.ei, "expint": mpmath.expint, "OwenT": owen_t, "SignCorrelation": sign_correlation,
+    "ReErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, "ImErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag,
+    "elliptic_k": mpmath.ellipk, "elliptic_e": mpmath.ellipe, "frac": lambda x: x - mpmath.floor(x),
+    "hermite_prob": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.sqrt(2) ** n,
+}
+_SAME = ("exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan acot atan2 asinh acosh atanh erf "
+         "erfc erfi erfinv floor gamma beta besselj besseli besselk bessely re im conjugate arg factorial hermite "
+         "legendre zeta polylog airyai airybi sinc Si Ci li factorial2 binomial").split()
+
+
+class MPMath:
+    """The mpmath backend; `node` says how an expectation inside an expression is integrated."""
+
+    def __init__(self, node: NodeRule | None = None) -> None:
+        self._node = node
+
+    def constant(self, expr: Expr) -> Any:
+        if expr.is_Rational:
+            return mpf(int(expr.p)) / int(expr.q)
+        if expr is sp.I:
+            return mpmath.mpc(0, 1)
+        return expr._to_mpmath(mp.prec + 10)
+
+    def power(self, base: Any, exponent: Any, integer: int | None, analytic: bool) -> Any:
+        if integer is not None:
+            return base**integer
+        if base == 0 and exponent > 0:
+            return mpf(0)
+        return mpmath.sqrt(base) if exponent == mpf(1) / 2 else mpmath.power(base, exponent)
+
+    def function(self, expr: Expr) -> Callable[..., Any] | None:
+        name = expr.func.__name__
+        found = mpmath.exp if isinstance(expr, sp.Pow) else _NAMED.get(name) or (
+            getattr(mpmath, name.lower(), None) if name in _SAME else None)
+        if found is None:
+            return None
+        return lambda *arguments, analytic=False: found(*arguments)
+
+    def choose(self, conditions: Sequence[Any], branches: Sequence[Any], analytic: bool) -> Any:
+        for condition, branch in zip(conditions, branches, strict=True):
+            if condition >= 0:
+                return branch
+        return mpmath.nan
+
+    def node(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
+        from hermitex.errors import NoClosedForm
+
+        if self._node is None:
+            raise NoClosedForm(node, "an expectation stands where only a number may")
+        return self._node(node, variables)
