@@ -142,9 +142,11 @@ def _difference(old: Any, new: dict[str, Any], differs: list[str]) -> str:
     if "grid" in differs and isinstance(old.get("grid"), dict):
         names = {*old["grid"], *new["grid"]}
         changed = sorted(n for n in names if old["grid"].get(n) != new["grid"].get(n))
-        return f"the grid of {', '.join(changed)} differs" if changed else "the order of the grid differs"
+        return f"the grid of {', '.join(changed)} differs"
     if "chunk" in differs:
         return f"chunk was {old.get('chunk')}, now {new['chunk']}"
+    if "grid_signature" in differs:
+        return "the order of the grid differs"
     return "the equations, parameters or versions differ"
 
 
