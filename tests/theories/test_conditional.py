@@ -18,8 +18,9 @@ from hermitex.symbols import c, kappa, r, z
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "mu_coeffs.json").read_text())["cases"]
 NAMES = {"he3": "He3"}
 EXACT = ["sign", "erf", "relu", "abs(z)", "sin(z)", "cos(z)", "He3", "gelu", "Phi", "z**4 - z", "exp(-z**2)",
-         "Max(-1, Min(1, z))", "leaky_relu", "Heaviside(z - 1/2)", "exp(z/2)", "Piecewise((z, z > 1), (z**2, True))"]
-NUMERIC = ["tanh", "sigmoid", "softplus", "silu", "tanh(20*z)", "log(abs(z))", "abs(z)**(1/3)", "abs(z)**(-1/4)",
+         "Max(-1, Min(1, z))", "leaky_relu", "Heaviside(z - 1/2)", "exp(z/2)", "Piecewise((z, z > 1), (z**2, True))",
+         "abs(z)**(1/3)", "abs(z)**(-1/4)"]
+NUMERIC = ["tanh", "sigmoid", "softplus", "silu", "tanh(20*z)", "log(abs(z))",
            "abs(sin(3*z))", "tanh(z) - z*E(z*tanh(z))"]
 
 
@@ -101,6 +102,16 @@ def test_closed_forms_satisfy_the_ladder(sigma):
         assert formula(2/7, r=1.25, c=1.5) == pytest.approx(exact, rel=1e-11, abs=1e-12)
 
 
+@pytest.mark.parametrize("sigma", EXACT)
+def test_closed_forms_are_read_back(sigma):
+    from hermitex.symbolic.parsing import to_text
+
+    for formula in (hx.mu(sigma, 0), hx.mu(sigma, 1), hx.mu_star(sigma).squared):
+        read = hx.parse(to_text(formula.expr), symbols="kappa, r>0, c>0")
+        at = {kappa: Rational(2, 7), r: Rational(5, 4), c: Rational(3, 2)}
+        assert abs((read - formula.expr).subs(at).evalf(20)) < 1e-15
+
+
 @pytest.mark.parametrize("sigma", NUMERIC)
 def test_where_there_is_no_closed_form_the_numbers_stand(sigma):
     with pytest.raises(NoClosedForm) as refusal:
@@ -112,7 +123,7 @@ def test_where_there_is_no_closed_form_the_numbers_stand(sigma):
     assert (high - low)/(2*step) == pytest.approx(1.2*slope, abs=2e-5*max(1, abs(slope)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.2, 4), st.floats(-2, 2), st.floats(0.3, 2))
 def test_scaling_and_linearity(k, r_, c_, b, a):
     """sigma(a u) at (r, c) is sigma(u) at (a r, a^2 c); mu_k is linear in sigma."""
@@ -124,7 +135,7 @@ def test_scaling_and_linearity(k, r_, c_, b, a):
         assert both == pytest.approx(parts, abs=1e-10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.floats(-6, 6), st.floats(0, 3), st.floats(0.2, 4))
 def test_the_residual_is_what_is_left(k, r_, c_):
     for sigma in ("relu", "tanh", "sign"):

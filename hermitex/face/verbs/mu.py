@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _answer(args: argparse.Namespace) -> dict[str, Any]:
-    from hermitex.symbols import c, kappa, r
+    from hermitex.symbols import c, kappa, r, z
 
     points = output.grid(args.kappa) if args.kappa is not None else None
     given = {s: _constant(text, name) for s, name, text in ((r, "r", args.r), (c, "c", args.c)) if text is not None}
@@ -53,7 +53,7 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
     formulas["mu_star_squared"] = mu_star(args.sigma).squared
     notes: list[str] = []
     exact = {name: _exact(name, formula, notes) for name, formula in formulas.items()}
-    answer: dict[str, Any] = {"sigma": str(formulas["mu_0"].activation)}
+    answer: dict[str, Any] = {"sigma": formulas["mu_0"].activation(z)}
     answer |= {name: None if e is None else e.subs(given) for name, e in exact.items()}
     at = {r: given.get(r, _constant("1", "r")), c: given.get(c, _constant("1", "c"))} if points else given
     answer |= {"r": at.get(r), "c": at.get(c), "kappa": None, "values": None}
