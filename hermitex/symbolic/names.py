@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -30,17 +30,20 @@ def function_names() -> list[str]:
     return sorted({*NAMED, *_EXACT, "He2", "He3"})
 
 
-def call(name: str, args: list[Expr], known: Iterable[str] = ()) -> Expr:
-    """The value of a named function; refuses an unknown name and a wrong number of arguments."""
+def is_function(name: str) -> bool:
+    """True if a text may call that name; He0, He1, He2, ... all are."""
+    from hermitex.symbolic.activations import NAMED
+
+    return name in NAMED or name in _EXACT
+
+
+def call(name: str, args: list[Expr]) -> Expr:
+    """The value of a named function (`is_function`); refuses a wrong number of arguments."""
     from hermitex.symbolic.activations import NAMED, Activation
 
-    if name in ("abs", "Abs", "Max", "Min", "max", "min") and args and _wants(name, args):
-        return bounded.apply(getattr(sympy, name.capitalize()), *args)
     if name in _EXACT:
         _count(name, args, _EXACT[name])
         return bounded.apply(_exact(name), *args)
-    if name not in NAMED:
-        raise UnknownName(name[:60], [*function_names(), *known], what="function")
     function = NAMED[name]
     if name == "Rational" and (len(args) > 2 or not all(isinstance(a, Rational) for a in args) or args[1:] == [0]):
         raise BadInput("Rational takes two integers, Rational(1, 2)")
@@ -48,15 +51,11 @@ def call(name: str, args: list[Expr], known: Iterable[str] = ()) -> Expr:
         _count(name, args, function.arity)
     if isinstance(function, Activation):
         form = function.form
-        if form.args == (field.z,):  # the function is SymPy's own: tanh(z), not a composition
+        if len(form.args) == 1 and form.args == (field.z,):  # SymPy's own function, not a composition
             return bounded.apply(type(form), *args)
-    bounded.check_call(name, args)
+    elif name not in ("Rational", "frac"):
+        return bounded.apply(function.build, *args)
     return bounded.apply(function, *args)
-
-
-def _wants(name: str, args: list[Expr]) -> bool:
-    _count(name, args, 1 if name in ("abs", "Abs") else None)
-    return True
 
 
 def _count(name: str, args: list[Expr], arity: int | None) -> None:

@@ -22,7 +22,7 @@ from hermitex.symbolic import bounded
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.lexical import Source, clean, excerpt
-from hermitex.symbolic.names import CONSTANTS, call, declared, function_names
+from hermitex.symbolic.names import CONSTANTS, call, declared, function_names, is_function
 from hermitex.symbolic.reality import check_real
 from hermitex.symbolic.trees import from_tree, to_text, to_tree
 
@@ -144,6 +144,13 @@ def _check_variables(used: list[str], variables: Iterable[Any] | str | None) -> 
             raise BadInput(f"{name} is not among the variables {', '.join(allowed)}")
 
 
+def _negated(condition: Any) -> Any:
+    """not (a or b) as (not a) and (not b): what comes after meets no Not but of a single comparison."""
+    if isinstance(condition, And | Or):
+        return (Or if isinstance(condition, And) else And)(*(_negated(c) for c in condition.args))
+    return Not(condition)
+
+
 class _Reader:
     """Walks the syntax tree; every method gives the SymPy object that a node of the tree stands for."""
 
@@ -261,7 +268,7 @@ class _Reader:
 
     def _unaryop(self, node: ast.UnaryOp, depth: int) -> Any:
         if isinstance(node.op, ast.Not | ast.Invert):
-            return Not(self.condition(node.operand, depth))
+            return _negated(self.condition(node.operand, depth))
         value = self.expr(node.operand, depth)
         return -value if isinstance(node.op, ast.USub) else value
 
@@ -295,6 +302,11 @@ class _Reader:
         name = node.func.id
         if name == "E":
             return self._expectation(node, depth)
+        function = self.scopes[0].get(name)
+        if (isinstance(function, Symbol) and not is_function(name)) or field.is_normal_name(name):
+            self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
+        if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
+            self.unknown(node, UnknownName(name[:60], [*_SPECIAL, *function_names(), *self.scopes[0]], "function"))
         if node.keywords:
             self.fail(node, f"{name} takes no keyword")
         if name == "Piecewise":
@@ -304,15 +316,11 @@ class _Reader:
             if len(args) != 2:
                 self.fail(node, f"{name} takes two arguments")
             return self._relation(Eq if name == "Eq" else Ne, *args)
-        function = self.scopes[0].get(name)
         if isinstance(function, UndefinedFunction):
+            if not args:
+                self.fail(node, f"{name} needs an argument; write {name}(z)")
             return function(*args)
-        if (isinstance(function, Symbol) and name not in function_names()) or field.is_normal_name(name):
-            self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
-        try:
-            value = call(name, args, [*_SPECIAL, *(n for n in self.scopes[0])])
-        except UnknownName as error:
-            self.unknown(node, error)
+        value = call(name, args)
         if bounded.size(value) > bounded.MAX_SIZE:
             self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
         return value

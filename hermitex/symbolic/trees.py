@@ -70,7 +70,8 @@ def to_tree(expr: Any) -> Any:
 
 def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
     if isinstance(expr, Integer):
-        return _integer(int(expr))
+        number = _integer(int(expr))
+        return number if isinstance(number, int) else ["Integer", number]
     if isinstance(expr, Rational):
         return ["Rational", _integer(expr.p), _integer(expr.q)]
     if isinstance(expr, Float):
@@ -197,6 +198,8 @@ class _Builder:
         return Symbol(_identifier(name), **_assumptions(assumptions))
 
     def _rational(self, p: Any, q: Any) -> Rational:
+        if not _number(q):
+            raise BadInput("a rational with denominator 0 in a tree")
         return Rational(_number(p), _number(q))
 
     def _integer(self, n: Any) -> Integer:
@@ -275,4 +278,7 @@ def _assumptions(given: Any) -> dict[str, bool]:
 
 
 _KNOWN = frozenset(["real", "positive", "negative", "nonnegative", "nonpositive", "zero", "nonzero", "integer",
-                    "rational", "finite", "even", "odd", "extended_real", "complex", "irrational", "algebraic"])
+                    "rational", "irrational", "algebraic", "transcendental", "even", "odd", "prime", "composite",
+                    "noninteger", "finite", "infinite", "complex", "imaginary", "hermitian", "antihermitian",
+                    "commutative", *(f"extended_{k}" for k in ("real", "positive", "negative", "nonnegative",
+                                                                "nonpositive", "nonzero"))])
