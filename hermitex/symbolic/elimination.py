@@ -83,6 +83,8 @@ def _lambert(c: Expr) -> list[Expr]:
 
 def _monomial(flat: Poly, steep: Poly, exponent: Poly) -> list[Expr] | None:
     """a x^n e^{k x^m} + d = 0: u = x^m has |u|^n = |d/a|^m e^{-k m u}, so u = +-C e^{-k m u/n}."""
+    if flat.degree() > 0 and steep.degree() == 0:                    # over e^{k x^m}: the same equation
+        flat, steep, exponent = steep, flat, -exponent
     if not (flat.degree() == 0 and len(steep.terms()) == 1 and steep.degree() > 0):
         return None
     moving = [(m, k) for (m,), k in exponent.terms() if m]

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cmp_to_key, lru_cache
 
-from sympy import Expr, Float, Pow, Rational, S, expand, factor_terms
+from sympy import (
+    ComplexRootOf, Dummy, Expr, Float, Poly, Pow, Rational, S, expand, factor_terms, radsimp, together,
+)
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
@@ -129,31 +131,49 @@ def _assumed(value: Expr) -> int | None:
     return -1 if value.is_extended_negative else None
 
 
+def provably_nonzero(value: Expr) -> bool:
+    """Is a number shown by evaluation not to be zero (it may be complex)? False also where that is not known."""
+    return not value.free_symbols and _evaluated(value, 20) is not None
+
+
+def _evaluated(value: Expr, digits: int) -> Expr | None:
+    """The number, if two precisions agree on it: the noise of a cancellation does not agree with itself."""
+    try:
+        low, high = value.evalf(digits, maxn=4*digits), value.evalf(2*digits, maxn=6*digits)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise NoClosedForm(value, f"{_short(value)} could not be evaluated") from error
+    if not (low.is_number and high.is_number) or any(p.is_Float and p._prec <= 1 for v in (low, high)
+                                                     for p in v.as_real_imag()):
+        return None
+    return high if abs(low - high) < abs(high) * Rational(1, 10**10) else None
+
+
 def _numeric_sign(value: Expr) -> int:
-    """Evaluation at two precisions: noise of a cancellation inside a function does not agree with itself."""
-    for digits in (20, 60, 200):
+    for digits in (15, 40, 120):
         checkpoint("proving the sign of a number")
-        try:
-            low, high = value.evalf(digits, maxn=10 * digits), value.evalf(2 * digits, maxn=20 * digits)
-        except (ValueError, TypeError, ZeroDivisionError, ArithmeticError) as error:
-            raise NoClosedForm(value, f"{_short(value)} could not be evaluated") from error
-        if not (low.is_Float and high.is_Float):
-            break
-        if low._prec > 1 and high._prec > 1 and abs(low - high) < abs(high) * Rational(1, 10**10):
-            return 1 if high.is_positive else -1
-    if value.is_extended_real is not False and _vanishes(value):
-        return 0
+        found = _evaluated(value, digits)
+        if found is not None:
+            if not found.is_Float:
+                break
+            return 1 if found.is_positive else -1
+        if digits > 15 and _vanishes(value):
+            return 0
     raise NoClosedForm(value, f"the sign of {_short(value)} could not be proved")
 
 
 def _vanishes(value: Expr) -> bool:
-    from sympy import radsimp
-
-    if value.count_ops() > _LARGE:
-        return False
-    if expand(value).is_zero or radsimp(value).is_zero:
+    """Zero by algebra: expansion, division by the minimal polynomial of one root, or SymPy's exact test where small."""
+    roots = value.atoms(ComplexRootOf)
+    if expand(value).is_zero:
         return True
-    return value.is_algebraic is True and value.equals(0) is True
+    if roots:
+        t = Dummy("t")
+        (root, *more), numerator = roots, together(value).as_numer_denom()[0]
+        p = numerator.xreplace({root: t})
+        return not more and p.is_polynomial(t) and Poly(p, t, extension=True).rem(root.poly.replace(t)).is_zero
+    if value.count_ops() > _LARGE // 2:
+        return False
+    return radsimp(value).is_zero is True or (value.is_algebraic is True and value.equals(0) is True)
 
 
 def _factored(value: Expr) -> Expr:

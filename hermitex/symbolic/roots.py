@@ -30,11 +30,10 @@ from sympy import (
     tan,
 )
 
-from hermitex.errors import HermitexError
 from hermitex.symbolic.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.elimination import lambert_zeros, without_radicals
-from hermitex.symbolic.order import compare, exact, inside, sign_of
+from hermitex.symbolic.order import compare, exact, inside, provably_nonzero, sign_of
 
 _DEPTH, _OPS, _MANY = 14, 120, 2000
 
@@ -89,13 +88,10 @@ def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Ex
 
 def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:
     """False where a candidate that elimination brought in is provably no root."""
+    if f.is_polynomial(x):
+        return True
     value = f.subs(x, at)
-    if value.has(S.NaN, S.ComplexInfinity) or value.is_finite is False or value.is_extended_real is False:
-        return False
-    try:
-        return sign_of(value) == 0
-    except HermitexError:
-        return abs(value.evalf(30)).is_zero is not False or not value.evalf(5, strict=False).is_Float
+    return not value.has(S.NaN, S.ComplexInfinity) and not provably_nonzero(value)
 
 
 def zeros(f: Expr, where: Where) -> list[Expr]:

@@ -31,6 +31,7 @@ from sympy import (
     Symbol,
     acot,
     atan,
+    cancel,
     ceiling,
     cos,
     discriminant,
@@ -174,9 +175,9 @@ def _singular(f: Basic, x: Symbol) -> bool:
 
 
 def _cancels(product: Mul, x: Symbol) -> bool:
-    """A switch in a denominator, beside another factor that moves."""
+    """Two moving factors, a denominator and a switch."""
     moving = [a for a in product.args if x in a.free_symbols]
-    return len(moving) > 1 and any(a.is_Pow and not a.exp.is_nonnegative and _holds(a, x, _SWITCHES) for a in moving)
+    return len(moving) > 1 and _holds(product, x, _SWITCHES) and any(a.is_Pow and a.exp.is_negative for a in moving)
 
 
 def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
@@ -191,6 +192,7 @@ def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
 
 def _branch_derivative(branches: Sequence[Piece], x: Symbol) -> Expr:
     slopes = [_off_the_breaks(p.expr, x) for p in branches]
+    slopes = [cancel(s) if s.count_ops() < 40 else s for s in slopes]
     if len(set(slopes)) == 1:
         return slopes[0]
     return Piecewise(*((s, x < p.hi) for s, p in zip(slopes[:-1], branches, strict=False)), (slopes[-1], True))
