@@ -9,7 +9,18 @@ from collections.abc import Iterable
 from functools import cmp_to_key, lru_cache
 
 from sympy import (
-    ComplexRootOf, Dummy, Expr, Float, Poly, Pow, Rational, S, expand, factor_terms, radsimp, together,
+    ComplexRootOf,
+    Dummy,
+    Expr,
+    Float,
+    Poly,
+    Pow,
+    Rational,
+    S,
+    expand,
+    factor_terms,
+    radsimp,
+    together,
 )
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
