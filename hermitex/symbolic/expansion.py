@@ -202,9 +202,10 @@ class Expansion:
 
     def to_dataframe(self) -> Any:
         """One row a coefficient: order, exact, value."""
-        from pandas import DataFrame
+        from hermitex.show.tables import to_dataframe
 
-        return DataFrame(self.to_dict()["coefficients"]).set_index("order")
+        rows = self.to_dict()["coefficients"]
+        return to_dataframe({key: [row[key] for row in rows] for key in ("order", "exact", "value")}, index="order")
 
     def latex(self) -> str:
         """g = sum of coefficients and polynomials, as LaTeX without dollars."""

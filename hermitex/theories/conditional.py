@@ -11,9 +11,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, Function, Mul, Poly, Rational, Symbol, diff, exp, factor, sqrt
+from sympy import (
+    Add,
+    Basic,
+    Dummy,
+    Expr,
+    Function,
+    Mul,
+    Poly,
+    Rational,
+    Symbol,
+    count_ops,
+    diff,
+    exp,
+    expand,
+    factor,
+    sqrt,
+)
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
+from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import c, kappa, r, z
 
@@ -24,7 +41,7 @@ _REACH = 48  # standard deviations within which a kink can matter
 
 
 @dataclass(frozen=True, repr=False)
-class Coefficient:
+class Coefficient(Shown):
     """A function of (kappa, r, c) that an activation determines: a formula, and callable on arrays.
 
     kappa : array, O(1), the projection on the spike; r : the spike's scale in the pre-activation; c > 0 : the variance
@@ -79,18 +96,10 @@ class Coefficient:
         return _values(self, (kappa, r, c), parameters)
 
     def __repr__(self) -> str:
-        return f"{self.name}(kappa) = {self.formula}"
-
-    def _repr_latex_(self) -> str | None:
-        try:
-            return f"$\\displaystyle {self.latex()}$"
-        except Exception:  # a notebook shows the repr instead
-            return None
+        return shorten(f"{self.name}(kappa) = {self.formula}", 2*WIDE)
 
     def latex(self) -> str:
         """The equation in LaTeX: the closed form where there is one, else the definition."""
-        from sympy import latex
-
         return f"{self._latex_name}(\\kappa) = {latex(self.formula)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,6 +109,12 @@ class Coefficient:
         except NoClosedForm:
             expr = None
         return {"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}
+
+    def bibtex(self) -> str:
+        """BibTeX of the paper whose result this is."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(["cui2024"])
 
     @property
     def _latex_name(self) -> str:
@@ -134,7 +149,7 @@ class Conditional(Coefficient):
     def expr(self) -> Expr:
         # One integral and k derivatives: He_k is never multiplied out, and no jump of sigma is differentiated.
         smoothed = _closed(self, E(self.activation(_m + _s*z), z))
-        return _in_place(_collected(diff(smoothed, _m, self.order)) if self.order else smoothed)
+        return _in_place(_collected(diff(smoothed, _m, self.order) if self.order else smoothed))
 
     @property
     def _latex_name(self) -> str:
@@ -168,7 +183,9 @@ class SquaredResidual(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         mu_0, mu_1 = (Conditional(self.activation, k) for k in (0, 1))
-        return _in_place(_closed(self, E(self.activation(_m + _s*z)**2, z))) - mu_0.expr**2 - c*mu_1.expr**2
+        second = _collected(_closed(self, E(self.activation(_m + _s*z)**2, z)))
+        left = _in_place(second) - mu_0.expr**2 - c*mu_1.expr**2
+        return min(left, expand(left), key=count_ops) if count_ops(left) < _LONG else left
 
     @property
     def _latex_name(self) -> str:
@@ -301,8 +318,8 @@ def _closed(asked: Coefficient, node: Expr) -> Expr:
 
 
 def _collected(expr: Expr) -> Expr:
-    """The same with one term for each product of special functions: a derivative repeats them."""
-    if expr.count_ops() > _LONG:
+    """The same with one term for each product of special functions, which derivatives and products repeat."""
+    if count_ops(expr) > _LONG:
         return expr
     expr = expr.replace(lambda e: isinstance(e, exp), lambda e: exp(factor(e.args[0])))
     names = {e: Dummy() for e in expr.atoms(Function)}
@@ -312,7 +329,7 @@ def _collected(expr: Expr) -> Expr:
     back = {dummy: e for e, dummy in names.items()}
     parts = [factor(coefficient)*Mul(*(back[d]**n for d, n in zip(names.values(), powers, strict=True)))
              for powers, coefficient in terms]
-    return min(Add(*parts), expr, key=lambda e: e.count_ops())
+    return min(Add(*parts), expr, key=count_ops)
 
 
 def _in_place(expr: Expr) -> Expr:

@@ -101,8 +101,8 @@ def _enclosure() -> bool:
 
     if not flint_available():
         return True
-    low, high = enclose(parse("E(z*tanh(z))"), digits=15)
-    return bool(0 < low <= high and high - low < low/1000)
+    found = enclose(parse("E(z*tanh(z))"), digits=15)
+    return bool(0 < found.low <= found.high and found.high - found.low < found.low/1000)
 
 
 SELF_TEST: dict[str, Callable[[], bool]] = {
