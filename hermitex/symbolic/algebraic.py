@@ -8,7 +8,8 @@ from __future__ import annotations
 from itertools import pairwise
 from math import gcd
 
-from sympy import Abs, Dummy, Expr, Poly, PolynomialError, Rational, S, Symbol, oo, sign, sqrt
+from sympy import Abs, Dummy, Expr, Poly, Rational, S, Symbol, oo, sign, sqrt
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
@@ -34,7 +35,7 @@ def polynomial_zeros(f: Expr, x: Symbol) -> list[Expr]:
     checkpoint("finding the roots of a polynomial")
     try:
         p = Poly(f, x)
-    except PolynomialError as error:
+    except BasePolynomialError as error:
         raise no_roots(f, x, "it is not a polynomial") from error
     if p.is_zero:
         return []
@@ -88,11 +89,11 @@ def _factors(p: Poly, x: Symbol) -> list[Poly]:
     if not rational and p.degree() <= 8 and _algebraic(p):
         try:
             p = Poly(p.as_expr(), x, extension=True)
-        except (PolynomialError, NotImplementedError):
+        except (BasePolynomialError, NotImplementedError):
             return [p]
     try:
         return [q for q, _ in p.factor_list()[1]]
-    except (PolynomialError, NotImplementedError):
+    except (BasePolynomialError, NotImplementedError):
         return [p]
 
 

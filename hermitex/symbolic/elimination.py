@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Dummy, Expr, LambertW, Poly, PolynomialError, Rational, S, Symbol, exp, resultant
+from sympy import Dummy, Expr, LambertW, Poly, Rational, S, Symbol, exp, resultant
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.algebraic import real_powers
@@ -30,7 +31,7 @@ def without_radicals(p: Poly, gens: Sequence[Expr]) -> Expr | None:
         numerator, denominator = (base**g.exp.p).as_numer_denom()
         try:
             f = resultant(f, denominator*s**g.exp.q - numerator, s)
-        except (PolynomialError, NotImplementedError):
+        except (BasePolynomialError, NotImplementedError):
             return None
         f = f.expand()
         if f.is_zero or f.count_ops() > _SIZE:

@@ -22,6 +22,7 @@ from sympy import (
     radsimp,
     together,
 )
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
@@ -188,11 +189,11 @@ def _vanishes(value: Expr) -> bool:
 
 
 def _factored(value: Expr) -> Expr:
-    from sympy import PolynomialError, factor
+    from sympy import factor
 
     try:
         return factor(value, deep=False)
-    except (PolynomialError, NotImplementedError):
+    except (BasePolynomialError, NotImplementedError):
         return value
 
 

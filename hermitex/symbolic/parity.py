@@ -16,7 +16,6 @@ from sympy import (
     Mul,
     Piecewise,
     Poly,
-    PolynomialError,
     S,
     Symbol,
     ceiling,
@@ -40,6 +39,7 @@ from sympy import (
     tanh,
     together,
 )
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
@@ -123,7 +123,7 @@ def _vanishes(d: Expr, variables: tuple[Symbol, ...]) -> bool:
         checkpoint("comparing with the reflection")
         try:
             d = rewrite(d)
-        except (PolynomialError, NotImplementedError, RecursionError):
+        except (BasePolynomialError, NotImplementedError, RecursionError):
             continue
         if d.is_zero:
             return True
@@ -228,7 +228,7 @@ def _log_of_polynomial(p: Expr) -> Expr:
     p = expand(p*exp(-least))
     try:
         content, factors = Poly(p).factor_list() if p.free_symbols else (p, [])
-    except (PolynomialError, NotImplementedError):
+    except (BasePolynomialError, NotImplementedError):
         content, factors = S.One, [(Poly(p), 1)] if p.free_symbols else []
     logs = [k*log(_upright(q.as_expr())) for q, k in factors]
     return Add(least, expand_log(log(Abs(content)), force=True), *logs)

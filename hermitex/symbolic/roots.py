@@ -16,7 +16,6 @@ from sympy import (
     Expr,
     Function,
     Poly,
-    PolynomialError,
     Pow,
     S,
     Symbol,
@@ -29,6 +28,7 @@ from sympy import (
     sin,
     tan,
 )
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.symbolic.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
 from hermitex.symbolic.budget import checkpoint
@@ -239,9 +239,11 @@ def _exponential(f: Expr, x: Symbol) -> Expr:
 def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
     """f = p(h(x)): the roots of p carried back through h; else its factors, radicals out, angles halved, Lambert."""
     x = where.x
+    if x not in f.free_symbols:
+        return []
     try:
         p = Poly(f)
-    except PolynomialError:
+    except BasePolynomialError:
         return None
     gens = [g for g in p.gens if x in g.free_symbols]
     if len(gens) == 1:
@@ -283,19 +285,21 @@ def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
 # -- Rolle ------------------------------------------------------------------------------------------------------------
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
     """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
+    from hermitex.symbolic.ranges import bounds
     from hermitex.symbolic.singular import singularities
 
     x, w = where.x, where.window
     if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
         raise no_roots(f, x, "no rule isolates x")
-    cuts = inside([*zeros(f.diff(x), where.deeper(4)), *singularities(f, x, w)], *w)
+    slope = f.diff(x)
+    low, high = bounds(slope, x, w)
+    turning = [] if low.is_nonnegative or high.is_nonpositive else zeros(slope, where.deeper(4))
+    cuts = inside([*turning, *singularities(f, x, w)], *w)
     found: list[Expr] = list(cuts)
     for a, b in pairwise([w.lo, *cuts, w.hi]):
-        if _end_sign(f, x, (a, "+")) * _end_sign(f, x, (b, "-")) >= 0:
-            continue
         named = [p for p in (S.Zero, S.One, -S.One)
                  if compare(a, p) < 0 and compare(p, b) < 0 and f.subs(x, p).is_zero]
-        if not named:
+        if not named and _end_sign(f, x, (a, "+")) * _end_sign(f, x, (b, "-")) < 0:
             raise no_roots(f, x, f"it has one root in ({a}, {b}) that no rule names")
         found += named
     return found

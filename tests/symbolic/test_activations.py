@@ -143,7 +143,8 @@ NEITHER = [Max(z, 0), exp(z), z**2 + z, NAMED["gelu"](z), sign(z - 1), log(1 + e
            1/(1 + exp(-z)) - Rational(49, 100), floor(z), E(tanh(z + z1 + 1), z1), kappa + z]
 
 
-@pytest.mark.parametrize("f, expected", [*((f, 1) for f in EVEN), *((f, -1) for f in ODD), *((f, None) for f in NEITHER),
+@pytest.mark.parametrize("f, expected", [*((f,
+    1) for f in EVEN), *((f, -1) for f in ODD), *((f, None) for f in NEITHER),
                                          (tanh(z)**2 - 1 + 1/cosh(z)**2, 0), (sp.S.Zero, 0), (kappa, 1)], ids=str)
 def test_parity(f, expected):
     assert parity(f, z) == expected

@@ -1,13 +1,41 @@
 """Every switch resolved between exact break points: the branch is the expression, and no break point is lost."""
 
+from itertools import pairwise
+
 import mpmath
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import (
-    Abs, CRootOf, Function, Heaviside, Max, Min, Ne, Piecewise, Rational, Symbol, acosh, atanh, ceiling, cos, cosh, erf,
-    erfinv, exp, floor, frac, log, oo, pi, sign, sin, sqrt, tan, tanh,
+    Abs,
+    CRootOf,
+    Function,
+    Heaviside,
+    Max,
+    Min,
+    Ne,
+    Piecewise,
+    Rational,
+    Symbol,
+    acosh,
+    atanh,
+    ceiling,
+    cos,
+    cosh,
+    erf,
+    erfinv,
+    exp,
+    floor,
+    frac,
+    log,
+    oo,
+    pi,
+    sign,
+    sin,
+    sqrt,
+    tan,
+    tanh,
 )
 
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, NoClosedForm
@@ -60,9 +88,9 @@ def test_branch_is_the_expression(expr, at):
 def test_pieces_cover_the_line_in_order_and_hold_no_switch(expr):
     found = pieces(sp.sympify(expr), x)
     assert found[0].lo == -oo and found[-1].hi == oo
-    assert all(p.hi == q.lo and compare(p.lo, p.hi) < 0 for p, q in zip(found, found[1:], strict=False))
+    assert all(p.hi == q.lo and compare(p.lo, p.hi) < 0 for p, q in pairwise(found))
     assert not any(p.expr.has(*SWITCHES) for p in found)
-    assert all(p.expr != q.expr for p, q in zip(found, found[1:], strict=False))
+    assert all(p.expr != q.expr for p, q in pairwise(found))
 
 
 @settings(max_examples=40, deadline=None)
@@ -100,6 +128,8 @@ def test_tooth_a_wrong_branch_is_seen():
     (sign(x**2 - 2*m*x + m**2 - s**2), [(-oo, m - s, 1), (m - s, m + s, -1), (m + s, oo, 1)]),
     (sign(x - tanh(x)), [(-oo, 0, -1), (0, oo, 1)]),
     (sign(exp(x) - 1 - x), [(-oo, oo, 1)]),
+    (Max(x, sin(x)), [(-oo, 0, sin(x)), (0, oo, x)]),
+    (sign(cosh(x) - exp(x)/2), [(-oo, oo, 1)]),
     (Abs(log(Abs(x))), [(-oo, -1, log(-x)), (-1, 0, -log(-x)), (0, 1, -log(x)), (1, oo, log(x))]),
     (floor(3*tanh(x))/1, [(-oo, -atanh(Rational(2, 3)), -3), (-atanh(Rational(2, 3)), -atanh(Rational(1, 3)), -2),
                           (-atanh(Rational(1, 3)), 0, -1), (0, atanh(Rational(1, 3)), 0),
