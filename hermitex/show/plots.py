@@ -18,7 +18,7 @@ from hermitex.show.tables import write_whole
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-FORMATS = ("pdf", "svg", "png", "eps")
+FORMATS = ("pdf", "svg", "png")
 
 
 def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
@@ -136,10 +136,9 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     import matplotlib
 
     figure = getattr(figure, "figure", figure)
-    dates = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}, "eps": {}}[ending]
+    dates = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     out = io.BytesIO()
     # svg: ids from a fixed salt and text as text; pdf: fonts embedded as TrueType, as journals ask.
-    with matplotlib.rc_context({"svg.hashsalt": "hermitex", "svg.fonttype": "none", "pdf.fonttype": 42,
-                                "ps.fonttype": 42}):
+    with matplotlib.rc_context({"svg.hashsalt": "hermitex", "svg.fonttype": "none", "pdf.fonttype": 42}):
         figure.savefig(out, format=ending, metadata=dates or None, dpi=200 if ending == "png" else None)
     return write_whole(path, out.getvalue())

@@ -160,23 +160,24 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
     ------
     BadInput : the place cannot be written; one line.
     """
-    target = Path(path)
-    if target.is_dir() or not target.name:
-        raise BadInput(f"cannot write {str(path)!r}: it is a folder")
-    if not target.parent.is_dir():
-        raise BadInput(f"cannot write {str(path)!r}: there is no folder {str(target.parent)!r}")
-    temporary = ""
+    target, temporary = Path(path), ""
     try:
+        if target.is_dir() or not target.name:
+            raise BadInput(f"cannot write {str(path)[:80]!r}: it is a folder")
+        if not target.parent.is_dir():
+            raise BadInput(f"cannot write {str(path)[:80]!r}: there is no folder {str(target.parent)[:80]!r}")
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
+    except BadInput:
+        raise
     except (OSError, ValueError) as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"cannot write {str(path)!r}: {reason.lower()}") from None
+        raise BadInput(f"cannot write {str(path)[:80]!r}: {reason.lower()}") from None
     return target
 
 

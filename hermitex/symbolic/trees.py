@@ -27,7 +27,7 @@ MAX_DEPTH = 200
 
 _CONSTANTS = {"pi": S.Pi, "e": S.Exp1, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio,
               "oo": S.Infinity, "-oo": S.NegativeInfinity, "True": S.true, "False": S.false}
-_HEADS = """Add Mul Pow And Or Not Abs Max Min sign Heaviside DiracDelta floor ceiling frac exp log
+_HEADS = """Add Mul Pow And Or Not ITE Abs Max Min sign Heaviside DiracDelta floor ceiling frac exp log
     sin cos tan cot sec csc asin acos atan acot asec acsc atan2 sinh cosh tanh coth sech csch asinh acosh atanh acoth
     erf erfc erfi erfinv erfcinv gamma loggamma polygamma digamma zeta uppergamma lowergamma Ei LambertW
     besseli besselj besselk bessely Derivative Subs Tuple""".split()  # noqa: SIM905
@@ -41,6 +41,10 @@ class _Text(StrPrinter):
 
     def _print_Exp1(self, expr: Any) -> str:
         return "exp(1)"
+
+    def _print_ITE(self, expr: Any) -> str:
+        test, then, other = (f"({self._print(a)})" for a in expr.args)
+        return f"({test} & {then}) | (~{test} & {other})"
 
     def _print_Heaviside(self, expr: Any) -> str:
         return f"Heaviside({self._print(expr.args[0])})"  # its value at the one point 0 never matters
@@ -233,7 +237,7 @@ def _rebuild(head: str, args: list[Any]) -> Any:
         function = getattr(sympy, head)
     else:
         raise BadInput(f"unknown head {head[:40]!r} in a tree")
-    logical = head in ("And", "Or", "Not")
+    logical = head in ("And", "Or", "Not", "ITE")
     wanted: Any = Boolean if logical else (Expr, sympy.Tuple)
     if head not in ("Derivative", "Subs", "Tuple") and not all(isinstance(a, wanted) for a in args):
         raise BadInput(f"a part of {head} in a tree is of the wrong kind")

@@ -89,25 +89,30 @@ def test_a_plain_symbol_of_the_user_is_the_standard_normal():
 
 # -- what is not in the grammar ---------------------------------------------------------------------------------------
 REFUSED = [
-    ("z^2", r"write \*\*"), ("2z", r"2\*z"), ("z z", "operator is missing"), ("(z", "never closed"), ("z)", "open here"),
+    ("z^2", r"write \*\*"), ("2z", r"2\*z"), ("z z", "operator is missing"),
+    ("(z", "never closed"), ("z)", "open here"),
     ("E", r"exp\(1\)"), ("I*z", "imaginary"), ("tanh", r"write tanh\(z\)"), ("z(1)", "not a function"),
     ("sqrt(z)", r"sqrt\(abs\(z\)\)"), ("log(z)", r"log\(abs\(z\)\)"), ("z**(1/3)", "sign"), ("sqrt(-1)", "not a real"),
-    ("log(-1)", "not a real"), ("asin(2)", "not a real"), ("1/0", "division by zero"), ("1/(z - z)", "division by zero"),
+    ("log(-1)", "not a real"), ("asin(2)", "not a real"), ("1/0", "division by zero"),
+    ("1/(z - z)", "division by zero"),
     ("0**0", "no value"), ("log(0)", "does not exist"), ("nan", "undefined"), ("inf", "infinite"), ("", "empty"),
     (" \t", "empty"), ("(z > 0)*1", "condition"), ("z > 0", "condition"),
     ("Piecewise((1, abs(z) > 1 & abs(z) < 2), (0, True))", "brackets"), ("Piecewise((1, z > 0))", "True"),
     ("Piecewise(1, 2)", "pairs"), ("tanh(z, z)", "one argument"), ("tanh()", "one argument"), ("tanh(z=1)", "keyword"),
     ("E(z1*z2, rho=1)", "cov="), ("E(z, 1)", "names"), ("E()", "needs"), ("E(z, cov={(z1, z3): 1})", "not among"),
-    ("__import__('os').system('true')", "quotes"), ("z.real", "attributes"), ("z[0]", "brackets"), ("lambda: z", "word"),
+    ("__import__('os').system('true')", "quotes"), ("z.real", "attributes"), ("z[0]", "brackets"),
+    ("lambda: z", "word"),
     ("[z for z in z]", "brackets"), ("z if z > 0 else 0", "Piecewise"), ("import os", "word"), ("(z := 1)", "grammar"),
     ("ｚ", "write z"), ("z\u0301", "combining"), ("λ*z", "write lamda"), ("ﬁ", "write fi"), ("z\x00", "ASCII"),
     ("z\u202e1", "ASCII"), ("0x10", "operator"), ("007", "write 7"), ("1_000", "operator"), ("3j", "operator"),
-    ("z,", "grammar"), ("*z", "missing"), ("z; z", "grammar"), ("z!", "factorial"), ("f'(z)", "quotes"), ("\\sigma", "LaTeX"),
+    ("z,", "grammar"), ("*z", "missing"), ("z; z", "grammar"), ("z!", "factorial"), ("f'(z)", "quotes"),
+    ("\\sigma", "LaTeX"),
     ("9**9**9**9", "digits"), ("z**10**9", "too large"), ("10**10**10", "digits"), ("2**-10**9", "digits"),
-    ("sqrt(2)**10**9", "digits"), ("exp(10**9)", "digits"), ("floor(exp(10**9))", "digits"), ("exp(10**9*log(2))", "too large"),
+    ("sqrt(2)**10**9", "digits"), ("exp(10**9)", "digits"), ("floor(exp(10**9))", "digits"),
+    ("exp(10**9*log(2))", "too large"),
     ("sign(exp(exp(exp(10))))", "digits"), ("gamma(10**9)", "up to"), ("((z**1000)**1000)**1000", "too large"),
     ("1e99999", "digits"), ("9"*2000, "digits"), ("z" + "+z"*30_000, "characters"), ("-"*40_000 + "z", "deep"),
-    ("("*200 + "z" + ")"*200, "deep"), ("("*10_000, "deep"), ("**".join("z"*20_000), "deep"), ("1"*10**6, "characters"),
+    ("("*200 + "z" + ")"*200, "deep"), ("("*10_000, "deep"), ("**".join("z"*16_000), "deep"), ("1"*10**6, "characters"),
     ("gelu("*40 + "z" + ")"*40, "parts"), ("E(z*"*20 + "z" + ")"*20, "within each other"),
     ("Max(" + ",".join(f"sin({k}*z)" for k in range(200)) + ")", "at most"),
     ("+".join(f"1/(10**900 + {k})" for k in range(500)), "digits"), ("z" + "+1"*9000, "deep"),
@@ -124,7 +129,8 @@ def test_what_is_not_in_the_grammar_gets_one_line_soon(text, advice):
     assert time.process_time() - start < 3
 
 
-@pytest.mark.parametrize("text, near", [("tnah(z)", "tanh"), ("Relu(z)", "relu"), ("piecewise((1, z > 0))", "Piecewise"),
+@pytest.mark.parametrize("text, near", [("tnah(z)", "tanh"), ("Relu(z)", "relu"),
+                                        ("piecewise((1, z > 0))", "Piecewise"),
                                         ("sgn(z)", "sign"), ("Pi*z", "pi"), ("os(z)", "cos"), ("He3z", "He3")])
 def test_an_unknown_name_is_answered_with_the_closest_known_ones(text, near):
     with pytest.raises(UnknownName) as caught:
@@ -133,7 +139,7 @@ def test_an_unknown_name_is_answered_with_the_closest_known_ones(text, near):
 
 
 def test_no_name_of_python_can_be_called():
-    for name in ("eval", "exec", "open", "getattr", "__import__", "print", "vars", "sympify", "Symbol", "lambdify", "S"):
+    for name in ("eval", "exec", "open", "getattr", "__import__", "print", "vars", "sympify", "Symbol", "lambdify"):
         with pytest.raises(UnknownName):
             parse(f"{name}(z)")
 
@@ -166,8 +172,8 @@ def _grow(inner):
                                                             sp.floor, sp.Heaviside, lambda u: sp.exp(sp.tanh(u)),
                                                             lambda u: sp.sqrt(1 + u**2), sp.asinh]), inner),
         st.builds(safe(sp.Max), inner, inner), st.builds(safe(sp.Min), inner, inner),
-        st.builds(safe(lambda a, b, c: sp.Piecewise((a, sp.And(b > 0, b < c)), (c, sp.Or(a >= b, z1 < 0)), (b, True))),
-                  inner, inner, inner),
+        st.builds(safe(lambda a, k, c: sp.Piecewise((a, sp.And(z1 > k, abs(z2) < 3)), (c, sp.Or(z1 <= mu, s*z2 > 1)),
+                                                    (z1, True))), inner, st.integers(-3, 3), inner),
         st.builds(safe(lambda a: E(a, z1)), inner), st.builds(safe(lambda a: E(a, z1, z2, cov={(z1, z2): mu})), inner),
     )
 
@@ -175,7 +181,7 @@ def _grow(inner):
 expressions = st.recursive(atoms, _grow, max_leaves=8)
 
 
-@settings(parent=HARMLESS, max_examples=100)
+@settings(parent=HARMLESS, max_examples=60)
 @given(expressions)
 def test_a_tree_gives_the_expression_back_exactly(expr):
     written = json.loads(json.dumps(to_tree(expr)))
@@ -184,14 +190,14 @@ def test_a_tree_gives_the_expression_back_exactly(expr):
     assert to_tree(again) == written
 
 
-@settings(parent=HARMLESS, max_examples=100)
+@settings(parent=HARMLESS, max_examples=60)
 @given(expressions)
 def test_a_text_gives_the_expression_back(expr):
     text = to_text(expr)
     try:
         again = parse(text, symbols=[mu, s])
     except BadInput as error:  # a constant beyond the bound on digits, or a value that is not real for some z
-        assert any(w in str(error) for w in ("digits", "not real", "real number", "division by zero", "within each other"))
+        assert any(w in str(error) for w in ("digits", "not real", "real number", "by zero", "within each other"))
         return
     # SymPy distributes 2*(x + y) when it builds: one more turn is then a fixed point.
     assert again == expr or parse(to_text(again), symbols=[mu, s]) == again
@@ -210,9 +216,9 @@ def test_fuzz_raises_nothing_but_our_errors(text):
     assert time.process_time() - start < 5
 
 
-words = st.sampled_from(["z", "z1", "0", "1", "10", "9**9", "E(", "exp(", "log(", "sqrt(", "Max(", "Piecewise((", "abs(",
-                         "floor(", ")", "(", ",", "+", "-", "*", "/", "**", ">", "<", "&", "|", "~", "True", "sign(", "gamma(",
-                         "tan(", "He5(", "silu(", "and", "not", "pi", "cov={", "}"])
+words = st.sampled_from(["z", "z1", "0", "1", "10", "9**9", "E(", "exp(", "log(", "sqrt(", "Max(", "Piecewise((",
+                         "floor(", ")", "(", ",", "+", "-", "*", "/", "**", ">", "<", "&", "|", "~", "True", "sign(",
+                         "abs(", "gamma(", "tan(", "He5(", "silu(", "and", "not", "pi", "cov={", "}"])
 
 
 @settings(parent=HARMLESS, max_examples=150)
@@ -231,7 +237,8 @@ f = sp.Function("f")
 
 
 @pytest.mark.parametrize("expr", [
-    E(E(z1*z2, z1), z2), E(f(z)*z, z), f(mu + s*z), sp.Derivative(f(z), z), sp.Symbol("z"), sp.Symbol("q", integer=True),
+    E(E(z1*z2, z1), z2), E(f(z)*z, z), f(mu + s*z), sp.Derivative(f(z), z), sp.Symbol("z"),
+    sp.Symbol("q", integer=True),
     sp.CRootOf(sp.Symbol("x")**5 - sp.Symbol("x") - 1, 0), sp.Float("0.1", 50), sp.oo, sp.Mul(2, z + 1, evaluate=False),
     sp.DiracDelta(z), sp.DiracDelta(z, 2), sp.Integer(2)**200, sp.Rational(1, 3**80), sp.Eq(z, mu), sp.Ne(z, 1),
     sp.Function("g", real=True)(z), E(z1*z2, z1, z2, cov={(z1, z1): 2, (z1, z2): sp.Rational(1, 3)}),
@@ -261,7 +268,8 @@ def test_a_bound_variable_is_not_captured():
 @pytest.mark.parametrize("tree", [
     None, [], {}, "os", ["system", "z"], ["Pow", 9, ["Pow", 9, 9]], ["Pow", "z", 10**9], ["Symbol", "a b", {}],
     ["Symbol", "a", {"__class__": True}], ["Symbol", "a"], ["Bound", 0, 0], ["Bound", -1, 0], ["E", ["z"], "z"],
-    ["E", ["__import__('os')"], "z", None], ["E", ["z"], ["Bound", 0, 1], None], ["Rational", 1, 0], ["Rational", "1e9", 2],
+    ["E", ["__import__('os')"], "z", None], ["E", ["z"], ["Bound", 0, 1], None], ["Rational", 1, 0],
+    ["Rational", "1e9", 2],
     ["Integer", "9"*5000], ["Add"], ["Add", 1], ["And", 1, "z"], ["tanh"], ["tanh", 1, 2], ["exp", 10**9], 1.5, True,
     ["Float", 0, 1, 10**9, 1, 53], ["CRootOf", [1], 0], ["Piecewise", [1]], ["Max", ["<", "z", 1]], ["gamma", 10**9],
     ["Apply", "f", {}, ["<", "z", 1], 3, []], [["Add"], 1, 2], ["E", ["z"], ["Bound", 0, 0], [[1, 2]]],

@@ -1,0 +1,85 @@
+"""Pictures: axes in, axes out; what was given stands on them; a file is whole, the same each time, or not there."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+
+from hermitex.errors import BadInput
+from hermitex.show import plots
+
+pytest.importorskip("matplotlib")
+ALPHA = [0.5, 1.0, 2.0, 4.0]
+
+
+def test_the_coefficients_stand_where_they_were_given():
+    ax = plots.stem([0, 1, 2, 3], [0.5, -0.25, 0.0, None])
+    x, y = ax.containers[0].markerline.get_data()
+    assert list(x) == [0, 1, 2] and list(y) == [0.5, -0.25, 0.0]
+    assert plots.stem([0, 1], [1, 2], ax) is ax
+    assert ax.containers[0].markerline.get_color() != ax.containers[1].markerline.get_color()
+
+
+def test_logarithmic_coefficients_leave_out_zeros():
+    ax = plots.stem([0, 1, 2], [0.5, 0.0, -0.1], log=True)
+    assert list(ax.containers[0].markerline.get_ydata()) == [0.5, 0.1] and ax.get_yscale() == "log"
+
+
+def test_several_variables_are_named_by_their_index():
+    ax = plots.stem([(0, 1), (1, 1)], [1, 2])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["(0,1)", "(1,1)"]
+
+
+def test_a_target_and_its_truncations():
+    lines = {"tanh": [0, 1, 2, 3], "order 1": [1, 1, 1, 1], "order 3": [2, 2, 2, 2]}
+    ax = plots.curves(ALPHA, lines, reference="tanh", ylabel="$g$")
+    assert [line.get_label() for line in ax.get_lines()] == list(lines)
+    assert len({line.get_color() for line in ax.get_lines()}) == 3 == len({line.get_linestyle() for line in
+                                                                          ax.get_lines()} | {"reference"})
+    with pytest.raises(BadInput, match="no curve"):
+        plots.curves(ALPHA, lines, reference="sin")
+
+
+def test_a_failed_point_is_a_gap_and_theory_and_experiment_share_a_colour():
+    ax = plots.learning_curve(ALPHA, [1, None, 0.5, 0.2], label="r = 0", log=(True, True),
+                              points={"x": ALPHA, "y": [1, 0.7, 0.5, 0.2], "error": [0.1]*4})
+    line = ax.get_lines()[0]
+    assert math.isnan(line.get_ydata()[1]) and ax.get_xscale() == ax.get_yscale() == "log"
+    assert {child.get_color() for child in ax.get_lines()} == {line.get_color()}
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["r = 0"]
+    plots.learning_curve(ALPHA, [1, 1, 1, 1], ax, label="r = 1")
+    assert ax.get_lines()[-1].get_color() != line.get_color()
+
+
+def test_overlaps_show_the_threshold():
+    ax = plots.overlaps(ALPHA, {"M11": [0, 0, 0.5, 0.8]}, threshold=1.5)
+    assert list(ax.get_lines()[0].get_xdata()) == [1.5, 1.5]
+
+
+def test_colours_are_told_apart_in_grey_too():
+    def luminance(colour):
+        r, g, b = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
+        return 0.299*r + 0.587*g + 0.114*b
+
+    assert len(set(plots.COLOURS)) == 7 and len({round(luminance(c)) for c in plots.COLOURS}) == 7
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
+def test_the_same_picture_is_the_same_file(ending, tmp_path):
+    written = []
+    for name in ("a", "b"):
+        path = plots.save(plots.curves(ALPHA, {"$q$": [0, 1, 2, 3]}), tmp_path / f"{name}.{ending}")
+        written.append(path.read_bytes())
+    assert written[0] == written[1] and len(written[0]) > 1000
+    assert sorted(os.listdir(tmp_path)) == [f"a.{ending}", f"b.{ending}"]
+
+
+@pytest.mark.parametrize("place", ["curve", "curve.docx", "missing/curve.pdf", "", ".pdf", "curve.pdf/"])
+def test_a_bad_place_is_one_line_and_no_file(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "curve.pdf").mkdir()
+    with pytest.raises(BadInput, match="cannot write") as caught:
+        plots.save(plots.stem([0], [1]), place)
+    assert "\n" not in str(caught.value) and os.listdir(tmp_path) == ["curve.pdf"]
