@@ -305,9 +305,9 @@ def _sign_on(u: Expr, t: Symbol, w: Window) -> int:
 def _from_the_end(u: Expr, t: Symbol, w: Window) -> Expr:
     """u over a positive distance from an end of the interval, which SymPy's assumptions may settle."""
     step = Dummy("step", positive=True)
-    if w.hi is S.Infinity and w.lo.is_finite:
+    if w.hi is S.Infinity and w.lo is not S.NegativeInfinity:
         return expand(u.subs(t, w.lo + step)) if u.count_ops() < _MERGE else u.subs(t, w.lo + step)
-    if w.lo is S.NegativeInfinity and w.hi.is_finite:
+    if w.lo is S.NegativeInfinity and w.hi is not S.Infinity:
         return expand(u.subs(t, w.hi - step)) if u.count_ops() < _MERGE else u.subs(t, w.hi - step)
     return u
 

@@ -308,14 +308,14 @@ def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
 def _end_sign(f: Expr, x: Symbol, end: tuple[Expr, str]) -> int:
     """The sign of f just inside an end of an interval on which it is monotone (0: it tends to 0 there)."""
     point, side = end
-    if point.is_finite:
+    if point not in (oo, -oo):
         value = f.subs(x, point)
-        if value.is_finite:
+        if value.is_finite is not False and not value.has(S.NaN, S.ComplexInfinity, oo, -oo):
             return sign_of(value)
     if f.count_ops() > _OPS // 3:
         raise no_roots(f, x, "it is too large for its limits to be found")
     try:
-        return sign_of(sp.limit(f, x, point, side if point.is_finite else "-"))
+        return sign_of(sp.limit(f, x, point, "-" if point in (oo, -oo) else side))
     except (NotImplementedError, ValueError, TypeError) as error:
         raise no_roots(f, x, f"its limit at {point} is not known") from error
 
