@@ -85,6 +85,8 @@ def power(base: Expr, exponent: Expr) -> Expr:
 
 def check_power(base: Expr, exponent: Expr) -> None:
     """Refuse a power that does not exist or that nobody can write out."""
+    if base.is_zero and exponent.free_symbols:
+        raise BadInput(f"0**({short(exponent)}) has no definite value; write 0, or a Piecewise")
     if base.is_zero and (exponent.is_negative or exponent.is_zero):
         raise BadInput("division by zero" if exponent.is_negative else "0**0 has no value; write 1 or 0")
     if isinstance(exponent, Rational):

@@ -91,6 +91,8 @@ def _check_tokens(source: Source) -> None:
         kind, token = match.lastgroup or "", match.group()
         if kind == "number":
             _check_number(source, place, token)
+        if token == "lambda":
+            source.fail(place, "write lamda, and declare it", token)
         if iskeyword(token) and token not in _WORDS:
             source.fail(place, "this word is not in the grammar; for a choice write Piecewise((1, z > 0), (0, True))",
                         token)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
@@ -81,6 +81,8 @@ def declared(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         given = dict(_declaration(part) for part in given.split(",") if part.strip())
     elif not isinstance(given, Mapping):
+        if not isinstance(given, Iterable):
+            raise BadInput(f"parameters are declared as 'mu, s>0' or {{'mu': 'real'}}, not {str(given)[:40]!r}")
         given = {str(s): s for s in given}
     return {str(name): _parameter(str(name), kind) for name, kind in given.items()}
 

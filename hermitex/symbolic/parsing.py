@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from sympy import And, Expr, I, Integer, Not, Or, Piecewise, Rational, Symbol, sympify
+from sympy import And, CRootOf, Expr, I, Integer, Not, Or, Piecewise, Rational, Symbol, sympify
 from sympy.core.function import UndefinedFunction
 from sympy.core.relational import Eq, Ge, Gt, Le, Lt, Ne
 from sympy.logic.boolalg import Boolean, false, true
@@ -32,7 +32,7 @@ MAX_NODES = 10_000
 MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
-_SPECIAL = ("E", "Piecewise", "Eq", "Ne")
+_SPECIAL = ("E", "Piecewise", "Eq", "Ne", "CRootOf")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
 _MISSING = "an operator or operand is missing here; write * for a product"
 
@@ -221,7 +221,7 @@ class _Reader:
             return field.normal(name)
         if name in CONSTANTS:
             return CONSTANTS[name]
-        if name == "E":
+        if name in ("E", "e"):
             self.fail(node, "E(...) is a Gaussian expectation; write exp(1) for the number e")
         if name in ("I", "j"):
             self.fail(node, "the imaginary unit is not in the grammar; a target is real")
@@ -311,6 +311,8 @@ class _Reader:
             self.fail(node, f"{name} takes no keyword")
         if name == "Piecewise":
             return self._piecewise(node, depth)
+        if name == "CRootOf":
+            return self._root(node, depth)
         args = [self.expr(a, depth) for a in node.args]
         if name in ("Eq", "Ne"):
             if len(args) != 2:
@@ -324,6 +326,21 @@ class _Reader:
         if bounded.size(value) > bounded.MAX_SIZE:
             self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
         return value
+
+    def _root(self, node: ast.Call, depth: int) -> Any:
+        """CRootOf(x**5 - x - 1, 0), as exact values are printed: a real root of a polynomial in x, by its number."""
+        if len(node.args) != 2:
+            self.fail(node, "CRootOf takes a polynomial in x and the number of the root")
+        x = Symbol("x")
+        self.scopes.append({"x": x})
+        try:
+            form, index = self.expr(node.args[0], depth), self.expr(node.args[1], depth)
+        finally:
+            self.scopes.pop()
+        polynomial = form.as_poly(x) if form.free_symbols == {x} and bounded.small(form) else None
+        if polynomial is None or not polynomial.domain.is_ZZ or not isinstance(index, Integer):
+            self.fail(node, "CRootOf takes a polynomial in x with integer coefficients, of degree 40 at most")
+        return CRootOf(polynomial, int(index))
 
     def _piecewise(self, node: ast.Call, depth: int) -> Any:
         branches = []

@@ -6,7 +6,7 @@ the refusal, and a number too large to write is noticed before anybody evaluates
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mpmath import MPContext, mpf
@@ -48,6 +48,20 @@ _PLAIN = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "atan", "acot", "a
 _GROWING = frozenset(["sinh", "cosh", "erfc", "erfi"])
 _POINTS = tuple(mpf(p) / 16 for p in (8, -8, 19, -19, 3, -3, 1, -1, 37, -37, 61, -61, 115, -115, 333, -333, 3001, -3001,
                                       49001, -49001))
+
+
+# Further functions that leave the reals: where the last argument x is allowed (with the order n before it).
+_DOMAINS: dict[str, Callable[..., bool]] = {
+    "loggamma": lambda x: x > 0,
+    "LambertW": lambda x: x*_mp.e >= -1,
+    "erfinv": lambda x: abs(x) <= 1,
+    "erfcinv": lambda x: 0 <= x <= 2,
+    "acoth": lambda x: abs(x) >= 1,
+    "besselk": lambda n, x: x > 0,
+    "bessely": lambda n, x: x > 0,
+    "besseli": lambda n, x: x >= 0 or _mp.isint(n),
+    "besselj": lambda n, x: x >= 0 or _mp.isint(n),
+}
 
 
 class Unreal(Exception):
@@ -130,6 +144,8 @@ def _value(expr: Any, args: list[Any]) -> Any:
 
 def _switch_or_function(expr: Any, name: str, args: list[Any]) -> Any:
     first = args[0]
+    if name in _DOMAINS and not _DOMAINS[name](*args):
+        raise Unreal(expr)
     if isinstance(expr, Not):
         return not first
     if isinstance(expr, Abs):
@@ -215,7 +231,7 @@ def _suspicious(part: Any) -> bool:
         return not part.args[0].is_nonnegative
     if isinstance(part, Piecewise):
         return part.args[-1].cond != True  # noqa: E712  (a SymPy truth value)
-    return isinstance(part, asin | acos | acosh | atanh)
+    return isinstance(part, asin | acos | acosh | atanh) or type(part).__name__ in _DOMAINS
 
 
 def _allowed(symbol: Symbol, k: int) -> mpf:
