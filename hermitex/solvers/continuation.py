@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import isqrt
 from typing import Any
 
@@ -68,11 +69,15 @@ def follow(
     bones = np.unique(np.round(np.linspace(0, points - 1, count)).astype(int))
     for k in bones:
         line.step(int(k), first, halvings)
-    rest = np.setdiff1d(np.arange(points), bones)
-    torn = line.torn[bones[np.searchsorted(bones, rest)]] if bones.size > 1 else np.zeros(rest.size, dtype=bool)
-    for k in rest[torn]:  # between two ends of different branches: one after another, from the side that was first
-        line.step(int(k), first, halvings)
-    rest = rest[~torn]
+    gaps = [(int(a), int(b)) for a, b in pairwise(bones) if line.torn[b]]
+    while gaps:  # between ends of different branches interpolation would mix them: close in on the jump from the left
+        a, b = gaps.pop()
+        if b - a > 1:
+            middle = (a + b) // 2
+            line.step(middle, first, halvings)
+            gaps += [(a, middle)] if line.torn[middle] else []
+            gaps += [(middle, b)] if line.jumped(b, line.predicted(b)) else []
+    rest = np.setdiff1d(np.arange(points), line.tried)
     if rest.size:
         line.solve(rest, line.interpolated(rest) if line.solved.any() else np.repeat(first, rest.size, axis=1))
     for k in sorted(np.flatnonzero(~line.solved).tolist(), key=line.distance):
@@ -147,9 +152,18 @@ class _Line:
         self.solve(np.array([k]), guess)
         if not self.solved[k]:
             self.approach(k, halvings)
+        self.torn[k] = self.jumped(k, guess)
+
+    def jumped(self, k: int, guess: Array) -> bool:
+        """Whether point k lies so far from its prediction that the branch may have changed."""
         size = np.where(self.mask, 1.0, np.nanmax(np.abs(self.y), axis=1))
         off = np.abs(self.y[:, k] - to_logs(guess, self.mask)[:, 0])
-        self.torn[k] = not (off <= _JUMP * size).all()
+        return not (off <= _JUMP * size).all()
+
+    @property
+    def tried(self) -> Array:
+        """The points that were solved or given up."""
+        return np.unique(np.concatenate([k for k, _ in self.parts])) if self.parts else np.zeros(0, dtype=int)
 
     def solve(self, k: Array, guess: Array) -> None:
         """Solve the points k from `guess`, and keep the outcome."""

@@ -1,6 +1,8 @@
 """Newton's method at all points at once, positive unknowns in logarithms.
 
-    x_j -> x_j exp(t d_j)  (positive),   x_j -> x_j + t d_j  (the rest),   J_R d = -R,   |R(x(t))| < |R(x)|,
+    x_j -> x_j exp(t d_j)  (positive),   x_j -> x_j + t d_j  (the rest),   J_R d = -R,
+
+    t halved until   |R(x(t))| < |R(x)|   or   |J_R(x)^{-1} R(x(t))| < |J_R(x)^{-1} R(x)|,
 
 with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i for that of a positive unknown:
 saddle-point equations are close to power laws, and in logarithms those are linear.
@@ -17,7 +19,8 @@ from . import linear
 from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
 from .solution import Solution
 
-_LONGEST = 6.0  # a step multiplies a positive unknown by at most e^6
+_LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
+_NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
 _HALVINGS = 24
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
@@ -93,7 +96,7 @@ class _Run:
         self.reason = np.full(points, "", dtype=object)
         self.logs, self.some = np.flatnonzero(mask), bool(mask.any())
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
-        self.size_x, self.size_F = np.abs(x), np.abs(x)
+        self.size_x, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
 
     def evaluate(self, x: Array, p: Params) -> tuple[Array, Array]:
         shape = (len(self.names), *x.shape)
@@ -114,6 +117,7 @@ class _Run:
             self.finish(lost, F, J, np.full(F.shape, np.inf), said)
             F, J = F[:, ~lost], J[..., ~lost]
         for step in range(max_steps + 1):
+            self.step = step
             if not self.active.size:
                 return
             self.measure(J)
@@ -121,7 +125,7 @@ class _Run:
             done = self.done(F, d)
             if step == max_steps:
                 self.finish(~done, F, J, d, "the steps ran out")
-                F, J, d, done = F[:, done], J[..., done], d[:, done], done[done]
+                F, J, d, R, done = F[:, done], J[..., done], d[:, done], R[:, done], done[done]
             if done.any():
                 self.finish(done, F, J, d, None)
                 F, J, d, R = F[:, ~done], J[..., ~done], d[:, ~done], R[:, ~done]
@@ -155,6 +159,7 @@ class _Run:
             G[i] /= np.maximum(1 - t, 0.5)[:, None]  # the slope of _bend
             R = np.array(F)
             R[i] = _bend(t)
+        self.G = G
         d = linear.step(G, -R)
         wrong = ~np.isfinite(d).all(axis=0)
         if wrong.any():  # singular there, or a Jacobian that is not finite: the step of least norm
@@ -185,6 +190,13 @@ class _Run:
             size = np.where(self.mask[:, None], 1.0, size)
         return np.asarray(((R / size) ** 2).sum(axis=0))
 
+    def nearer(self, R: Array, d: Array, t: Array, G: Array) -> Array:
+        """The natural test: the next step with the old Jacobian is shorter, so the solution is nearer."""
+        if self.step >= _NATURAL:
+            return np.zeros(t.shape, dtype=bool)
+        ahead = linear.step(G, R)
+        return np.asarray(np.abs(ahead).max(axis=0) <= (1 - t / 4) * np.abs(d).max(axis=0))
+
     def bent(self, F: Array, x: Array) -> Array:
         if not self.some:
             return F
@@ -203,7 +215,10 @@ class _Run:
             t = np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
         trial = self.move(x, t * d)
         F_new, J_new = self.evaluate(trial, self.p)
-        fine = self.merit(self.bent(F_new, trial), size) <= (1 - 1e-4 * t) * before
+        R_new = self.bent(F_new, trial)
+        fine = self.merit(R_new, size) <= (1 - 1e-4 * t) * before
+        if not fine.all():
+            fine |= self.nearer(R_new, d, t, self.G)
         fine &= np.isfinite(J_new.sum(axis=(0, 1)))
         stuck = np.zeros(x.shape[1], dtype=bool)
         if not fine.all():
@@ -229,8 +244,10 @@ class _Run:
             t[bad] *= 0.5
             trial[:, bad] = self.move(x[:, bad], t[bad] * d[:, bad])
             F_new[:, bad] = self.residual(trial[:, bad], take(self.p, bad))
-            after = self.merit(self.bent(F_new[:, bad], trial[:, bad]), size[:, bad])
-            bad = bad[~(after <= (1 - 1e-4 * t[bad]) * before[bad])]
+            R_new = self.bent(F_new[:, bad], trial[:, bad])
+            fine = self.merit(R_new, size[:, bad]) <= (1 - 1e-4 * t[bad]) * before[bad]
+            fine |= self.nearer(R_new, d[:, bad], t[bad], self.G[..., bad])
+            bad = bad[~fine]
         stuck[bad] = True
 
     def finish(self, which: Array, F: Array, J: Array, d: Array, why: str | Sequence[str] | None) -> None:
@@ -247,7 +264,7 @@ class _Run:
             self.explain(k, F[:, which], why)
         keep = ~which
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
-        self.size_x, self.size_F = self.size_x[:, keep], self.size_F[:, keep]
+        self.size_x, self.size_F, self.G = self.size_x[:, keep], self.size_F[:, keep], self.G[..., keep]
 
     def explain(self, k: Array, F: Array, why: str | Sequence[str]) -> None:
         for i, point in enumerate(k):
