@@ -17,6 +17,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "closed_form": ("symbolic.integrals", "closed_form"),
     "parse": ("symbolic.parsing", "parse"),
     "He": ("symbolic.hermite", "He"),
+    "coefficient": ("symbolic.hermite", "coefficient"),
     "expand": ("symbolic.hermite", "expand"),
     "Expansion": ("symbolic.hermite", "Expansion"),
     "stein": ("symbolic.stein", "stein"),
