@@ -18,7 +18,7 @@ from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import ONE, ZERO, above, integrable, local_majorant, power_above
-from hermitex.symbolic.panels import Panel, from_end, nested, panels, window
+from hermitex.symbolic.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.program import Program
 
 _EXTRA_BITS = 400
@@ -43,9 +43,9 @@ class Enclosure(NamedTuple):
 
     def contains(self, value: Any) -> bool:
         """Is the exact rational (or mpf) inside?"""
-        if hasattr(value, "man_exp"):
-            man, exponent = value.man_exp
-            value = Fraction(int(man)) * Fraction(2) ** int(exponent)
+        if hasattr(value, "_mpf_"):
+            sign, man, exponent, _ = value._mpf_
+            value = (-1) ** sign * Fraction(int(man)) * Fraction(2) ** int(exponent)
         return self.low <= Fraction(value) <= self.high
 
 
@@ -231,8 +231,8 @@ class _Enclosing:
 
     def smooth(self, expr: Expr, x: Symbol, lo: Expr, hi: Expr) -> Any:
         """int_lo^hi of a function that is analytic on the open interval and bounded."""
-        program, density = Program(expr, [x], self.balls).prepare(), self.density
-        return self.integrate(lambda v, analytic: (-v * v / 2).exp() * density * program(v, analytic=analytic),
+        program, density = Program(weighted(expr, x), [x], self.balls).prepare(), self.density
+        return self.integrate(lambda v, analytic: density * program(v, analytic=analytic),
                               self.real(lo), self.real(hi), expr)
 
     def integrate(self, f: Callable[[Any, bool], Any], lo: Any, hi: Any, expr: Expr) -> Any:

@@ -104,10 +104,28 @@ def panels(expr: Expr, x: Symbol, L: Fraction) -> list[Panel]:
     found: list[Panel] = []
     for piece in pieces(expr, x, lo, hi):
         inner = [p for p in breakpoints(piece.expr, x, window=(piece.lo, piece.hi)) if p not in (piece.lo, piece.hi)]
-        ends = [piece.lo, *inner, piece.hi]
+        ends = _graded([piece.lo, *inner, piece.hi])
         for a, b in zip(ends[:-1], ends[1:], strict=True):
             found.append(Panel(a, b, piece.expr, (rough_at(piece.expr, x, a), rough_at(piece.expr, x, b))))
     return found
+
+
+def _graded(ends: list[Expr]) -> list[Expr]:
+    """A slowly decaying integrand has a wide window: panels beyond 64 double in length."""
+    found = list(ends)
+    for side in (1, -1):
+        far = max(side * end for end in (ends[0], ends[-1]))
+        mark = sp.Integer(64)
+        while mark * sp.Rational(3, 2) < far:
+            if ends[0] < side * mark < ends[-1] and side * mark not in ends:
+                found.append(side * mark)
+            mark *= 2
+    return sorted(found) if len(found) > len(ends) else found
+
+
+def weighted(expr: Expr, x: Symbol) -> Expr:
+    """expr*exp(-x^2/2), exponents merged where SymPy merges them: what cancels in the exponent must cancel."""
+    return expr * sp.exp(-(x**2) / 2)
 
 
 def rough_at(expr: Expr, x: Symbol, point: Expr) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -20,7 +21,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.mp_backend import MPMath
-from hermitex.symbolic.panels import Panel, from_end, nested, panels, window
+from hermitex.symbolic.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.program import Program
 from hermitex.symbolic.summation import Sum, double_exponential, trapezoid
 
@@ -85,8 +86,15 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
 
 def evaluate_to_precision(node: Expr, prec: int) -> Expr:
     """A SymPy Float of `prec` bits: what `.evalf` of a node calls."""
-    value = evaluate(node, int(prec * mpmath.log(2, 10)) + 1)
-    return sp.Float._new(value._mpf_, prec)
+    value = _remembered(node, -(-prec // 64) * 64)
+    with mpmath.workprec(prec):
+        return sp.Float._new((+value)._mpf_, prec)
+
+
+@lru_cache(maxsize=512)
+def _remembered(node: Expr, prec: int) -> Any:
+    """SymPy asks for the same node again and again at slightly different precisions."""
+    return evaluate(node, int(prec * mpmath.log(2, 10)) + 1)
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
@@ -118,8 +126,8 @@ def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
 
 def _rational(x: Any) -> Rational:
     """The exact value of an mpf."""
-    man, exponent = x.man_exp
-    return Rational(int(man)) * Rational(2) ** int(exponent)
+    sign, man, exponent, _ = x._mpf_
+    return (-1) ** sign * Rational(int(man)) * Rational(2) ** int(exponent)
 
 
 def _nodes_named(expr: Expr, names: dict[Expectation, Dummy]) -> Expr:
@@ -171,12 +179,12 @@ def integrate(node: Expectation, bits: int) -> Sum:
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
     body, (x,) = one.open()
-    if _odd(body, x):
-        return Sum(mpf(0), mpf(0), mpf(0))
     from hermitex.symbolic.growth import integrable
 
     if integrable(body, x) is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
+    if _odd(body, x):
+        return Sum(mpf(0), mpf(0), mpf(0))
     return _Line(body, x, bits).run()
 
 
@@ -251,7 +259,7 @@ class _Line:
         from hermitex.symbolic.pieces import switch_arguments
 
         found = []
-        for argument in switch_arguments(self.body, self.x):
+        for argument in (a for a in switch_arguments(self.body) if self.x in a.free_symbols):
             program = Program(argument, [self.x], self.backend)
             grid = [mpf(int(self.L)) * k / 1000 for k in range(-1000, 1001)]
             values = [program(g) for g in grid]
@@ -286,8 +294,8 @@ class _Line:
         return scale * mpf(2) ** -self.bits
 
     def _plain(self, expr: Expr, values: Sequence[Any]) -> Callable[[Any], Any]:
-        program, density = self._program(expr, self.x), self.density
-        return lambda x: density * mpmath.exp(-x * x / 2) * program(x, *values)
+        program, density = self._program(weighted(expr, self.x), self.x), self.density
+        return lambda x: density * program(x, *values)
 
     def _from(self, panel: Panel, which: int, end: Any, values: Sequence[Any]) -> Callable[[Any], Any]:
         """f at a distance from one end; rough ends by the exact shift, so that the distance is never rounded away."""

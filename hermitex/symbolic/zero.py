@@ -1,0 +1,196 @@
+"""c = 0 or c != 0, with the reason: symmetry, exact algebra, an exact value, or an enclosure that excludes zero.
+
+A number below a threshold is never called zero, and a zero is never concluded from an enclosure.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from sympy import Expr, Integer, Mul, Rational, Tuple
+
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic.constants import is_identically_zero
+from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.gaussian import Expectation
+
+_LIMIT = 400  # bits up to which an enclosure is refined
+_INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
+
+
+class Verdict(NamedTuple):
+    """`status`, the exact `value` where there is one, the `enclosure` (low, high) if one was made, and the reason."""
+
+    status: Literal["zero", "nonzero", "undetermined"]
+    value: Expr | None
+    enclosure: tuple[Fraction, Fraction] | None
+    how: str
+
+
+def decide(expr: Any, digits: int = 40) -> Verdict:
+    """Is this constant zero? Expectations inside it are allowed.
+
+    Parameters
+    ----------
+    expr : a constant expression, or text
+    digits : an undetermined value is known to be below 10^-digits at least (400 bits are tried at most)
+
+    Returns
+    -------
+    Verdict : "zero" and "nonzero" are proved; "undetermined" carries the bound that was reached.
+
+    Raises
+    ------
+    Divergent : an expectation that does not exist.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from sympy import tanh
+    >>> decide(E(tanh(z), z)).how
+    'odd integrand'
+    >>> decide(E(z*tanh(z), z)).status
+    'nonzero'
+    """
+    from hermitex.symbolic.parsing import expression
+
+    expr = expression(expr)
+    if expr.has(Expectation):
+        _all_exist(expr)
+        even = _without_odd(expr)
+        if even == 0:
+            return Verdict("zero", Integer(0), None, "odd integrand")
+        expr = _normal(even)
+    if is_identically_zero(expr):
+        return Verdict("zero", Integer(0), None, "exact algebra")
+    if expr.free_symbols:
+        return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
+    if not expr.has(Expectation):
+        return _exact(expr, digits)
+    return _by_enclosure(expr, None, digits)
+
+
+def _all_exist(expr: Expr) -> None:
+    from hermitex.symbolic.growth import integrable
+
+    for node in expr.atoms(Expectation):
+        body, variables = node.open()
+        if len(variables) == 1 and integrable(body, variables[0]) is False:
+            raise Divergent(node, "the integrand is not absolutely integrable")
+
+
+def _without_odd(expr: Expr) -> Expr:
+    """`expr` with every expectation of an odd integrand replaced by zero, innermost first."""
+    if isinstance(expr, Expectation):
+        body, variables = expr.open()
+        body = _without_odd(body)
+        if _is_odd(body, variables):
+            return Integer(0)
+        return _odd_about_a_constant(body, variables) or expr.with_body(body, variables)
+    if not expr.args or not expr.has(Expectation):
+        return expr
+    return expr.func(*(_without_odd(a) for a in expr.args))
+
+
+def _is_odd(body: Expr, variables: tuple) -> bool:
+    """Odd under z -> -z of all variables together (a centred law is even), or in a single one of independent ones."""
+    if body.xreplace({v: -v for v in variables}) == -body:
+        return True
+    if len(variables) > 1:
+        return False
+    from hermitex.symbolic.activations import parity
+
+    try:
+        return parity(body, variables[0]) in (-1, 0)
+    except HermitexError:
+        return False
+
+
+def _odd_about_a_constant(body: Expr, variables: tuple) -> Expr | None:
+    """E[p f] = c E[p] for p an even polynomial and f - c odd: the sigmoid about 1/2, the floor about -1/2."""
+    if len(variables) > 1:
+        return None
+    from hermitex.symbolic.activations import parity
+
+    (z,) = variables
+    factors = Mul.make_args(body)
+    p = Mul(*(f for f in factors if f.is_polynomial(z)))
+    core = Mul(*(f for f in factors if not f.is_polynomial(z)))
+    if core == 1 or core.free_symbols != {z} or p.xreplace({z: -z}).expand() != p.expand():
+        return None
+    try:
+        middle = (core.xreplace({z: Rational(1, 3)}) + core.xreplace({z: -Rational(1, 3)})) / 2
+        c = Rational(middle.evalf(30)).limit_denominator(1000)  # a guess, proved or dropped in the next line
+        if c == 0 or parity(core - c, z) not in (-1, 0):
+            return None
+    except (HermitexError, TypeError, ValueError):
+        return None
+    return c * Expectation(p, Tuple(z))
+
+
+def _normal(expr: Expr) -> Expr:
+    """The normal form, or the expression itself where there is none or the time runs out."""
+    from hermitex.symbolic.budget import budget
+    from hermitex.symbolic.integrals import normal_form
+
+    left = remaining()
+    try:
+        with budget(20 if left is None else min(20, left / 2)):
+            return normal_form(expr)
+    except Divergent:
+        raise
+    except BudgetExceeded:
+        checkpoint("bringing a coefficient to its normal form")
+    except HermitexError:
+        pass
+    return expr
+
+
+def _exact(value: Expr, digits: int) -> Verdict:
+    """An exact constant that algebra did not prove zero."""
+    if value.is_Rational:
+        return Verdict("nonzero", value, None, "exact value")
+    if flint_available():
+        return _by_enclosure(value, value, digits)
+    if value.is_positive or value.is_negative or _product_of_nonzero(value):
+        return Verdict("nonzero", value, None, "exact value")
+    return Verdict("undetermined", value, None, f"the sign of the exact value {value} {_INSTALL}")
+
+
+def _product_of_nonzero(value: Expr) -> bool:
+    return value.is_Mul and all(f.is_positive or f.is_negative for f in value.args)
+
+
+def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
+    """Refine until zero is excluded or the limit is reached."""
+    if not flint_available():
+        return Verdict("undetermined", value, None, f"a proof that it is not zero {_INSTALL}")
+    bits, found = 64, None
+    limit = max(_LIMIT, int(digits * 4))
+    while True:
+        checkpoint("enclosing a coefficient")
+        try:
+            found = enclose(expr, bits=bits)
+        except NoClosedForm as refusal:
+            return Verdict("undetermined", value, _pair(found), f"no enclosure: {refusal.reason}")
+        if found.excludes_zero:
+            how = found.how if value is None else f"exact value, {found.how}"
+            return Verdict("nonzero", value, _pair(found), how)
+        if bits >= limit:
+            bound = max(abs(found.low), abs(found.high))
+            how = f"{found.how} still contains 0: |value| < {_short(bound)}"
+            return Verdict("undetermined", value, _pair(found), how)
+        bits = min(2 * bits, limit)
+
+
+def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:
+    return None if found is None else (found.low, found.high)
+
+
+def _short(bound: Fraction) -> str:
+    from mpmath import mpf, nstr
+
+    return nstr(mpf(bound.numerator) / bound.denominator, 2) if bound else "0"
