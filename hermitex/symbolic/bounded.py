@@ -21,7 +21,7 @@ MAX_DIGITS = 4_000  # Python itself writes and reads integers up to 4300 digits
 MAX_EXPONENT = 1_000_000
 MAX_PARAMETER_DEGREE = 100  # SymPy looks for real roots when it decides the sign of a polynomial in a positive symbol
 MAX_SIZE = 10_000
-LARGE = 200  # nodes beyond which a sign or an order is left open when a node is built
+LARGE = 80  # nodes beyond which a sign or an order is left open when a node is built
 
 SWITCHES = (Abs, sign, Heaviside, Max, Min, floor, ceiling)
 _MANY = 30

@@ -49,6 +49,7 @@ def call(name: str, args: list[Expr]) -> Expr:
         raise BadInput("Rational takes two integers, Rational(1, 2)")
     if name != "DiracDelta":
         _count(name, args, function.arity)
+    bounded.check_call(name, args)  # by the name typed: SymPy's digamma(z) is a polygamma
     if isinstance(function, Activation):
         form = function.form
         if len(form.args) == 1 and form.args == (field.z,):  # SymPy's own function, not a composition

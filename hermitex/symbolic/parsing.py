@@ -23,6 +23,7 @@ from hermitex.symbolic.trees import from_tree, to_text, to_tree
 
 __all__ = ["check_real", "expression", "from_tree", "parse", "to_text", "to_tree"]
 
+
 def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None = None) -> Expr:
     """The expression that a text writes, in the house's symbols; exact numbers, real for real variables.
 
