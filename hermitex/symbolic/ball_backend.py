@@ -105,8 +105,10 @@ class Balls:
         if name in ("re", "conjugate"):
             return lambda x, analytic=False: self.undefined if analytic else (
                 self.acb(x.real) if name == "re" else x.conjugate())
-        return {"OwenT": self._owen, "SignCorrelation": self._sign_correlation, "ReErf": self._re_erf,
-                "ImErf": self._im_erf}.get(name)
+        rules: dict[str, Callable[..., Any]] = {
+            "OwenT": self._owen, "SignCorrelation": self._sign_correlation, "ReErf": self._re_erf,
+            "ImErf": self._im_erf}
+        return rules.get(name)
 
     def choose(self, conditions: Sequence[Any], branches: Sequence[Any], analytic: bool) -> Any:
         result = self.undefined

@@ -17,7 +17,8 @@ from sympy import Expr, Symbol
 from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.growth import ONE, ZERO, above, integrable, local_majorant, power_above
+from hermitex.symbolic.growth import integrable, local_majorant
+from hermitex.symbolic.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.program import Program
 

@@ -14,8 +14,9 @@ from sympy import Dummy, Expr, Rational, Symbol
 from sympy.functions.elementary.piecewise import ExprCondPair
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.asymptotics import Scale, Undecided, expand_at_infinity, sign
+from hermitex.symbolic.asymptotics import expand_at_infinity
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
+from hermitex.symbolic.transseries import Scale, Undecided, sign
 
 GAUSSIAN = Scale(((sp.Integer(2), Rational(-1, 2)),))
 LOCAL = Scale(n=sp.Integer(-2))
@@ -121,7 +122,7 @@ def _bound_converges(bound: Majorant | None, p: Expr, *, local: bool) -> bool | 
     for term in bound.terms:
         b = term.b * power - (0 if local else Fraction(1, 2))
         n = term.n * power - (2 if local else 0)
-        if (b, term.a) > (0, 0) or (b == 0 and term.a == 0 and n >= -1):
+        if b > 0 or (b == 0 and term.a > 0) or (b == 0 and term.a == 0 and n >= -1):
             return None
     return True
 

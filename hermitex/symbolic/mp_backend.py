@@ -29,9 +29,7 @@ _NAMED: dict[str, Callable[..., Any]] = {
     "elliptic_k": mpmath.ellipk, "elliptic_e": mpmath.ellipe, "frac": lambda x: x - mpmath.floor(x),
     "hermite_prob": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.sqrt(2) ** n,
 }
-_SAME = ("exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan acot atan2 asinh acosh atanh erf "
-         "erfc erfi erfinv floor gamma beta besselj besseli besselk bessely re im conjugate arg factorial hermite "
-         "legendre zeta polylog airyai airybi sinc Si Ci li factorial2 binomial").split()
+_SAME = ["exp", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "asin", "acos", "atan", "acot", "atan2", "asinh", "acosh", "atanh", "erf", "erfc", "erfi", "erfinv", "floor", "gamma", "beta", "besselj", "besseli", "besselk", "bessely", "re", "im", "conjugate", "arg", "factorial", "hermite", "legendre", "zeta", "polylog", "airyai", "airybi", "sinc", "Si", "Ci", "li", "factorial2", "binomial"]
 
 
 class MPMath:

@@ -7,6 +7,7 @@ arithmetic ever meets a kink.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import sympy as sp
@@ -105,7 +106,7 @@ def panels(expr: Expr, x: Symbol, L: Fraction) -> list[Panel]:
     for piece in pieces(expr, x, lo, hi):
         inner = [p for p in breakpoints(piece.expr, x, window=(piece.lo, piece.hi)) if p not in (piece.lo, piece.hi)]
         ends = _graded([piece.lo, *inner, piece.hi])
-        for a, b in zip(ends[:-1], ends[1:], strict=True):
+        for a, b in pairwise(ends):
             found.append(Panel(a, b, piece.expr, (rough_at(piece.expr, x, a), rough_at(piece.expr, x, b))))
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -253,7 +254,7 @@ class _Line:
         """Where the switches are not found exactly: sign changes of their arguments, by bisection."""
         ends = sorted({-mpf(int(self.L)), mpf(int(self.L)), *self._sign_changes()})
         exact = [_rational(e) for e in ends]
-        return [Panel(a, b, self.body, (True, True)) for a, b in zip(exact[:-1], exact[1:], strict=True)]
+        return [Panel(a, b, self.body, (True, True)) for a, b in pairwise(exact)]
 
     def _sign_changes(self) -> list[Any]:
         from hermitex.symbolic.pieces import switch_arguments

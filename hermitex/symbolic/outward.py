@@ -1,0 +1,74 @@
+"""low <= c <= high with rationals of some 80 bits: constants, powers and exponentials rounded outwards."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from sympy import Expr
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+class Unbounded(Exception):
+    """No rule bounds this expression."""
+
+
+_SLACK = Fraction(1, 2**50)
+
+
+def above(value: Expr) -> Fraction:
+    """A rational >= the constant `value`."""
+    return _outwards(value, 1)
+
+
+def below(value: Expr) -> Fraction:
+    """A rational <= the constant `value`."""
+    return _outwards(value, -1)
+
+
+def _outwards(value: Expr, direction: int) -> Fraction:
+    value = sp.sympify(value)
+    if value.is_Rational:
+        return shortened(Fraction(int(value.p), int(value.q)), direction)
+    if value.free_symbols:
+        raise Unbounded
+    number = value.evalf(25)
+    if not number.is_Float or not number.is_finite:
+        raise Unbounded
+    exact = sp.Rational(number)  # evalf keeps 25 digits; 2^-50 is far beyond its last one
+    found = Fraction(int(exact.p), int(exact.q))
+    return shortened(found + direction * _SLACK * (abs(found) + (0 if found else ONE)), direction)
+
+
+def shortened(value: Fraction, direction: int) -> Fraction:
+    """Round outwards to some 80 bits, so that products of bounds do not grow without end."""
+    size = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if size <= 160:
+        return value
+    shift = 80 + value.denominator.bit_length() - value.numerator.bit_length()
+    scaled = value * (Fraction(2) ** shift)
+    whole = -(-scaled.numerator // scaled.denominator) if direction > 0 else scaled.numerator // scaled.denominator
+    return Fraction(whole) / (Fraction(2) ** shift)
+
+
+def exp_above(x: Fraction) -> Fraction:
+    """A rational >= exp(x)."""
+    import mpmath
+
+    with mpmath.workprec(120 + abs(int(x)).bit_length()):
+        value = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
+        man, exponent = value.man_exp
+    return shortened(Fraction(int(man)) * Fraction(2) ** int(exponent) * (1 + _SLACK), 1)
+
+
+def power_above(base: Fraction, n: Fraction) -> Fraction:
+    """A rational >= base^n for base > 0."""
+    if n.denominator == 1 and abs(n) <= 64:
+        return shortened(base ** int(n), 1)
+    return above(sp.Rational(base.numerator, base.denominator) ** sp.Rational(n.numerator, n.denominator))
+
+
+def log_above(x: Fraction) -> Fraction:
+    """A rational >= log x for x > 0."""
+    return above(sp.log(sp.Rational(x.numerator, x.denominator)))
