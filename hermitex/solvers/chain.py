@@ -40,7 +40,7 @@ def robust(
     ----------
     residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
-    max_steps : of Newton; Anderson has 5 times, the damped iteration 100 times as many
+    max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
     A point that Anderson or the damped iteration has brought near is finished by Newton, so that all points reach the
     same accuracy. `.method` names the methods that each point took.
@@ -78,7 +78,7 @@ def robust(
         return run
 
     chain: list[Solver] = [polished] if exact else []
-    chain += [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 100 * max_steps, damping=0.5)]
+    chain += [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 20 * max_steps, damping=0.5)]
     found = chain[0](x, p)
     for solve in chain[1:]:
         found = _mend(found, solve, x, p)

@@ -45,6 +45,7 @@ def follow(
     p : the parameters; p[along] (B,) is the continuation parameter, in the order in which it is to be followed
     skeleton : how many points are solved one after another before the rest is solved at once (default about sqrt(B));
         0 solves all at once from x0, the fastest where there is one solution; what fails is reached from its neighbours
+        (between two skeleton points that lie on different branches the jump is closed in on by bisection from the left)
     halvings : how often the way from a solved neighbour is halved before a point is given up
 
     Examples

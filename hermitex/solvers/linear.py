@@ -81,17 +81,22 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
 
 
 def step(A: Array, b: Array) -> Array:
-    """x (n, B) with A x = b, fast, for n small; not finite where A is singular or not finite."""
+    """x (n, B) with A x = b, fast, for n small; not finite where A is singular to rounding, or not finite."""
     n = len(b)
     if n == 1:
         return np.asarray(b / A[0])
     if n == 2:
         x = np.stack([b[0] * A[1, 1] - b[1] * A[0, 1], A[0, 0] * b[1] - A[1, 0] * b[0]])
-        return np.asarray(x / (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]))
+        one, two = A[0, 0] * A[1, 1], A[0, 1] * A[1, 0]
+        return np.asarray(x / np.where(np.abs(one - two) > 8 * _EPS * (np.abs(one) + np.abs(two)), one - two, np.nan))
+    M = A.transpose(2, 0, 1)
     try:
-        return np.linalg.solve(A.transpose(2, 0, 1), b.T[:, :, None])[:, :, 0].T
+        inverse = np.linalg.inv(M)
     except np.linalg.LinAlgError:
         return np.full(b.shape, np.nan)
+    # Skeel's condition number does not mind badly scaled rows
+    condition = (np.abs(inverse) @ np.abs(M)).sum(axis=2).max(axis=1)
+    return np.where(condition < 0.01 / _EPS, np.einsum("bij,jb->ib", inverse, b), np.nan)
 
 
 def solve(A: Array, b: Array) -> tuple[Array, Array]:

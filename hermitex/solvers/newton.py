@@ -22,6 +22,7 @@ from .solution import Solution
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
 _HALVINGS = 24
+_ABSURD = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
 
@@ -49,7 +50,7 @@ def newton(
     x0 : array (n,) or (n, B)    start; a single point with scalar parameters gives scalars back
     p : dict of scalars or arrays whose last axis is the points
     positive : mask or names of the unknowns to be solved for in logarithms
-    rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive)
+    rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive), an equation as sum_j |J_ij| |x_j|
     both : optional function that returns (residual, Jacobian) at once, sharing their work
     contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
 
@@ -96,7 +97,7 @@ class _Run:
         self.reason = np.full(points, "", dtype=object)
         self.logs, self.some = np.flatnonzero(mask), bool(mask.any())
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
-        self.size_x, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
+        self.unit, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
 
     def evaluate(self, x: Array, p: Params) -> tuple[Array, Array]:
         shape = (len(self.names), *x.shape)
@@ -105,6 +106,7 @@ class _Run:
         else:
             assert self.jacobian is not None
             F, J = self.residual(x, p), self.jacobian(x, p)
+        F, J = np.asarray(F), np.asarray(J)
         F = F if F.shape == x.shape else np.broadcast_to(F, x.shape)
         return F, J if J.shape == shape else np.broadcast_to(J, shape)
 
@@ -142,6 +144,7 @@ class _Run:
     def measure(self, J: Array) -> None:
         """The size of x, and of each equation: the sum of its linearised terms."""
         self.size_x = np.abs(self.x) + self.floors
+        self.unit = np.where(self.mask[:, None], 1.0, self.size_x) if self.some else self.size_x
         size = np.einsum("ijb,jb->ib", np.abs(J), self.size_x)
         self.sound = np.isfinite(size.sum(axis=0))
         self.size_F = np.where((size > 0) & self.sound, size, 1.0)
@@ -161,8 +164,8 @@ class _Run:
             R[i] = _bend(t)
         self.G = G
         d = linear.step(G, -R)
-        wrong = ~np.isfinite(d).all(axis=0)
-        if wrong.any():  # singular there, or a Jacobian that is not finite: the step of least norm
+        wrong = ~((np.abs(d) / self.unit).max(axis=0) <= _ABSURD)
+        if wrong.any():  # singular there, if only to rounding, or not finite: the step of least norm
             k = np.flatnonzero(wrong)
             d[:, k], rank = linear.solve(G[..., k], -R[:, k])
             self.singular[self.active[k[rank < len(self.names)]]] = True
@@ -172,12 +175,13 @@ class _Run:
 
     def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
         """The residual relative to the terms of its equation, and the full step relative to x."""
-        step = np.abs(d) / (np.where(self.mask[:, None], 1.0, self.size_x) if self.some else self.size_x)
-        return (np.abs(F) / self.size_F).max(axis=0), step.max(axis=0)
+        return (np.abs(F) / self.size_F).max(axis=0), (np.abs(d) / self.unit).max(axis=0)
 
     def done(self, F: Array, d: Array) -> Array:
         backward, forward = self.errors(F, d)
-        return np.asarray((backward <= self.rtol) & (forward <= self.rtol) | (backward == 0))
+        # where the Jacobian is singular the step along its kernel means nothing
+        enough = (forward <= self.rtol) | (self.singular[self.active] & (backward <= ROUNDING))
+        return np.asarray((backward <= self.rtol) & enough | (backward == 0))
 
     def move(self, x: Array, d: Array) -> Array:
         if not self.some:
@@ -264,7 +268,7 @@ class _Run:
             self.explain(k, F[:, which], why)
         keep = ~which
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
-        self.size_x, self.size_F, self.G = self.size_x[:, keep], self.size_F[:, keep], self.G[..., keep]
+        self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
 
     def explain(self, k: Array, F: Array, why: str | Sequence[str]) -> None:
         for i, point in enumerate(k):

@@ -27,7 +27,8 @@ class Solution:
     Attributes
     ----------
     value : mapping             unknowns, `where` names and observables by name
-    residual : float or (B,)    max over the unknowns of |x - rhs| / (|x| + atol/rtol), undamped
+    residual : float or (B,)    max over the unknowns of |x - rhs| / (|x| + atol/rtol), undamped; Newton, which also
+                                takes implicit equations, divides each by the size of its terms, sum_j |J_ij| |x_j|
     converged : bool or (B,)    residual and error estimate below the tolerance
     contraction : float or (B,) spectral radius of d rhs/dx: what plain iteration gains a step (> 1: it would run away)
     error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - contraction)

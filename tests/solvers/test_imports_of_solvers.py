@@ -8,6 +8,6 @@ import pytest
 
 @pytest.mark.parametrize("module", ["newton", "sweep", "ode"])
 def test_importing_a_solver_is_cheap(module):
-    script = (f"import sys, hermitex.solvers.{module}; "
-              "print([m for m in ('sympy', 'scipy', 'pandas', 'multiprocessing.pool') if m in sys.modules])")  # fmt: skip
+    heavy = "('sympy', 'scipy', 'pandas', 'multiprocessing.pool')"
+    script = f"import sys, hermitex.solvers.{module}; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"

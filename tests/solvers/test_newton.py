@@ -145,6 +145,17 @@ def test_a_singular_jacobian_takes_the_least_step_and_says_so():
     assert (s["a"], s["b"]) == pytest.approx((1.25, 0.75)) and "singular Jacobian" in s.notes[0]
 
 
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_singular_to_rounding_is_singular(seed):
+    rng = np.random.default_rng(seed)
+    A, x0 = rng.normal(size=(4, 3)) @ rng.normal(size=(3, 4)), rng.normal(size=4)
+    b = A @ rng.normal(size=4)
+    s = newton(lambda x, p: A @ x - b[:, None], lambda x, p: A[:, :, None], x0, names=list("abcd"))
+    nearest = x0 + np.linalg.pinv(A, rcond=1e-12) @ (b - A @ x0)
+    assert np.allclose(s.state, nearest, atol=1e-8) and s.converged and s.iterations <= 3
+
+
 def test_a_singular_block_without_a_root_is_not_called_converged():
     """The least-norm step is zero there; the residual is not."""
     def F(x, p):
