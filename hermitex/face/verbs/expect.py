@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from hermitex.face import cli, guard, output
+from hermitex.symbolic.budget import budget
 
 _VALUE = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.+?)\s*\Z", re.ASCII)
 
@@ -26,7 +27,8 @@ def run(args: argparse.Namespace) -> int:
     asked = output.digits(args.digits)
     with guard.deadline(args.budget):
         node = _node(args.expression, args.let, args.cov)
-        exact = _exact(node)
+        with budget(args.budget/2):  # what takes too long to find exactly leaves time for the number
+            exact = _exact(node)
         value, error, reached = _value(node if exact is None else exact, asked)
     if args.json:
         print(output.dumps({
@@ -92,14 +94,14 @@ def _covariance(text: str, declared: str, values: dict[str, Any]) -> dict[tuple[
 
 
 def _exact(node: Any) -> Any:
-    from hermitex.errors import AssumptionNeeded, NoClosedForm
+    from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
     from hermitex.symbolic.integrals import closed_form
 
     try:
         return closed_form(node)
     except NoClosedForm:
         return None
-    except AssumptionNeeded:
+    except (AssumptionNeeded, BudgetExceeded):
         if node.free_symbols:
             raise
         return None

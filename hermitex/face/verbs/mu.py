@@ -47,12 +47,15 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
     given = {s: _constant(text, name) for s, name, text in ((r, "r", args.r), (c, "c", args.c)) if text is not None}
     if c in given and not given[c].is_positive:
         raise cli.BadInput(f"--c is a variance, positive, not {args.c}")
+    from hermitex.symbolic.budget import budget
     from hermitex.theories.conditional import mu, mu_star
 
     formulas: dict[str, Any] = {f"mu_{k}": mu(args.sigma, k) for k in range(args.order + 1)}
     formulas["mu_star_squared"] = mu_star(args.sigma).squared
     notes: list[str] = []
-    exact = {name: _exact(name, formula, notes) for name, formula in formulas.items()}
+    # A formula that takes too long to find leaves time for the numbers.
+    with budget(args.budget/2):
+        exact = {name: _exact(name, formula, notes) for name, formula in formulas.items()}
     answer: dict[str, Any] = {"sigma": formulas["mu_0"].activation(z)}
     answer |= {name: None if e is None else e.subs(given) for name, e in exact.items()}
     at = {r: given.get(r, _constant("1", "r")), c: given.get(c, _constant("1", "c"))} if points else given
@@ -61,32 +64,36 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
         if len(given) < 2:
             notes.append(f"values at r = {at[r]}, c = {at[c]}")
         answer["kappa"] = [float(p) for p in points]
-        answer["values"] = {
-            name: [_value(formula.node if exact[name] is None else exact[name], {**at, kappa: _rational(p)})
-                   for p in points] for name, formula in formulas.items()}
+        answer["values"] = {name: _values(formula, exact[name], {**at, kappa: points})
+                            for name, formula in formulas.items()}
     return {**{k: _numeric(v) if k in ("r", "c") else v for k, v in answer.items()}, "notes": notes}
 
 
 def _exact(name: str, formula: Any, notes: list[str]) -> Any:
-    from hermitex.errors import AssumptionNeeded, NoClosedForm
+    from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 
     try:
         return formula.expr
-    except (NoClosedForm, AssumptionNeeded) as error:
-        notes.append(f"{name}: {str(error).splitlines()[0]}")
-        return None
+    except NoClosedForm as error:
+        notes.append(f"{name} has no closed form: {error.reason}")
+    except (AssumptionNeeded, BudgetExceeded) as error:
+        notes.append(f"{name}: {error}")
+    return None
 
 
-def _value(expr: Any, at: dict[Any, Any]) -> float:
-    from hermitex.symbolic.precise import evaluate
+def _values(formula: Any, exact: Any, at: dict[Any, Any]) -> list[float]:
+    """From the closed form to 15 digits; where there is none, from one quadrature for all points."""
+    from hermitex.symbols import c, kappa, r
 
-    return float(evaluate(expr.subs(at), digits=15))
-
-
-def _rational(point: Any) -> Any:
+    points = at[kappa]
+    if exact is None:
+        return list(formula([float(p) for p in points], r=float(at[r]), c=float(at[c])))
     from sympy import Rational
 
-    return Rational(point.numerator, point.denominator)
+    from hermitex.symbolic.precise import evaluate
+
+    rationals = (Rational(p.numerator, p.denominator) for p in points)
+    return [float(evaluate(exact.subs({**at, kappa: p}), digits=15)) for p in rationals]
 
 
 def _constant(text: str, name: str) -> Any:
