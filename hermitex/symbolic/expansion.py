@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sympy import Add, Expr, Float, S, Symbol, latex, sqrt
+from sympy import Add, Expr, Float, S, Symbol, sqrt
 
 from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError, NoClosedForm
+from hermitex.show.display import latex
 from hermitex.symbolic.coefficients import coefficients, has_nodes, target
-from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.polynomials import He, Index, h, index_factorial, order_of
 
 BASES = ("monic", "orthonormal")
+RANGE = 4  # a standard normal leaves [-4, 4] once in 16000
 _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_k/k! He_k; '
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
 
@@ -171,15 +173,32 @@ class Expansion:
     # -- showing ---------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
         """g and its partial sums on the range that a standard normal visits (one variable); returns the axes."""
-        from hermitex.symbolic.pictures import plot_truncations
+        from mpmath import linspace
 
-        return plot_truncations(self, ax, orders)
+        from hermitex.show.plots import curves
+        from hermitex.symbolic.precise import MPMATH
+        from hermitex.symbolic.program import Program
+
+        if len(self.variables) > 1:
+            raise BadInput("plot shows targets of one variable; plot_coefficients shows any")
+        if orders is None:
+            nonzero = [_total(a) for a, c in self.coefficients.items() if c != 0]
+            orders = sorted({*nonzero[:3], self.order})
+        points = linspace(-RANGE, RANGE, 241)
+        target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
+        g = Program(target, self.variables, MPMATH)
+        lines = {"target": [g(p) for p in points]}
+        lines |= {f"order {k}": [self.evaluate(float(p), k=k) for p in points] for k in orders}
+        name = self.variables[0].name
+        return curves([float(p) for p in points], lines, ax, xlabel=f"${name}$", reference="target")
 
     def plot_coefficients(self, ax: Any = None) -> Any:
-        """The squared orthonormal coefficients, order by order, on a logarithmic scale; returns the axes."""
-        from hermitex.symbolic.pictures import plot_spectrum
+        """The absolute coefficients, order by order, on a logarithmic scale; returns the axes."""
+        from hermitex.show.plots import stem
 
-        return plot_spectrum(self, ax)
+        values = [float(self.value(a)) for a in self.coefficients]
+        label = r"$\hat c_k$" if self.basis == "orthonormal" else "$c_k$"
+        return stem(list(self.coefficients), values, ax, ylabel=label, log=True)
 
     def to_dict(self, digits: int = 15) -> dict[str, Any]:
         """The keys of ``hermitex hermite --json``; up to 15 digits the values are floats, above that mpmath numbers."""

@@ -160,7 +160,7 @@ def _ordered(body: Expr, slots: list[Symbol], matrix: Any) -> Expr:
     candidates = []
     for choice in product(*(permutations(g) for g in groups)):
         order = [i for group in choice for i in group]
-        names = {slots[i]: Dummy(f"v{n + 1}", real=True) for n, i in enumerate(order)}
+        names = {slots[i]: Dummy(f"z{n + 1}" if len(order) > 1 else "z", real=True) for n, i in enumerate(order)}
         fresh = [names[slots[i]] for i in order]
         candidates.append(over(body.xreplace(names), fresh, matrix.extract(order, order)))
         if len(candidates) >= 24:  # more alike functions than that: one of the orders, proof may be missed

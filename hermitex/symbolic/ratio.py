@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from mpmath import fabs, log, lu_solve, matrix, mp, mpf, nint
-from sympy import Add, Expr, Mul, Rational, S, Symbol, exp, pi, sqrt
+from sympy import Add, Expr, Function, Mul, Rational, S, Symbol, exp, pi, sqrt
 
 from hermitex.symbolic.gaussian import Expectation
 
@@ -120,5 +120,7 @@ def exact_factor(left: Expr, right: Expr) -> Expr | None:
     names = {n: Dummy("n") for n in sorted(nodes, key=str, reverse=True)}
     quotient = cancel(left.xreplace(names)/right.xreplace(names))
     if quotient.free_symbols & set(names.values()) or quotient.count_ops() > 15:
+        return None
+    if any(f.free_symbols for f in quotient.atoms(Function)):  # a quotient of two different answers explains nothing
         return None
     return quotient if quotient != S.One else None

@@ -122,7 +122,7 @@ def test_a_covariance_may_hold_an_outer_variable():
     assert node.level == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(-3, 3), st.booleans())
 def test_substitution_commutes_with_integration(i, j, shift, nested):
     """E_w[(w + x)^i (w y)^j] at x = z, y = z + shift, by the node and by the moments of w."""
@@ -143,7 +143,7 @@ def test_levels_number_the_nesting():
     assert E(g(z)*E(f(z1), z1), z).level == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.permutations(["a", "b", "d"]), st.integers(1, 3), st.integers(1, 3))
 def test_depth_does_not_depend_on_the_order_of_building(names, p, q):
     a, b, d = (Symbol(n) for n in names)
