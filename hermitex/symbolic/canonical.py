@@ -15,7 +15,7 @@ from sympy import Add, Expr, I, S, atan, cos, erf, erfc, exp, expand, oo, pi, si
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.reading import Law, NotCanonical, Polynomial, Sum
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
-from hermitex.symbolic.tidy import arc, conjugated, is_zero, root, split_complex, tidy
+from hermitex.symbolic.tidy import arc, conjugated, is_zero, positive, root, split_complex, tidy
 
 
 class Refusal(Exception):
@@ -104,7 +104,7 @@ def _one_law(out: Emission, law: Law, poly: Polynomial, span: tuple[Expr, Expr])
     A = tidy(1 - 2 * law.quad)
     weight = Weight(A, law.lin, law.const, *span)
     decay, _ = split_complex(A)
-    if not decay.is_positive:
+    if not positive(decay):
         if not (weight.lo.is_infinite or weight.hi.is_infinite):
             if decay.is_negative and not law.erfs and not A.has(I) and not law.lin.has(I):
                 _moments(out, weight, poly, ())  # erf of an imaginary argument is erfi

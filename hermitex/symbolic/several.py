@@ -15,6 +15,7 @@ from sympy import (
     Add,
     Dummy,
     Expr,
+    Function,
     Heaviside,
     ImmutableDenseMatrix,
     Max,
@@ -32,7 +33,7 @@ from sympy import (
 )
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.one_variable import Answer, expectation
+from hermitex.symbolic.one_variable import SWITCHES, Answer, expectation
 from hermitex.symbolic.tidy import depends, relations, root, tidy
 
 Matrix = ImmutableDenseMatrix
@@ -79,8 +80,10 @@ def _alone(body: Expr, x: Symbol, variance: Expr) -> Answer:
         return Answer(body.subs(x, 0))
     t = Dummy(x.name, real=True)
     scale = root(variance)
-    found = expectation(body.xreplace({x: scale * t}), t)
-    return Answer(found.value, tuple((e.xreplace({t: x / scale}), why) for e, why in found.rest))
+    known = scale if scale.is_positive else Dummy("s", positive=True)
+    found = expectation(body.xreplace({x: known * t}), t)
+    return Answer(found.value.xreplace({known: scale}),
+                  tuple((e.xreplace({t: x / scale, known: scale}), why) for e, why in found.rest))
 
 
 # -- polynomials -----------------------------------------------------------------------------------------------------
@@ -256,7 +259,7 @@ def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, b
 def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
     from hermitex.symbolic.growth import integrable
 
-    if body.count_ops() > 400 or body + body.xreplace({v: -v for v in variables}) != 0:
+    if body.count_ops() > 100 or body + body.xreplace({v: -v for v in variables}) != 0:
         return False
     return integrable(body, variables) is True
 
@@ -265,7 +268,9 @@ def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
 def _conditioned(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
     why = "no order of integration succeeds"
     n = len(variables)
-    for count, order in enumerate(permutations(range(n - 1, -1, -1))):
+    # What is integrated first (the last of the factorisation) should be simple: a power, then a smooth function.
+    start = sorted(range(n), key=lambda i: _entanglement(body, variables[i]), reverse=True)
+    for count, order in enumerate(permutations(start)):
         if count >= _ORDERS:
             break
         checkpoint("conditioning")
@@ -279,6 +284,12 @@ def _conditioned(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answ
             return Answer(_restored(inner.value, back))
         why = inner.rest[0][1] if count == 0 else why
     return Answer(S.Zero, ((body, why),))
+
+
+def _entanglement(body: Expr, x: Symbol) -> tuple[int, int]:
+    """How many switches, and how many functions, hold x."""
+    functions = [f for f in body.atoms(Function) if depends(f, x)]
+    return sum(isinstance(f, SWITCHES) for f in functions), len(functions)
 
 
 def _last_out(body: Expr, fresh: tuple[Symbol, ...]) -> Answer:

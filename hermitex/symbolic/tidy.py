@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from sympy import Add, Expr, Mul, Pow, S, Symbol, asin, atan, expand, factor, fraction, sqrt, together
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
+_circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
 _LONG = 120  # operations beyond which a coefficient is left as it was derived
 
 
@@ -20,10 +21,26 @@ _LONG = 120  # operations beyond which a coefficient is left as it was derived
 def relations(found: tuple[tuple[Expr, Expr], ...]) -> Iterator[None]:
     """Use the polynomial relations old -> new (rho**2 -> 1 - s**2) in every `tidy` inside."""
     token = _relations.set(_relations.get() + found)
+    circles = tuple((old.base, s) for old, new in found if old.is_Pow
+                    for s in new.free_symbols if s.is_positive and new == 1 - s**2)
+    other = _circles.set(_circles.get() + circles)
     try:
         yield
     finally:
         _relations.reset(token)
+        _circles.reset(other)
+
+
+def positive(e: Expr) -> bool | None:
+    """Is e > 0 provable? With rho = (q^2 - p^2)/(q^2 + p^2), s = 2pq/(q^2 + p^2) wherever rho^2 + s^2 = 1."""
+    known = e.is_positive
+    if known is not None or e.count_ops() > _LONG:
+        return known
+    swap: dict[Expr, Expr] = {}
+    for rho, s in _circles.get():
+        p, q = Symbol("p" + s.name, positive=True), Symbol("q" + s.name, positive=True)
+        swap |= {rho: (q**2 - p**2) / (q**2 + p**2), s: 2 * p * q / (q**2 + p**2)}
+    return factor(together(e.xreplace(swap))).is_positive
 
 
 def tidy(e: Expr) -> Expr:
