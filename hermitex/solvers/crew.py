@@ -160,7 +160,8 @@ def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: i
 
 _LOST = (
     "the worker processes die before they answer. A script that starts a sweep with workers needs the guard "
-    'if __name__ == "__main__": around it; otherwise look at their memory, or pass executor='
+    'if __name__ == "__main__": around it, and a function typed into a notebook must move to a module they can import; '
+    "otherwise look at their memory, or pass executor="
 )
 
 
