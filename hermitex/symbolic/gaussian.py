@@ -43,7 +43,7 @@ class Expectation(Expr):
     precedence = PRECEDENCE["Atom"]
 
     def __new__(cls, body: Expr, bound: Tuple, cov: Basic | None = None) -> Expr:
-        return _close(sympify(body), tuple(bound), cov)
+        return _close(sympify(body), tuple(bound), cov, keep=True)
 
     # -- reading ---------------------------------------------------------------------------------------------------
     @property
@@ -76,6 +76,11 @@ class Expectation(Expr):
         free = self.body.free_symbols - set(self.bound)
         return free.union(*(a.free_symbols for a in self.args[2:]))
 
+    @property
+    def _hidden(self) -> bool:
+        """True if a variable does not occur: a name in the body may stand for a formula that holds it."""
+        return not set(self.bound) <= self.body.free_symbols
+
     def open(self) -> tuple[Expr, tuple[Symbol, ...]]:
         """The integrand over fresh symbols (real, of the same names), safe to manipulate: (body, variables)."""
         fresh = tuple(Dummy(b.name, real=True) for b in self.bound)
@@ -107,14 +112,14 @@ class Expectation(Expr):
         cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
         if not (changed or cov[1]):
             return self, False
-        return _close(new, fresh, cov[0]), True
+        return _close(new, fresh, cov[0], keep=self._hidden), True
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic:
         if old in self.bound:
             return self
         body, fresh = self.open()
         cov = self.args[2]._subs(old, new) if len(self.args) > 2 else None
-        return _close(body._subs(old, new), fresh, cov)
+        return _close(body._subs(old, new), fresh, cov, keep=self._hidden)
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         """d/ds E f = E df/ds with weak derivatives: sign' = 2 delta, and a jump is never lost."""
@@ -193,7 +198,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
 
     Returns
     -------
-    An `Expectation` (or `expr` itself if it holds none of the variables). ``.doit()`` is exact, ``.evalf(30)`` numeric.
+    An `Expectation` (or `expr` itself if it is a number). ``.doit()`` is exact, ``.evalf(30)`` numeric.
 
     Raises
     ------
@@ -217,7 +222,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     body = symbols.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
     chosen = chosen or list(symbols.normals(body))
-    names = [str(v) for v in chosen]
+    names = [v.name if isinstance(v, Symbol) else str(v) for v in chosen]
     for v, name in zip(chosen, names, strict=True):
         if not isinstance(v, Symbol) and not (isinstance(v, str) and name.isidentifier()):
             raise BadInput(f"E: the variables are symbols or their names, not {name}")
@@ -230,7 +235,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     names, unbound = [names[i] for i in order], [found[i] for i in order]
     matrix = _matrix(names, cov) if cov else None
     fresh = tuple(Dummy(n, real=True) for n in names)
-    return _close(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix)
+    return _close(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
 
 
 def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:
@@ -287,12 +292,16 @@ def _relevel(expr: Expr) -> Expr:
     return expr.func(*(_relevel(a) for a in expr.args))
 
 
-def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any) -> Expr:
-    """Bind `variables` in `body` at the lowest level that no node inside uses; drop those that do not occur."""
+def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = False) -> Expr:
+    """Bind `variables` in `body` at the lowest level that no node inside uses; drop those that do not occur.
+
+    With `keep` they stay where a plain symbol of the body may be the name of a formula that holds them (Q for Q(kappa)).
+    """
     if cov is not None and cov == eye(len(variables)):
         cov = None
     free = body.free_symbols
-    kept = [i for i, v in enumerate(variables) if v in free]
+    named = keep and any(type(s) is Symbol for s in free)
+    kept = [i for i, v in enumerate(variables) if named or v in free]
     if len(kept) < len(variables):
         variables = tuple(variables[i] for i in kept)
         cov = None if cov is None else ImmutableDenseMatrix(cov.extract(kept, kept))

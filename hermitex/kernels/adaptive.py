@@ -1,0 +1,182 @@
+"""Which quadrature each integration variable gets, whether it is good enough, and how it is refined.
+
+The choice is structural: no break point in the integrands -> the trapezoid rule; break points -> panels that end at
+them, also where they move with a parameter, with an outer variable or with an unknown. The verdict is measured: every
+average of a solution is taken again with the coarse weights on the same nodes, relative to E|F|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from sympy import Expr
+
+from hermitex.errors import HermitexError
+from hermitex.kernels import quadrature
+from hermitex.kernels.lowering import Axis, Lowered
+from hermitex.kernels.source import place
+
+_MOST_KINKS = 6
+_ROUNDING = 4e-16
+
+
+def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
+    """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
+    from hermitex.symbolic.pieces import breakpoints
+
+    definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
+    found: dict[str, list[Expr]] = {}
+    for s in lowered.statements:
+        for axis in s.axes:
+            body = _inlined(s.expr, definitions, axis)
+            try:
+                points = breakpoints(body, axis.symbol)
+            except (HermitexError, NotImplementedError, ValueError, TypeError):
+                continue  # not found: the adaptive panels look for them
+            inside = {a.symbol for a in s.axes[s.axes.index(axis):]}
+            known = found.setdefault(axis.identifier, [])
+            known += [p for p in points if p not in known and not p.free_symbols & inside]
+    return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= _MOST_KINKS}
+
+
+def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:
+    """The integrand with what depends on the axis written out; what does not stays a symbol."""
+    for _ in range(len(definitions) + 1):
+        swap = {v: definitions[v] for v in expr.free_symbols if v in definitions and _reaches(v, definitions, axis)}
+        if not swap:
+            return expr
+        expr = expr.xreplace(swap)
+    return expr
+
+
+def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
+    seen, stack = set(), [symbol]
+    while stack:
+        s = stack.pop()
+        if s == axis.symbol:
+            return True
+        if s in definitions and s not in seen:
+            seen.add(s)
+            stack += definitions[s].free_symbols
+    return False
+
+
+class Quadratures:
+    """The rules in force for the axes of a program, and their refinement.
+
+    Attributes: `error` the relative error measured last, `nodes` {axis: number}.
+    """
+
+    def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]]) -> None:
+        self.axes = tuple(axes)
+        self.kinked = kinked
+        self.rules = {a.identifier: (_unit(1) if a.identifier in kinked else quadrature.trapezoid()) for a in self.axes}
+        self.error = np.nan
+        self._arrays: dict[str, tuple] | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Axes of every array: one for the points, one for each integration variable."""
+        return 1 + len(self.axes)
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """Number of nodes of each axis (of each interval between break points, if it has any)."""
+        return {name: len(rule) for name, rule in self.rules.items()}
+
+    def arrays(self) -> dict[str, tuple]:
+        """What generated code reads: {axis: (nodes, weights)}, laid along the axes."""
+        if self._arrays is None:
+            self._arrays = {a.identifier: tuple(place(v, i, self.ndim) for v in
+                                                (self.rules[a.identifier].nodes, self.rules[a.identifier].weights))
+                            for i, a in enumerate(self.axes, start=1)}
+        return self._arrays
+
+    def examine(self, run: Callable[[Callable], Any], tolerance: float) -> bool:
+        """Evaluate once more through `run(average)` with an average that records errors; refine what falls short.
+
+        Returns True if every average holds the tolerance (`error` is then what was reached).
+        """
+        records: dict[int, _Record] = {}
+
+        def average(values: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
+            result = (values * weights).sum(axis=axis, keepdims=True)
+            rule = self.rules[self.axes[axis - 1].identifier]
+            kinked = self.axes[axis - 1].identifier in self.kinked
+            records.setdefault(axis, _Record()).add(values, weights, result, axis, rule, kinked)
+            return result
+
+        run(average)
+        self.error = max((r.error for r in records.values()), default=0.0)
+        good = True
+        for axis, record in records.items():
+            name = self.axes[axis - 1].identifier
+            rule = self.rules[name]
+            if record.tail > 1e-15 and rule.window < 40 and name not in self.kinked:
+                self.rules[name], good = rule.widen(rule.window + 3), False
+            elif record.error > tolerance and not _exhausted(rule):
+                self.rules[name], good = _refined(rule, record, name in self.kinked), False
+        if not good:
+            self._arrays = None
+        return good
+
+
+class _Record:
+    """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
+
+    def __init__(self) -> None:
+        self.error = 0.0
+        self.tail = 0.0
+        self.suspects: np.ndarray | None = None
+
+    def add(self, values: np.ndarray, weights: np.ndarray, result: np.ndarray, axis: int, rule: quadrature.Rule,
+            kinked: bool) -> None:
+        shape = np.broadcast_shapes(values.shape, weights.shape)
+        v = np.moveaxis(np.broadcast_to(values, shape), axis, -1)
+        w = np.moveaxis(np.broadcast_to(weights, shape), axis, -1)
+        size = np.maximum((np.abs(v) * w).sum(axis=-1), 1e-300)
+        repeats = w.shape[-1] // len(rule)
+        ratio = np.tile(np.divide(rule.coarse, rule.weights, out=np.zeros_like(rule.coarse), where=rule.weights > 0), repeats)
+        error = np.abs((v * w * (1 - ratio)).sum(axis=-1)) / size
+        self.error = max(self.error, _worst(error))
+        if not kinked:
+            ends = np.abs(v[..., [0, -1]]) * w[..., [0, -1]]
+            self.tail = max(self.tail, _worst(ends.max(axis=-1) / size))
+        if rule.kind == "panels" and not kinked:
+            parts = rule.panel_errors(v) / size[..., None]
+            worst = parts.reshape(-1, parts.shape[-1]).max(axis=0)
+            self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
+
+
+def _worst(values: np.ndarray) -> float:
+    value = float(np.max(values, initial=0.0))
+    return np.inf if np.isnan(value) else max(value, _ROUNDING)
+
+
+def _refined(rule: quadrature.Rule, record: _Record, kinked: bool) -> quadrature.Rule:
+    if kinked:
+        return _unit(2 * (len(rule) // 31))
+    if rule.kind == "panels" and record.suspects is not None:
+        threshold = 0.1 * np.max(record.suspects)
+        return rule.refine(record.suspects >= max(threshold, 1e-17))
+    return rule.refine()
+
+
+def _exhausted(rule: quadrature.Rule) -> bool:
+    if rule.kind == "unit":
+        return len(rule) >= 31 * 64
+    if rule.full:
+        return True
+    # Halving beyond the spacing of floating-point numbers helps nothing.
+    return rule.edges is not None and float(np.min(np.diff(rule.edges))) < 1e-13
+
+
+def _unit(count: int) -> quadrature.Rule:
+    """`count` equal Fejer panels on [0, 1], without density: a moving interval is laid over them by `between`."""
+    x, fine, coarse = quadrature.fejer()
+    edges = np.linspace(0.0, 1.0, 4 * count + 1)
+    half = np.diff(edges)[:, None] / 2
+    return quadrature.Rule((edges[:-1, None] + half * (1 + x)).ravel(), (half * fine).ravel(), (half * coarse).ravel(),
+                           "unit", quadrature.WINDOW)

@@ -1,0 +1,144 @@
+"""hx.compile(expr) -> Kernel: a formula with expectations as a fast function of arrays.
+
+A kernel is its source: it pickles from it (no SymPy in the worker), shows it, and carries the quadrature error reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.kernels.adaptive import Quadratures, moving_kinks
+from hermitex.kernels.lowering import lower
+from hermitex.kernels.source import Writer, load
+from hermitex.show.display import Shown
+
+_CHUNK = 2_000_000  # numbers in one array
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel(Shown):
+    """A compiled formula: call it with numbers or arrays by name; arguments broadcast.
+
+    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the relative quadrature
+    error of the last call, `nodes` the number of quadrature nodes by variable.
+    """
+
+    source: str
+    parameters: tuple[str, ...]
+    quadratures: Quadratures
+    tolerance: float = 1e-12
+    formula: str = ""
+    _functions: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def error(self) -> float:
+        """Relative quadrature error of the last call (0 where everything is in closed form)."""
+        return self.quadratures.error
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """Quadrature nodes by variable."""
+        return self.quadratures.nodes
+
+    def __call__(self, *args: Any, **numbers: Any) -> Any:
+        """The value at the given numbers; positional arguments follow `parameters`.
+
+        Raises BadInput for a missing or unknown name; NotConverged where the tolerance is not reached.
+        """
+        values = self._arguments(args, numbers)
+        shape = np.broadcast_shapes(*(v.shape for v in values.values()))
+        flat = {n: (np.broadcast_to(v, shape).ravel() if v.ndim else v) for n, v in values.items()}
+        points = int(np.prod(shape))
+        nodes = int(np.prod([len(r) for r in self.quadratures.rules.values()] or [1]))
+        size = max(1, _CHUNK // nodes)
+        parts = []
+        for start in range(0, max(points, 1), size):
+            chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
+            parts.append(np.broadcast_to(self._evaluate(chunk), (min(size, points - start),)))
+        result = np.concatenate(parts).reshape(shape)
+        return result if shape else float(result)
+
+    def _arguments(self, args: tuple, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
+        if len(args) > len(self.parameters):
+            raise BadInput(f"kernel: {len(args)} arguments given, it takes {', '.join(self.parameters) or 'none'}")
+        given = {**dict(zip(self.parameters, args, strict=False)), **numbers}
+        for name in given:
+            if name not in self.parameters:
+                raise UnknownName(name, self.parameters, "parameter of the kernel")
+        missing = [n for n in self.parameters if n not in given]
+        if missing:
+            raise BadInput(f"kernel: {', '.join(missing)} has no value; it takes {', '.join(self.parameters)}")
+        return {n: np.asarray(v, dtype=float) for n, v in given.items()}
+
+    def _evaluate(self, values: dict[str, np.ndarray]) -> np.ndarray:
+        ndim = self.quadratures.ndim
+        s = {n: v.reshape(-1, *[1] * (ndim - 1)) if v.ndim else float(v) for n, v in values.items()}
+        with np.errstate(all="ignore"):
+            for _ in range(60):
+                quad = self.quadratures.arrays()
+                if self.quadratures.examine(lambda average, quad=quad: self._run(s, quad, average), self.tolerance):
+                    break
+            value = np.asarray(self._run(s, self.quadratures.arrays(), None))
+        if self.quadratures.error > max(self.tolerance, 1e-13) * 100:
+            raise NotConverged(value, f"kernel: the quadrature reached {self.quadratures.error:.1e} where {self.tolerance:.0e} was asked; "
+                               "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
+        return value.ravel()
+
+    def _run(self, s: dict, quad: dict, average: Any) -> Any:
+        key = "plain" if average is None else "traced"
+        if key not in self._functions:
+            self._functions[key] = load(self.source)
+        namespace = self._functions[key]
+        if average is not None:
+            namespace["average"] = average
+        return namespace["kernel"](s, quad)["value"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_functions": {}}
+
+    def __repr__(self) -> str:
+        return f"Kernel({', '.join(self.parameters)}) -> {self.formula}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Source, parameters, nodes and the error reached."""
+        return {"formula": self.formula, "parameters": list(self.parameters), "nodes": self.nodes, "error": float(self.error),
+                "source": self.source}
+
+
+def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
+    """Compile a formula to a Kernel.
+
+    Parameters
+    ----------
+    expr : expression or text, with E(...) nodes
+    parameters : the order of positional arguments (default: the free symbols by name)
+    tolerance : relative to E|F| for every expectation; it is verified at each call
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, kappa
+    >>> from sympy import tanh
+    >>> kernel = compile(E(z*tanh(kappa*z), z))
+    >>> round(kernel(kappa=1.0), 12)
+    0.605705509602
+    """
+    from hermitex.symbolic.parsing import expression
+
+    formula: Expr = expression(expr)
+    free = sorted(formula.free_symbols, key=lambda s: s.name)
+    names = [str(p) for p in parameters] or [s.name for s in free]
+    unknown = [s.name for s in free if s.name not in names]
+    if unknown:
+        raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
+    lowered = lower([formula], taken=names)
+    kinked = moving_kinks(lowered)
+    symbols: set[Symbol] = set(free)
+    writer = Writer(lowered.axes, symbols, kinked)
+    writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]}, doc=str(formula)[:200])
+    return Kernel(writer.source(), tuple(names), Quadratures(lowered.axes, kinked), tolerance, str(formula))

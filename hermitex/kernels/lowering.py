@@ -1,0 +1,261 @@
+"""Formulas with E(...) nodes -> a straight list of array statements: the middle of the compiler.
+
+    closed forms first; every node left becomes a contraction sum_j w_j F_j over the axes of its variables;
+    what nodes share is computed once (common subexpressions over all bodies and outputs together).
+
+Every array has one axis for the points of a batch and one for each integration variable, in a fixed order; what does
+not depend on a variable has length 1 there, so an inner expectation that no unknown enters is a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Function,
+    Pow,
+    Rational,
+    Symbol,
+    Tuple,
+    cse,
+    default_sort_key,
+    numbered_symbols,
+    tan,
+    tanh,
+)
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.symbolic.budget import budget, checkpoint
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.integrals import closed_form
+
+_CLOSED_FORM_SECONDS = 5.0
+_CLOSED_FORM_OPS = 150
+_HOPELESS = (tanh, tan)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An integration variable as an array axis: its symbol stands for the nodes of its rule."""
+
+    name: str
+    depth: int
+    symbol: Symbol = field(compare=False)
+
+    @property
+    def identifier(self) -> str:
+        """The name of the axis in generated code."""
+        return self.symbol.name
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`target = expr`, or `target` = the contraction of `expr` over `axes` (an expectation)."""
+
+    target: Symbol
+    expr: Expr
+    axes: tuple[Axis, ...] = ()
+
+    @property
+    def needs(self) -> set[Symbol]:
+        """The symbols it reads."""
+        return set(self.expr.free_symbols)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Statements in an order in which each reads only what stands before it, and the symbols of the outputs."""
+
+    statements: tuple[Statement, ...]
+    outputs: tuple[Symbol, ...]
+    axes: tuple[Axis, ...]
+
+    def needed(self, outputs: Iterable[Symbol], known: set[Symbol]) -> list[Statement]:
+        """The statements that compute `outputs` from `known`, in order."""
+        wanted = set(outputs) - known
+        kept = []
+        for s in reversed(self.statements):
+            if s.target in wanted:
+                kept.append(s)
+                wanted |= s.needs - known
+        return kept[::-1]
+
+    def independent_of(self, varying: set[Symbol]) -> set[Symbol]:
+        """The targets that do not depend, at any remove, on `varying`."""
+        moved, fixed = set(varying), set()
+        for s in self.statements:
+            if s.needs & moved:
+                moved.add(s.target)
+            else:
+                fixed.add(s.target)
+        return fixed
+
+
+def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
+          exact: bool = True) -> Lowered:
+    """Lower formulas to statements.
+
+    Parameters
+    ----------
+    exprs : the formulas, with nodes as deep as they may be
+    names : sub-expressions that keep their name in the generated code ({Q: 1/(1 + V)}), fully expanded
+    taken : names of parameters and unknowns, which no axis may bear
+    exact : try closed forms first
+    """
+    names, taken = dict(names or {}), frozenset(taken)
+    roots = radicals([*names.values(), *exprs], taken)
+    work = _Lowering(exact, taken | {s.name for s in roots.values()})
+    named = {s: base ** Rational(1, 2) for base, s in roots.items()}
+    named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
+    outputs = [work.flat(_without(e, roots), ()) for e in exprs]
+    return work.schedule(outputs, named)
+
+
+def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
+    """{A: a positive symbol for sqrt(A)} for square roots of parameters whose sign SymPy does not know.
+
+    sqrt(1 - gamma**2) is real where the formula is used at all; as a positive symbol it lets the exact engine work.
+    """
+    found: dict[Expr, Symbol] = {}
+    for e in exprs:
+        for power in sorted(e.atoms(Pow), key=default_sort_key):
+            base = power.base
+            plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation)
+            if power.exp.is_Rational and power.exp.q == 2 and plain and not base.is_positive and base not in found:
+                found[base] = Symbol(f"root{len(found) + 1}", positive=True)
+    return found
+
+
+def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
+    swap = {p: roots[p.base] ** (2 * p.exp) for p in e.atoms(Pow) if p.base in roots and p.exp.is_Rational and p.exp.q == 2}
+    return e.xreplace(swap) if swap else e
+
+
+class _Lowering:
+    def __init__(self, exact: bool, taken: frozenset[str]) -> None:
+        self.exact = exact
+        self.taken = taken
+        self.axes: dict[tuple[str, int], Axis] = {}
+        self.nodes: dict[Expr, Symbol] = {}  # flat body with its axes -> the symbol of its value
+        self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
+        self.values: set[Symbol] = set()
+        self.memo: dict[tuple, Expr] = {}
+
+    def definition(self, expr: Expr) -> Expr:
+        """A named sub-expression; its own random variables stand for axes of the expectations it is used in."""
+        free = [s for s in sorted(expr.free_symbols, key=lambda s: s.name) if s.name not in self.taken]
+        outer = tuple(self._axis(s.name, 0) for s in free)
+        return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
+
+    # -- nodes -> symbols ------------------------------------------------------------------------------------------
+    def flat(self, expr: Expr, outer: tuple[Axis, ...]) -> Expr:
+        """`expr` with every node replaced by its closed form or the symbol of its contraction; `outer`: the axes around."""
+        if not expr.has(Expectation):
+            return expr
+        key = (expr, outer)
+        if key not in self.memo:
+            if isinstance(expr, Expectation):
+                self.memo[key] = self._node(expr, outer)
+            else:
+                self.memo[key] = expr.func(*(self.flat(a, outer) for a in expr.args))
+        return self.memo[key]
+
+    def _node(self, node: Expectation, outer: tuple[Axis, ...]) -> Expr:
+        checkpoint("lowering an expectation")
+        node = independent(node)
+        depth = len(outer)
+        axes = tuple(self._axis(b.name, depth) for b in node.bound)
+        # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
+        body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
+        if self.exact and not body.free_symbols & self.values and promising(body, {a.symbol for a in axes}):
+            done = exact_or_none(E(body, *(a.symbol for a in axes)))
+            if done is not None:
+                return done
+        if body not in self.nodes:
+            symbol = Symbol(f"E{len(self.nodes) + 1}", real=True)
+            self.nodes[body] = symbol
+            self.values.add(symbol)
+            self.contractions.append((symbol, body, axes))
+        return self.nodes[body]
+
+    def _axis(self, name: str, depth: int) -> Axis:
+        if (name, depth) not in self.axes:
+            printed = name if depth == 0 else f"{name}_{depth}"
+            while printed in self.taken:
+                printed += "_"
+            self.axes[name, depth] = Axis(name, depth, Symbol(printed, real=True))
+        return self.axes[name, depth]
+
+    # -- statements ------------------------------------------------------------------------------------------------
+    def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
+        """Common subexpressions over everything at once, then an order that respects every dependence."""
+        exprs = [*named.values(), *(body for _, body, _ in self.contractions), *outputs]
+        shared, reduced = cse(exprs, symbols=numbered_symbols("t", real=True), order="canonical", list=True)
+        statements = [Statement(s, e) for s, e in shared]
+        rename = {}
+        for symbol, e in zip(named, reduced[: len(named)], strict=True):
+            if isinstance(e, Symbol) and e in dict(shared) and e not in rename:
+                rename[e] = symbol
+            else:
+                statements.append(Statement(symbol, e))
+        bodies = reduced[len(named): len(named) + len(self.contractions)]
+        for (target, _, axes), body in zip(self.contractions, bodies, strict=True):
+            statements.append(Statement(target, body, axes))
+        results = []
+        for k, e in enumerate(reduced[len(named) + len(self.contractions):]):
+            target = Symbol(f"out{k}")
+            statements.append(Statement(target, e))
+            results.append(target)
+        statements = [Statement(rename.get(s.target, s.target), s.expr.xreplace(rename), s.axes) for s in statements]
+        used = {a for _, _, axes in self.contractions for a in axes}
+        axes = tuple(a for a in self.axes.values() if a in used)
+        return Lowered(tuple(_ordered(statements)), tuple(results), axes)
+
+
+def exact_or_none(node: Expr) -> Expr | None:
+    """The closed form, if the engine has one within its bounds."""
+    try:
+        with budget(_CLOSED_FORM_SECONDS):
+            return closed_form(node)
+    except (BudgetExceeded, HermitexError):
+        return None
+
+
+def promising(body: Expr, variables: set[Symbol]) -> bool:
+    """False for integrands that no rule will take: a quotient by a sum, tanh, a formula too long."""
+    if body.count_ops() > _CLOSED_FORM_OPS:
+        return False
+    moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
+    return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)
+                   for e in moving)
+
+
+def independent(node: Expectation) -> Expectation:
+    """The same expectation over independent standard normals: u = L z, L the Cholesky factor of the covariance."""
+    if node.independent:
+        return node
+    body, fresh = node.open()
+    factor = node.covariance.cholesky(hermitian=False)
+    white = [Dummy(v.name, real=True) for v in fresh]
+    body = body.xreplace({v: sum(factor[i, j] * white[j] for j in range(i + 1)) for i, v in enumerate(fresh)})
+    return Expectation(body, Tuple(*white))
+
+
+def _ordered(statements: list[Statement]) -> list[Statement]:
+    """Topological order, stable: the earliest statement that is ready comes first."""
+    targets = {s.target for s in statements}
+    done: set[Symbol] = set()
+    left, result = list(statements), []
+    while left:
+        ready = [s for s in left if not (s.needs & targets) - done]
+        if not ready:
+            raise HermitexError("the named sub-expressions refer to each other in a circle")
+        result += ready
+        done |= {s.target for s in ready}
+        chosen = set(map(id, ready))
+        left = [s for s in left if id(s) not in chosen]
+    return result

@@ -1,0 +1,143 @@
+"""Statements -> the source of one NumPy function: the last stage of the compiler.
+
+    def block(s, quad):                 s: numbers by name, each of shape (points, 1, ..., 1) or a plain number
+        V = s["V"]                      quad: nodes and weights by axis
+        kappa, w_kappa = quad["kappa"]
+        t1 = 1/(1 + V*kappa*kappa)
+        E1 = average(t1, w_kappa, 1)
+        return {"q": E1}
+
+The text is all there is: an in-memory kernel, a pickled one and an exported module run the same source.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Function, Pow, Symbol
+
+from hermitex.kernels.lowering import Axis, Statement
+from hermitex.kernels.printers import NumPyPrinter
+
+_KEYWORDS = {"lambda": "lamda", "del": "del_", "in": "in_", "is": "is_", "as": "as_", "def": "def_", "np": "np_", "s": "s_"}
+
+HELPERS = '''
+def average(values, weights, axis):
+    """E over one integration variable: the weighted sum over its axis, which stays with length 1."""
+    return (values*weights).sum(axis=axis, keepdims=True)
+
+
+def between(rule, *kinks):
+    """Nodes and weights of N(0, 1) on the intervals between moving break points: `rule` is one on [0, 1]."""
+    x, w = rule
+    axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
+    ends = np.broadcast_arrays(*(np.clip(k, -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
+    inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
+    first, last = np.full_like(inner.take([0], axis), -9.0), np.full_like(inner.take([0], axis), 9.0)
+    edges = np.concatenate([first, inner, last], axis=axis)
+    nodes, weights = [], []
+    for k in range(edges.shape[axis] - 1):
+        low, high = edges.take([k], axis), edges.take([k + 1], axis)
+        z = low + (high - low)*x
+        nodes.append(z)
+        weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
+    return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
+
+
+def nonzero(x):
+    """x, or the smallest number whose powers are still finite where x is 0: a limit such as rho -> 0 is taken, not divided by."""
+    return np.where(x == 0, 1e-290, x)
+'''
+
+
+def identifier(symbol: Symbol) -> str:
+    """A legal, readable Python name for a symbol."""
+    name = symbol.name.replace("\\", "").replace("{", "").replace("}", "").replace("^", "_").replace("'", "_prime")
+    return _KEYWORDS.get(name, name)
+
+
+def guard_zero(expr: Expr, fixed: set[Symbol]) -> Expr:
+    """Divisions by what depends on parameters only are made safe at 0 (see `nonzero`)."""
+    nonzero = Function("nonzero")
+
+    def touch(e: Expr) -> Expr:
+        return Pow(nonzero(e.base), e.exp) if e.base.free_symbols and e.base.free_symbols <= fixed else e
+
+    return expr.replace(lambda e: isinstance(e, Pow) and e.exp.is_Rational and e.exp.is_negative, touch)
+
+
+class Writer:
+    """Collects functions into one module source."""
+
+    def __init__(self, axes: Sequence[Axis], parameters: set[Symbol],
+                 kinked: Mapping[str, tuple[Expr, ...]] | None = None) -> None:
+        self.axes = tuple(axes)
+        self.kinked = dict(kinked or {})
+        self.parameters = parameters
+        self.printer = NumPyPrinter(identifier)
+        self.functions: list[str] = []
+
+    def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Symbol], *, doc: str = "",
+                 notes: Mapping[Symbol, str] | None = None) -> None:
+        """Write one function of (s, quad) that returns {label: value}."""
+        made = {s.target for s in statements}
+        mine = {a.symbol: a for a in self.axes}
+        used = {mine[v] for s in statements for v in s.needs if v in mine} | {a for s in statements for a in s.axes}
+        kinks = {a: self.kinked.get(a.identifier, ()) for a in used}
+        reads = {v for s in statements for v in s.needs} | set(results.values())
+        reads |= {v for points in kinks.values() for p in points for v in p.free_symbols}
+        lines = [f'"""{doc}"""'] if doc else []
+        lines += [f'{identifier(v)} = s["{v.name}"]' for v in sorted(reads, key=lambda v: v.name) if v not in made | set(mine)]
+        pending = sorted(used, key=self.axes.index)
+        # An axis is laid out before the first statement that needs it, and after those that its break points need.
+        done = set(reads) - made - set(mine)
+        rest = list(statements)
+        while pending or rest:
+            ready = next((a for a in pending if all(p.free_symbols <= done for p in kinks[a])), None)
+            if ready is not None:
+                pending.remove(ready)
+                done.add(ready.symbol)
+                lines.append(self._axis_line(ready))
+                continue
+            step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
+            rest.remove(step)
+            done.add(step.target)
+            lines.append(self._line(step) + (f"  # {notes[step.target]}" if notes and step.target in notes else ""))
+        items = ", ".join(f'"{label}": {identifier(v)}' for label, v in results.items())
+        lines.append(f"return {{{items}}}")
+        self.functions.append(f"def {name}(s, quad):\n" + textwrap.indent("\n".join(lines), "    "))
+
+    def _axis_line(self, axis: Axis) -> str:
+        name, points = axis.identifier, self.kinked.get(axis.identifier, ())
+        if not points:
+            return f'{name}, w_{name} = quad["{name}"]'
+        kinks = ", ".join(self.printer.doprint(p) for p in points)
+        return f'{name}, w_{name} = between(quad["{name}"], {kinks})'
+
+    def _line(self, s: Statement) -> str:
+        text = self.printer.doprint(guard_zero(s.expr, self.parameters))
+        for axis in reversed(s.axes):
+            text = f"average({text}, w_{axis.identifier}, {1 + self.axes.index(axis)})"
+        return f"{identifier(s.target)} = {text}"
+
+    def source(self) -> str:
+        """The module text: imports, helpers, functions."""
+        return "\n".join(self.printer.imports()) + "\n\n" + HELPERS + "\n\n" + "\n\n\n".join(self.functions) + "\n"
+
+
+def load(source: str, **replace: Callable) -> dict[str, Any]:
+    """Run generated source and give its namespace; `replace` puts other helpers in (to trace averages, for instance)."""
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "<hermitex kernel>", "exec"), namespace)  # our own printers wrote it; no user text gets here
+    namespace.update(replace)
+    return namespace
+
+
+def place(values: np.ndarray, axis: int, ndim: int) -> np.ndarray:
+    """A vector along one axis of an array with `ndim` axes."""
+    shape = [1] * ndim
+    shape[axis] = -1
+    return np.asarray(values).reshape(shape)

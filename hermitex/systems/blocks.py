@@ -1,0 +1,133 @@
+"""Equations -> strongly connected blocks in order, each explicit, linear, one root, or a small nonlinear problem.
+
+The unknown u depends on what stands in its equation. A component of that graph is *explicit* (one unknown, not in its
+own right-hand side), *linear* (its Jacobian, computed symbolically, holds none of its unknowns), a *root* (one unknown)
+or *nonlinear*: then as many of its explicit members as possible are torn out, so that they are computed from the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from sympy import Expr, Symbol
+from sympy.utilities.iterables import strongly_connected_components
+
+from hermitex.systems.derivatives import derivative
+
+_MOST_SUBSETS = 20_000
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One equation, written out: `unknown = rhs`, or `rhs = 0` if `implicit`."""
+
+    unknown: Symbol
+    rhs: Expr
+    implicit: bool = False
+
+    @property
+    def residual(self) -> Expr:
+        """unknown - rhs, or the implicit form: zero at the solution."""
+        return self.rhs if self.implicit else self.unknown - self.rhs
+
+
+@dataclass(frozen=True)
+class Block:
+    """Unknowns that are solved for together.
+
+    Attributes: `kind` explicit | linear | root | nonlinear; `torn` the unknowns of the nonlinear problem, `members` the
+    explicit ones in the order of their computation; `matrix`, `constant` of a linear block: A x + b = 0.
+    """
+
+    unknowns: tuple[Symbol, ...]
+    kind: str
+    torn: tuple[Symbol, ...] = ()
+    members: tuple[Symbol, ...] = ()
+    matrix: tuple[tuple[Expr, ...], ...] = field(default=(), repr=False)
+    constant: tuple[Expr, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        names = ", ".join(u.name for u in self.unknowns)
+        torn = f", torn to ({', '.join(u.name for u in self.torn)})" if self.kind == "nonlinear" and self.members else ""
+        return f"({names}): {self.kind}{torn}"
+
+
+def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True) -> tuple[Block, ...]:
+    """The blocks in the order in which they are solved; `split=False` keeps all equations in one."""
+    unknowns = list(equations)
+    depends = {u: [v for v in unknowns if v in e.rhs.free_symbols] for u, e in equations.items()}
+    if split:
+        edges = [(u, v) for u in unknowns for v in depends[u]]
+        components = strongly_connected_components((unknowns, edges))
+    else:
+        components = [unknowns]
+    blocks = []
+    for component in components:
+        ordered = [u for u in unknowns if u in set(component)]
+        blocks.append(_classify(ordered, equations, depends, linear=split))
+    return tuple(blocks)
+
+
+def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], depends: Mapping[Symbol, list[Symbol]], *,
+              linear: bool) -> Block:
+    if len(component) == 1 and not equations[component[0]].implicit and component[0] not in depends[component[0]]:
+        return Block(tuple(component), "explicit")
+    if linear:
+        found = linear_form([equations[u] for u in component], component)
+        if found is not None:
+            return Block(tuple(component), "linear", matrix=found[0], constant=found[1])
+    if len(component) == 1:
+        return Block(tuple(component), "root", torn=tuple(component))
+    torn = _torn(component, equations, depends)
+    return Block(tuple(component), "nonlinear", torn, _order([u for u in component if u not in torn], depends))
+
+
+def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tuple, tuple] | None:
+    """(A, b) with residual = A x + b, if that is proved: no derivative holds an unknown."""
+    inside = set(unknowns)
+    rows = []
+    for e in equations:
+        row = []
+        for v in unknowns:
+            entry = derivative(e.residual, v)
+            if entry.free_symbols & inside:
+                entry = entry.expand()
+            if entry.free_symbols & inside:
+                return None
+            row.append(entry)
+        rows.append(tuple(row))
+    zero = dict.fromkeys(unknowns, 0)
+    return tuple(rows), tuple(e.residual.subs(zero) for e in equations)
+
+
+def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
+    """A smallest set of unknowns without which the rest is computed in order (implicit and self-dependent ones are in it)."""
+    forced = [u for u in component if equations[u].implicit or u in depends[u]]
+    free = [u for u in component if u not in forced]
+    tried = 0
+    for size in range(len(free) + 1):
+        for extra in combinations(free, size):
+            tried += 1
+            if tried > _MOST_SUBSETS:
+                return tuple(component)
+            if _acyclic([u for u in free if u not in extra], depends):
+                chosen = set(forced) | set(extra)
+                return tuple(u for u in component if u in chosen)
+    return tuple(component)
+
+
+def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> bool:
+    return len(_order(members, depends)) == len(members)
+
+
+def _order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
+    left, done = list(members), []
+    while left:
+        ready = [u for u in left if not set(depends[u]) & set(left)]
+        if not ready:
+            break
+        done += ready
+        left = [u for u in left if u not in ready]
+    return tuple(done)

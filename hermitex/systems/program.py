@@ -1,0 +1,162 @@
+"""A System, compiled: tables once per point, then block after block, every formula from one generated module.
+
+    tables(s, quad)      what no unknown enters
+    block_k(s, quad)     right-hand sides and exact partial derivatives of block k, or its matrix and constant
+    residuals(s, quad)   x - rhs of every equation: the verdict
+    observables(s, quad)
+
+The text runs in the session, in a worker (it pickles) and in an exported file alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sympy import Expr, Symbol
+
+from hermitex.kernels.adaptive import Quadratures, moving_kinks
+from hermitex.kernels.lowering import Axis, Lowered, lower
+from hermitex.kernels.source import Writer, load
+from hermitex.systems.blocks import Block, Equation
+from hermitex.systems.derivatives import derivative
+
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BlockCode:
+    """What a solver needs to know of a block: names only, no SymPy."""
+
+    unknowns: tuple[str, ...]
+    kind: str
+    torn: tuple[str, ...]
+    members: tuple[str, ...]
+    positive: tuple[bool, ...]
+    explicit: tuple[bool, ...]  # of the torn unknowns: residual is x - rhs
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The generated module with its blocks and quadratures; pickles from its source."""
+
+    source: str
+    parameters: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    blocks: tuple[BlockCode, ...]
+    observables: tuple[str, ...]
+    implicit: frozenset[str]
+    axes: tuple[Axis, ...]
+    kinked: dict[str, tuple[Expr, ...]]
+    _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def quadratures(self) -> Quadratures:
+        """Rules as they are chosen from the structure alone: every solve begins with these, so the same input gives the same bits."""
+        return Quadratures(self.axes, self.kinked)
+
+    def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
+        """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""
+        key = "plain" if average is None else "traced"
+        if key not in self._loaded:
+            self._loaded[key] = load(self.source)
+        if average is not None:
+            self._loaded[key]["average"] = average
+        return self._loaded[key][name](s, quad)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loaded": {}}
+
+
+def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
+                    where: Mapping[Symbol, Expr], observables: Mapping[Symbol, Expr], positive: frozenset[Symbol],
+                    doc: str = "") -> Program:
+    """Lower every formula of a system at once (so that all share their tables) and write the module."""
+    unknowns = tuple(equations)
+    members = {u: equations[u].rhs for b in blocks for u in b.members}
+    labels, exprs = _formulas(equations, blocks, observables)
+    taken = [s.name for s in (*parameters, *unknowns)]
+    lowered = lower(exprs, names={**where, **members}, taken=taken)
+    output = dict(zip(labels, lowered.outputs, strict=True))
+    fixed = lowered.independent_of(set(unknowns)) - set(members)
+    kinked = moving_kinks(lowered)
+    scalars = {s.target for s in lowered.statements if s.target in fixed and not _on_axis(s.target, lowered)}
+    writer = Writer(lowered.axes, set(parameters) | scalars, kinked)
+    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
+    codes = tuple(_code(b, equations, positive) for b in blocks)
+    return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
+                   tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
+                   lowered.axes, kinked)
+
+
+def _on_axis(target: Symbol, lowered: Lowered) -> bool:
+    """True if a statement's value varies along an integration variable."""
+    axes = {a.symbol for a in lowered.axes}
+    moving: set[Symbol] = set(axes)
+    for s in lowered.statements:
+        if s.needs & moving and not set(a.symbol for a in s.axes) >= s.needs & axes:
+            moving.add(s.target)
+    return target in moving
+
+
+def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr]
+              ) -> tuple[list[tuple], list[Expr]]:
+    """Every formula that is to be computed, with a label."""
+    found: dict[tuple, Expr] = {("observable", o): e for o, e in observables.items()}
+    for e in equations.values():
+        found["rhs", e.unknown] = e.rhs
+    for block in blocks:
+        if block.kind == "linear":
+            for i, row in enumerate(block.matrix):
+                found["constant", block.unknowns[i]] = block.constant[i]
+                for j, entry in enumerate(row):
+                    found["matrix", block.unknowns[i], block.unknowns[j]] = entry
+        elif block.kind in ("nonlinear", "root"):
+            for u in (*block.torn, *block.members):
+                for v in (*block.torn, *block.members):
+                    entry = derivative(equations[u].rhs, v)
+                    if entry != 0:
+                        found["d", u, v] = entry
+    return list(found), list(found.values())
+
+
+def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozenset[Symbol]) -> BlockCode:
+    def names(symbols: tuple[Symbol, ...]) -> tuple[str, ...]:
+        return tuple(s.name for s in symbols)
+
+    return BlockCode(names(block.unknowns), block.kind, names(block.torn), names(block.members),
+                     tuple(u in positive for u in block.torn), tuple(not equations[u].implicit for u in block.torn))
+
+
+def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Symbol], blocks: tuple[Block, ...], fixed: set[Symbol],
+           observables: tuple[Symbol, ...], members: set[Symbol], doc: str) -> None:
+    """The functions of the module, each with only what it needs."""
+    parts: list[tuple[str, dict[str, Symbol], set[Symbol], str]] = []
+    for k, block in enumerate(blocks, start=1):
+        inside = set(block.unknowns)
+        results = {"/".join((label[0], *(s.name for s in label[1:]))): target for label, target in output.items()
+                   if label[0] in _RESULTS[block.kind] and label[1] in inside}
+        results |= {u.name: u for u in block.members}
+        title = f"Block {k}, {block}."
+        parts.append((f"block_{k}", results, set(block.members), title))
+    everything = {f"rhs/{u.name}": output["rhs", u] for b in blocks for u in b.unknowns}
+    parts.append(("right_hand_sides", everything, set(), "Every right-hand side (or implicit form), at a full state."))
+    named = {o.name: output["observable", o] for o in observables}
+    parts.append(("observables", named, set(), "Observables, at a full state."))
+    # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
+    bodies, boundary = [], set()
+    for name, results, own, title in parts:
+        known = set(fixed) | (members - own)
+        statements = lowered.needed(set(results.values()), known)
+        reads = {v for s in statements for v in s.needs} | set(results.values())
+        boundary |= reads & fixed
+        bodies.append((name, statements, results, title))
+    targets = {s.target for s in lowered.statements}
+    boundary &= targets
+    writer.function("tables", lowered.needed(boundary, set()), {b.name: b for b in sorted(boundary, key=str)},
+                    doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.")
+    for name, statements, results, title in bodies:
+        writer.function(name, statements, results, doc=title)
+
+
+_RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d"), "nonlinear": ("rhs", "d")}

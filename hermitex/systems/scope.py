@@ -1,0 +1,46 @@
+"""Named sub-expressions: Q = 1/(1 + V(kappa)) may speak of kappa, which the expectation around it binds.
+
+A `where` name is a macro in the sense of the paper: its standard normals are those of the expectation it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sympy import Basic, Dummy, Expr, Symbol
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.gaussian import E, Expectation
+
+
+def written_out(expr: Expr, where: Mapping[Symbol, Expr]) -> Expr:
+    """`expr` with every `where` name replaced by its definition, all the way down.
+
+    >>> from hermitex.symbols import kappa, q, V
+    >>> Q = Symbol("Q")
+    >>> written_out(E(kappa**2*Q, kappa), {Q: 1/(1 + V*kappa**2)})
+    E(kappa**2/(V*kappa**2 + 1), kappa)
+    """
+    letters = {s.name: s for e in where.values() for s in e.free_symbols if isinstance(s, Symbol)}
+    return _write(expr, where, letters, ())
+
+
+def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symbol], inside: tuple[Symbol, ...]) -> Expr:
+    if isinstance(expr, Symbol):
+        if expr not in where:
+            return expr
+        if expr in inside:
+            circle = " -> ".join(s.name for s in (*inside[inside.index(expr):], expr))
+            raise BadInput(f"where: {circle} is a circle")
+        return _write(where[expr], where, letters, (*inside, expr))
+    if isinstance(expr, Expectation):
+        # The bound variables take the names by which the definitions speak of them.
+        public = tuple(letters.get(b.name) or Dummy(b.name, real=True) for b in expr.bound)
+        body = expr.body.xreplace(dict(zip(expr.bound, public, strict=True)))
+        body = _write(body, where, letters, inside)
+        cov = None if expr.independent else {(public[i], public[j]): expr.covariance[i, j]
+                                             for i in range(len(public)) for j in range(i, len(public))}
+        return E(body, *public, cov=cov)
+    if not expr.args or not any(isinstance(a, Symbol) for a in expr.atoms(Symbol)):
+        return expr
+    return expr.func(*(_write(a, where, letters, inside) for a in expr.args))

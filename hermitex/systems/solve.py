@@ -1,0 +1,262 @@
+"""Running a compiled system: tables, blocks in order, the undamped residual of every equation, the quadrature verdict.
+
+Knows nothing of SymPy: it reads a `Program`, whose text does the arithmetic, and calls the solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.chain import robust
+from hermitex.solvers.linear import linear
+from hermitex.solvers.solution import Solution, combined
+from hermitex.systems.program import BlockCode, Program, State
+
+_REFINEMENTS = 40
+_CHUNK = 512
+_SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
+
+
+def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+          raise_on_failure: bool = True) -> Solution:
+    """Solve at every point of the broadcast numbers; arrays come back in their common shape.
+
+    Parameters
+    ----------
+    numbers : value or array for each parameter, by name
+    start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
+    tolerance : relative, for the unknowns; the quadrature is held to a tenth of it
+
+    Raises
+    ------
+    BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite. NotConverged otherwise.
+    """
+    values = _numbers(program, numbers)
+    try:
+        shape = np.broadcast_shapes(*(v.shape for v in values.values()))
+    except ValueError:
+        shapes = ", ".join(f"{n} {v.shape}" for n, v in values.items() if v.ndim)
+        raise BadInput(f"solve: the parameters do not broadcast: {shapes}") from None
+    flat = {n: (np.broadcast_to(v, shape).ravel() if v.ndim else v) for n, v in values.items()}
+    points = int(np.prod(shape)) if shape else 1
+    if points == 0:
+        raise BadInput("solve: an array of parameters is empty")
+    parts = []
+    guess = dict(start or {})
+    for first in range(0, points, _CHUNK):
+        chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
+        parts.append(_Run(program, chunk, min(_CHUNK, points - first), guess, tolerance).solution())
+    found = parts[0] if len(parts) == 1 else _joined(parts)
+    found = _shaped(found, shape)
+    return found.require() if raise_on_failure else found
+
+
+def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    for name in numbers:
+        if name not in program.parameters:
+            raise UnknownName(name, program.parameters, "parameter")
+    missing = [n for n in program.parameters if n not in numbers]
+    if missing:
+        raise BadInput(f"solve: {', '.join(missing)} has no value; the parameters are {', '.join(program.parameters)}")
+    values = {}
+    for name in program.parameters:
+        try:
+            value = np.asarray(numbers[name], dtype=float)
+        except (TypeError, ValueError):
+            raise BadInput(f"solve: {name} = {numbers[name]!r} is not a number or an array of numbers") from None
+        if not np.all(np.isfinite(value)):
+            raise BadInput(f"solve: {name} holds {value[~np.isfinite(value)].ravel()[0]}; every parameter must be finite")
+        values[name] = value
+    return values
+
+
+class _Run:
+    """One batch of points."""
+
+    def __init__(self, program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, Any],
+                 tolerance: float) -> None:
+        self.program, self.points, self.tolerance = program, points, tolerance
+        self.quad = program.quadratures()
+        self.s: State = {n: self._column(v) if v.ndim else float(v) for n, v in numbers.items()}
+        self.guess = guess
+
+    def _column(self, v: Any) -> np.ndarray:
+        """A vector over the points as an array with every axis."""
+        return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
+
+    def solution(self) -> Solution:
+        """Refine the quadrature until every average of the solution holds its tolerance."""
+        quality = max(self.tolerance / 10, 1e-15)
+        with np.errstate(all="ignore"):
+            for _ in range(_REFINEMENTS):  # what no unknown enters is settled first: it costs no solve
+                if self.quad.examine(lambda average: self._call("tables", average), quality):
+                    break
+            for _ in range(_REFINEMENTS):
+                found = self._solve()
+                if self.quad.examine(self._everything, quality):
+                    break
+                self.guess = {u: np.where(np.isfinite(found[u]), found[u], np.nan) for u in self.program.unknowns}
+            return self._finish(found)
+
+    def _call(self, name: str, average: Any = None) -> dict[str, Any]:
+        return self.program.call(name, self.s, self.quad.arrays(), average)
+
+    def _everything(self, average: Any) -> None:
+        for name in ("tables", "right_hand_sides", "observables"):
+            self._call(name, average)
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
+    def _solve(self) -> Solution:
+        self.s.update(self._call("tables"))
+        parts = [self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)]
+        return combined(parts)
+
+    def _block(self, k: int, block: BlockCode) -> Solution:
+        name = f"block_{k}"
+        if block.kind == "explicit":
+            out = self._call(name)
+            found = self._explicit(block, out)
+        elif block.kind == "linear":
+            out = self._call(name)
+            found = linear(*self._matrix(block, out), names=block.unknowns, raise_on_failure=False)
+        else:
+            found = self._nonlinear(name, block)
+        for u in block.unknowns:
+            self.s[u] = self._column(found[u])
+        return found
+
+    def _row(self, value: Any) -> np.ndarray:
+        return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1), (self.points,))
+
+    def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
+        (u,) = block.unknowns
+        x = self._row(out[f"rhs/{u}"])
+        ok = np.isfinite(x)
+        reason = np.where(ok, "", f"the right-hand side of {u} is not finite").astype(object)
+        return Solution({u: x}, residual=np.where(ok, 0.0, np.inf), converged=ok, iterations=np.zeros(self.points, dtype=int),
+                        contraction=np.full(self.points, np.nan), error=np.full(self.points, np.nan), method="explicit",
+                        reason=reason, unknowns=(u,))
+
+    def _matrix(self, block: BlockCode, out: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        n = len(block.unknowns)
+        A, b = np.zeros((n, n, self.points)), np.zeros((n, self.points))
+        for i, u in enumerate(block.unknowns):
+            b[i] = -self._row(out[f"constant/{u}"])
+            for j, v in enumerate(block.unknowns):
+                A[i, j] = self._row(out[f"matrix/{u}/{v}"])
+        return A, b
+
+    def _nonlinear(self, name: str, block: BlockCode) -> Solution:
+        everything = np.arange(self.points)
+        cache: dict[bytes, State] = {}
+
+        def local(index: np.ndarray) -> State:
+            """The state at some of the points; all of them need no copy."""
+            if len(index) == self.points:
+                return dict(self.s)
+            key = index.tobytes()
+            if key not in cache:
+                cache.clear()
+                cache[key] = {n: v[index] if isinstance(v, np.ndarray) and v.shape[:1] == (self.points,) and self.points > 1 else v
+                              for n, v in self.s.items()}
+            return dict(cache[key])
+
+        def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+            index = np.atleast_1d(np.asarray(p["point"], dtype=int))
+            s = local(index)
+            s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
+            out = self.program.call(name, s, self.quad.arrays())
+            return _chain(block, out, x)
+
+        def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+            return both(x, p)[0]
+
+        x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
+        found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
+                       rtol=self.tolerance, raise_on_failure=False)
+        s = dict(self.s)
+        s.update({u: self._column(found[u]) for u in block.torn})
+        out = self.program.call(name, s, self.quad.arrays())
+        return found.extended({m: self._row(out[m]) for m in block.members})
+
+    def _first(self, u: str, positive: bool) -> np.ndarray:
+        default = 1.0 if positive else 0.0
+        value = np.asarray(self.guess.get(u, default), dtype=float).reshape(-1)
+        value = np.where(np.isfinite(value) & ((value > 0) | (not positive)), value, default)
+        return np.array(np.broadcast_to(value, (self.points,)))
+
+    # -- verdict -----------------------------------------------------------------------------------------------------
+    def _finish(self, found: Solution) -> Solution:
+        residual = self._residual()
+        ok = np.asarray(found.converged) & (residual <= max(100 * self.tolerance, 1e-9))
+        quadrature = self.quad.error
+        notes = found.notes
+        if quadrature > 10 * self.tolerance:
+            notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 10:.0e} asked")
+            ok = ok & (quadrature <= 1e-6)
+        reason = np.array(found.reason, dtype=object)
+        reason = np.where(ok | (reason != ""), reason, "the undamped residual or the quadrature error stayed above the tolerance")
+        observables = {n: self._row(v) for n, v in self._call("observables").items()}
+        values = {u: found[u] for u in self.program.unknowns}
+        return replace(found, value={**values, **observables}, residual=residual, converged=ok, reason=reason, notes=notes,
+                       unknowns=self.program.unknowns,
+                       origin={"tolerance": self.tolerance, "quadrature_error": float(quadrature), "nodes": self.quad.nodes})
+
+    def _residual(self) -> np.ndarray:
+        """max over the equations of |x - rhs|/|x|, undamped; an implicit equation counts with its own value."""
+        rhs = self._call("right_hand_sides")
+        worst = np.zeros(self.points)
+        for u in self.program.unknowns:
+            value, x = self._row(rhs[f"rhs/{u}"]), self._row(self.s[u])
+            gap = np.abs(value) if u in self.program.implicit else np.abs(x - value) / np.maximum(np.abs(x), _SMALL)
+            worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
+        return worst
+
+
+def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
+    n, points = x.shape
+
+    def entry(u: str, v: str) -> Any:
+        found = out.get(f"d/{u}/{v}")
+        return 0.0 if found is None else np.asarray(found, dtype=float).reshape(-1)
+
+    slopes: dict[str, list[Any]] = {}
+    for m in block.members:
+        slopes[m] = [entry(m, v) + sum(entry(m, w) * slopes[w][j] for w in block.members if w in slopes)
+                     for j, v in enumerate(block.torn)]
+    F, J = np.empty((n, points)), np.empty((n, n, points))
+    for i, u in enumerate(block.torn):
+        rhs = np.asarray(out[f"rhs/{u}"], dtype=float).reshape(-1)
+        F[i] = x[i] - rhs if block.explicit[i] else rhs
+        for j, v in enumerate(block.torn):
+            total = entry(u, v) + sum(entry(u, w) * slopes[w][j] for w in block.members)
+            J[i, j] = float(i == j) - total if block.explicit[i] else total
+    return F, J
+
+
+def _joined(parts: list[Solution]) -> Solution:
+    """Chunks of points, one after another."""
+    def stack(name: str) -> Any:
+        return np.concatenate([np.atleast_1d(np.asarray(getattr(p, name))) for p in parts])
+
+    first = parts[0]
+    values = {n: np.concatenate([np.atleast_1d(p[n]) for p in parts]) for n in first.value}
+    method = first.method if len({str(p.method) for p in parts}) == 1 else " + ".join(dict.fromkeys(str(p.method) for p in parts))
+    return replace(first, value=values, method=method, notes=tuple(dict.fromkeys(n for p in parts for n in p.notes)),
+                   **{n: stack(n) for n in ("residual", "converged", "iterations", "contraction", "error", "reason")})
+
+
+def _shaped(found: Solution, shape: tuple[int, ...]) -> Solution:
+    """Arrays in the common shape of the parameters; scalars for a single point."""
+    if shape == ():
+        return found.point(0)
+    if len(shape) == 1:
+        return found
+    values = {n: np.asarray(v).reshape(shape) for n, v in found.value.items()}
+    return replace(found, value=values)

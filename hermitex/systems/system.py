@@ -1,0 +1,258 @@
+"""System: self-consistent equations as a paper prints them, E(...) nodes and all, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sympy import Basic, Eq, Expr, Function, S, Symbol
+from sympy.core.function import UndefinedFunction
+
+from hermitex import symbols
+from hermitex.errors import BadInput, UnknownName
+from hermitex.show.display import Shown, formula_table, latex
+from hermitex.symbolic.parsing import expression
+from hermitex.systems.blocks import Block, Equation, find_blocks
+from hermitex.systems.scope import written_out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class System(Shown):
+    """Equations that are solved together, in the order and the letters of their author.
+
+    Parameters
+    ----------
+    equations : {unknown: right-hand side, or Eq(lhs, rhs)}; an implicit equation belongs to the unknown it stands under
+    where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
+    parameters : names or symbols that get numbers later (default: whatever else stands in the equations)
+    observables : {name: expression} computed from the solution
+    positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
+    source : where the equations come from
+
+    Raises
+    ------
+    BadInput : an equation holds a name that is neither unknown, `where` name nor parameter; a standard normal stands
+        outside of every expectation; `where` runs in a circle.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    >>> [str(b) for b in ridge.blocks]
+    ['(Vhat, V): nonlinear, torn to (Vhat)']
+    >>> round(ridge.solve(alpha=2, lamda=0.1)["V"], 6)
+    0.844289
+    """
+
+    equations: Mapping[Any, Any]
+    where: Mapping[Any, Any] = field(default_factory=dict)
+    parameters: Iterable[Any] | None = None
+    observables: Mapping[Any, Any] = field(default_factory=dict)
+    positive: Iterable[Any] = ()
+    source: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        if not self.equations:
+            raise BadInput("System: no equation was given")
+        put(self, "equations", {_symbol(u): _right(v) for u, v in self.equations.items()})
+        put(self, "where", {_symbol(k): expression(v) for k, v in self.where.items()})
+        put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
+        put(self, "positive", frozenset(self._unknown(v) for v in self.positive)
+            | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
+        clash = set(self.equations) & set(self.where)
+        if clash:
+            raise BadInput(f"System: {', '.join(map(str, clash))} is both an unknown and a where name")
+        put(self, "parameters", self._parameters())
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+    @property
+    def unknowns(self) -> tuple[Symbol, ...]:
+        """The unknowns in the order of their equations."""
+        return tuple(self.equations)
+
+    def _unknown(self, name: Any) -> Symbol:
+        found = next((u for u in self.equations if u.name == str(name)), None)
+        if found is None:
+            raise UnknownName(str(name), [u.name for u in self.equations], "unknown of the system")
+        return found
+
+    def _parameters(self) -> tuple[Symbol, ...]:
+        used: dict[str, tuple[Symbol, str]] = {}
+        known = set(self.equations) | set(self.where)
+        for place, e in [*((u.name, e.residual) for u, e in self.written.items()),
+                         *((o.name, e) for o, e in self._written_observables.items())]:
+            for s in sorted(e.free_symbols - known, key=lambda s: s.name):
+                used.setdefault(s.name, (s, place))
+        declared = None if self.parameters is None else [str(p) for p in self.parameters]
+        for name, (_, place) in used.items():
+            if declared is not None and name not in declared:
+                normal = symbols.is_normal_name(name)
+                why = ("a standard normal outside of every expectation" if normal else
+                       "neither an unknown, a where name nor a parameter; give its equation or declare it in parameters=")
+                raise BadInput(f"System: {name}, in the equation of {place}, is {why}")
+            if symbols.is_normal_name(name):
+                raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+        if declared is None:
+            return tuple(s for s, _ in sorted(used.values(), key=lambda v: v[0].name))
+        return tuple(used[n][0] if n in used else Symbol(n, real=True) for n in declared)
+
+    @cached_property
+    def written(self) -> dict[Symbol, Equation]:
+        """Every equation with the where names written out."""
+        found = {}
+        for u, right in self.equations.items():
+            if isinstance(right, Eq):
+                found[u] = Equation(u, written_out(right.lhs - right.rhs, self.where), implicit=True)
+            else:
+                found[u] = Equation(u, written_out(right, self.where))
+        return found
+
+    @cached_property
+    def _written_observables(self) -> dict[Symbol, Expr]:
+        return {o: written_out(e, self.where) for o, e in self.observables.items()}
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The strongly connected blocks in the order in which they are solved."""
+        self._closed_functions()
+        return find_blocks(self.written)
+
+    def _closed_functions(self) -> None:
+        loose = {type(f).__name__ for e in self.written.values() for f in e.rhs.atoms(Function)
+                 if isinstance(type(f), UndefinedFunction)}
+        if loose:
+            raise BadInput(f"System: the function {', '.join(sorted(loose))} is not defined; put it in by .substitute({sorted(loose)[0]}=...)")
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+    def _mapped(self, change: Any, **fields: Any) -> System:
+        def right(v: Any) -> Any:
+            return Eq(change(v.lhs), change(v.rhs), evaluate=False) if isinstance(v, Eq) else change(v)
+
+        return System({u: right(v) for u, v in self.equations.items()}, where={k: change(v) for k, v in self.where.items()},
+                      parameters=None, observables={k: change(v) for k, v in self.observables.items()},
+                      positive=[u.name for u in self.positive], **{"source": self.source, "name": self.name, **fields})
+
+    def subs(self, *args: Any, **kwargs: Any) -> System:
+        """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
+        old = dict(args[0] if len(args) == 1 and isinstance(args[0], Mapping) else [args] if len(args) == 2 else (args[0] if args else {}))
+        old = {**old, **kwargs}
+        by_name = {p.name: p for p in self.parameters}
+        for k in old:
+            if str(k) not in by_name:
+                raise UnknownName(str(k), by_name, "parameter")
+        rule = {by_name[str(k)]: expression(v) for k, v in old.items()}
+        return self._mapped(lambda e: e.subs(rule, simultaneous=True))
+
+    def substitute(self, **functions: Any) -> System:
+        """A new System with named functions put in: ``system.substitute(sigma="tanh", g="sign")``."""
+        from hermitex.symbolic.activations import activation
+
+        known = {type(f).__name__ for e in self._all() for f in e.atoms(Function) if isinstance(type(f), UndefinedFunction)}
+        system = self
+        for name, sigma in functions.items():
+            if name not in known:
+                raise UnknownName(name, known, "function of the system")
+            put = activation(sigma)
+            system = system._mapped(lambda e, name=name, put=put: e.replace(
+                lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(f.args[0])).doit(deep=False)
+                if e.atoms(Function) else e)
+        return system
+
+    def _all(self) -> list[Expr]:
+        sides = [x for v in self.equations.values() for x in ((v.lhs, v.rhs) if isinstance(v, Eq) else (v,))]
+        return [*sides, *self.where.values(), *self.observables.values()]
+
+    def diff(self, other: System) -> dict[str, tuple[Any, Any]]:
+        """Which equations, where names and observables differ: {name: (here, there)}; None where one is missing."""
+        changed = {}
+        for mine, theirs in ((self.equations, other.equations), (self.where, other.where), (self.observables, other.observables)):
+            names = {k.name: k for k in (*theirs, *mine)}
+            here, there = {k.name: v for k, v in mine.items()}, {k.name: v for k, v in theirs.items()}
+            for n in names:
+                if here.get(n) != there.get(n):
+                    changed[n] = (here.get(n), there.get(n))
+        return changed
+
+    # -- numbers -----------------------------------------------------------------------------------------------------
+    def compile(self, *, blocks: bool = True) -> Any:
+        """The compiled `Program`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
+        cache = self.__dict__.setdefault("_programs", {})
+        if blocks not in cache:
+            from hermitex.systems.program import compile_program
+
+            found = self.blocks if blocks else find_blocks(self.written, split=False)
+            unknown = set(self.equations)
+            letters = unknown | set(self.parameters)
+            where = {k: written_out(v, self.where) for k, v in self.where.items()}
+            scalars = {k: v for k, v in where.items() if v.free_symbols <= letters}
+            random = {k: v for k, v in where.items() if k not in scalars}
+            cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where={**scalars, **random},
+                                            observables={**{k: written_out(k, self.where) for k in scalars}, **self._written_observables},
+                                            positive=self.positive, doc=self.source)
+        return cache[blocks]
+
+    def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+              blocks: bool = True, raise_on_failure: bool = True, **keywords: Any) -> Any:
+        """Solve for the unknowns at given parameters (numbers or arrays, broadcast together) -> Solution.
+
+        Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
+        """
+        from hermitex.systems.solve import solve
+
+        names = {str(k): v for k, v in {**(numbers or {}), **keywords}.items()}
+        names = {("lamda" if k == "lam" and "lamda" in {p.name for p in self.parameters} else k): v for k, v in names.items()}
+        return solve(self.compile(blocks=blocks), names, start={str(k): v for k, v in (start or {}).items()}, tolerance=tolerance,
+                     raise_on_failure=raise_on_failure)
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        title = self.name or "System"
+        return f"{title}({', '.join(u.name for u in self.unknowns)}; parameters {', '.join(p.name for p in self.parameters)})"
+
+    def rows(self) -> list[tuple[Basic, Basic]]:
+        """(left, right) of each line as the author wrote it: equations, where names, observables."""
+        lines: list[tuple[Basic, Basic]] = []
+        for u, v in self.equations.items():
+            lines.append((v.lhs, v.rhs) if isinstance(v, Eq) else (u, v))
+        return [*lines, *self.where.items(), *self.observables.items()]
+
+    def latex(self) -> str:
+        """An align block, one equation a line, in the order given."""
+        lines = [rf"  {latex(a)} &= {latex(b)}" for a, b in self.rows()]
+        return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}"
+
+    def _html(self) -> str:
+        return formula_table([(latex(a), "= " + latex(b)) for a, b in self.rows()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The formulas as text that `hermitex.parse` reads back."""
+        from hermitex.symbolic.parsing import to_text
+
+        def text(v: Any) -> str:
+            return f"Eq({to_text(v.lhs)}, {to_text(v.rhs)})" if isinstance(v, Eq) else to_text(v)
+
+        return {"equations": {u.name: text(v) for u, v in self.equations.items()},
+                "where": {k.name: text(v) for k, v in self.where.items()},
+                "observables": {k.name: text(v) for k, v in self.observables.items()},
+                "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
+                "blocks": [str(b) for b in self.blocks], "source": self.source}
+
+
+def _symbol(name: Any) -> Symbol:
+    if isinstance(name, Symbol):
+        return name
+    if isinstance(name, str) and name.isidentifier():
+        return symbols.FIELD.get(name) or Symbol(name, real=True)
+    raise BadInput(f"System: {name!r} is not a symbol or a name")
+
+
+def _right(value: Any) -> Any:
+    if isinstance(value, Eq):
+        return value
+    if value in (S.true, S.false, True, False):
+        raise BadInput("System: an equation is trivially true or false; write Eq(lhs, rhs) with different sides")
+    return expression(value)
