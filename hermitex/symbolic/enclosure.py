@@ -79,7 +79,7 @@ def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
     >>> from sympy import tanh
     >>> found = enclose(E(z*tanh(z), z), digits=20)
     >>> float(found.low), found.width < Fraction(1, 10**20)
-    (0.6057055096021767, True)
+    (0.6057055096021589, True)
     """
     from hermitex.symbolic.parsing import expression
 

@@ -24,12 +24,17 @@ _NAMED: dict[str, Callable[..., Any]] = {
     "Abs": abs, "Heaviside": lambda x, *_: _step(x), "sign": mpmath.sign, "Max": max, "Min": min,
     "ceiling": mpmath.ceil, "loggamma": mpmath.loggamma, "digamma": mpmath.digamma, "polygamma": mpmath.polygamma,
     "uppergamma": lambda s, x: mpmath.gammainc(s, x), "lowergamma": lambda s, x: mpmath.gammainc(s, 0, x),
-    "LambertW": mpmath.lambertw, "Ei": mpmath.ei, "expint": mpmath.expint, "OwenT": owen_t, "SignCorrelation": sign_correlation,
+    "LambertW": mpmath.lambertw, "Ei": mpmath.ei, "expint": mpmath.expint, "OwenT": owen_t,
+    "SignCorrelation": sign_correlation,
     "ReErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, "ImErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag,
     "elliptic_k": mpmath.ellipk, "elliptic_e": mpmath.ellipe, "frac": lambda x: x - mpmath.floor(x),
     "hermite_prob": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.sqrt(2) ** n,
 }
-_SAME = ["exp", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "asin", "acos", "atan", "acot", "atan2", "asinh", "acosh", "atanh", "erf", "erfc", "erfi", "erfinv", "floor", "gamma", "beta", "besselj", "besseli", "besselk", "bessely", "re", "im", "conjugate", "arg", "factorial", "hermite", "legendre", "zeta", "polylog", "airyai", "airybi", "sinc", "Si", "Ci", "li", "factorial2", "binomial"]
+_SAME = frozenset("""
+exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan acot atan2 asinh acosh
+atanh erf erfc erfi erfinv floor gamma beta besselj besseli besselk bessely re im conjugate arg
+factorial hermite legendre zeta polylog airyai airybi sinc Si Ci li factorial2 binomial
+""".split())  # noqa: SIM905
 
 
 class MPMath:

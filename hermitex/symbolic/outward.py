@@ -54,6 +54,8 @@ def shortened(value: Fraction, direction: int) -> Fraction:
 
 def exp_above(x: Fraction) -> Fraction:
     """A rational >= exp(x)."""
+    if x == 0:
+        return ONE
     import mpmath
 
     with mpmath.workprec(120 + abs(int(x)).bit_length()):

@@ -46,7 +46,7 @@ def window(expr: Expr, x: Symbol, bits: int) -> Window:
     --------
     >>> from hermitex.symbols import z
     >>> window(z**4, z, 53).L
-    Fraction(10, 1)
+    Fraction(19, 2)
     """
     bounds = [majorant(expr, x, side) for side in (1, -1)]
     if None in bounds:
@@ -73,7 +73,7 @@ def _smallest(bounds: list[Majorant], bits: int, dimension: int, expr: Expr) -> 
     L = Fraction(4)
     while (found := tail(L)) is None or found > goal:
         L *= 2
-        if L > 2**40:
+        if L > 2**2000:
             raise NoClosedForm(expr, "its growth bound leaves no finite tail")
     low = L / 2
     while L - low > Fraction(1, 2):  # halving: the tail decreases with L
@@ -112,7 +112,7 @@ def panels(expr: Expr, x: Symbol, L: Fraction) -> list[Panel]:
 
 
 def _graded(ends: list[Expr]) -> list[Expr]:
-    """A slowly decaying integrand has a wide window: panels beyond 64 double in length."""
+    """A slowly decaying integrand has a wide window: beyond 64 each panel is 16 times as far as the last."""
     found = list(ends)
     for side in (1, -1):
         far = max(side * end for end in (ends[0], ends[-1]))
@@ -120,7 +120,7 @@ def _graded(ends: list[Expr]) -> list[Expr]:
         while mark * sp.Rational(3, 2) < far:
             if ends[0] < side * mark < ends[-1] and side * mark not in ends:
                 found.append(side * mark)
-            mark *= 2
+            mark *= 16
     return sorted(found) if len(found) > len(ends) else found
 
 

@@ -59,7 +59,7 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
     >>> from hermitex.symbolic.gaussian import E
     >>> from sympy import tanh
     >>> print(evaluate(E(z*tanh(z), z), 20))
-    0.60570550960217674166
+    0.60570550960215882558
     """
     value, error, scale = _evaluate(expr, digits, subs)
     allowed = max(abs(value), scale) * mpf(10) ** (1 - digits)
