@@ -104,7 +104,9 @@ class Crew:
         elif self.borrowed is not None:
             try:
                 self.borrowed.submit(int).result(timeout=60)  # a Dask cluster replaces its workers and lives on
-            except (BrokenExecutor, RuntimeError, TimeoutError, CancelledError):
+            except (TimeoutError, CancelledError, OSError):
+                pass  # slow to come back: the chunks that wait for it have their own number of attempts
+            except (BrokenExecutor, RuntimeError):
                 self.workers = self.workers or getattr(self.borrowed, "_max_workers", 0) or os.cpu_count() or 1
                 self.borrowed = None
 

@@ -252,6 +252,7 @@ def test_ten_kills_at_random_moments_change_no_bit(workers, tmp_path, plain):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # sockets that a killed worker left behind are collected whenever it pleases them
 def test_a_dask_cluster_gives_the_same_bits_and_survives_its_workers(tmp_path, plain, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
