@@ -44,7 +44,7 @@ def closed_form(expr: Expr) -> Expr:
     3*sqrt(2)*exp(-1/2)/sqrt(pi)
     """
     expr = sympify(expr)
-    done = _replace(expr, strict=True)
+    done = _replace(expr)
     if not done.has(Expectation):
         return done
     from hermitex.symbolic.reduction import normal_form as reduce
@@ -66,7 +66,7 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
     if not deep and isinstance(node, Expectation):
         found = _answer(node)
         return node if found.rest else found.value
-    return _replace(sympify(node), strict=False)
+    return _replace(sympify(node))
 
 
 def normal_form(expr: Expr) -> Expr:
@@ -100,20 +100,19 @@ def answer(node: Expectation) -> Answer:
         raise Divergent(node, str(no)) from no
 
 
-def _replace(expr: Expr, *, strict: bool) -> Expr:
+def _replace(expr: Expr) -> Expr:
     """Inner nodes first; a node without closed form stays (its inside done)."""
     if not expr.args or not expr.has(Expectation):
         return expr
     if isinstance(expr, Expectation):
-        body, variables = expr.open()
-        inner = _replace(body, strict=strict)
-        if inner != body:
-            expr = expr.with_body(inner, variables)
+        if expr.body.has(Expectation):
+            body, variables = expr.open()
+            expr = expr.with_body(_replace(body), variables)
             if not isinstance(expr, Expectation):
                 return expr
         found = answer(expr)
         return expr if found.rest else found.value
-    return expr.func(*(_replace(a, strict=strict) for a in expr.args))
+    return expr.func(*(_replace(a) for a in expr.args))
 
 
 def _reason(node: Expectation) -> str:
@@ -130,7 +129,9 @@ def _answer(node: Expectation) -> Answer:
     """The node's value over prepared symbols: real where nothing is said, squares where a root was taken."""
     from hermitex.symbolic.several import expectation_of
 
-    body, variables = node.open()
+    # The same symbols for every node, so that SymPy's caches know them; nothing inside this call opens a node.
+    variables = tuple(_variable(b.name, i) for i, b in enumerate(node.bound))
+    body = node.body.xreplace(dict(zip(node.bound, variables, strict=True)))
     cov = None if node.independent else node.covariance
     there, back = _prepared(body if cov is None else body + Add(*cov.free_symbols), variables)
     if there:
@@ -159,6 +160,11 @@ def merged_exponentials(e: Expr) -> Expr:
 
 def _closed(found: Answer, node: Expectation, variables: tuple[Symbol, ...]) -> Answer:
     return Answer(merged_exponentials(found.value), tuple((node.with_body(t, variables), why) for t, why in found.rest))
+
+
+@lru_cache(maxsize=256)
+def _variable(name: str, position: int) -> Symbol:
+    return Dummy(name, real=True)
 
 
 def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:

@@ -18,6 +18,7 @@ from sympy import (
     Heaviside,
     Max,
     Min,
+    Mul,
     Piecewise,
     S,
     Symbol,
@@ -176,13 +177,15 @@ def switches(body: Expr, x: Symbol) -> Expr | None:
         return None
     from hermitex.symbolic.pieces import pieces
 
+    # Only the factors that switch are cut up; the others multiply every branch.
+    apart = [[f for f in Mul.make_args(body) if _switched(f, x) is here] for here in (True, False)]
     total = []
-    for lo, hi, branch in pieces(body, x):
+    for lo, hi, branch in pieces(Mul(*apart[0]), x):
         if branch == 0:
             continue
         if branch in (S.NaN, S.ComplexInfinity, oo, -oo):
             raise Refusal(f"it is undefined between {lo} and {hi}")
-        total.append(_on_interval(branch, x, (lo, hi)))
+        total.append(_on_interval(Mul(branch, *apart[1]), x, (lo, hi)))
     return _merged(total)
 
 
@@ -274,6 +277,8 @@ def _integrable(body: Expr, x: Symbol) -> bool | None:
     from hermitex.symbolic.growth import integrable
 
     # A constant node inside is a number: it changes no growth.
+    if body.has(floor, ceiling, frac):
+        return None  # bounded steps: their many pieces are not worth the look
     atoms = {n: Dummy(real=True) for n in body.atoms(Expectation)}
     try:
         return integrable(body.xreplace(atoms), x)

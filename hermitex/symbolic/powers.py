@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, exp, expand, expand_log, expand_power_base, gamma, hyper, log, oo, pi, sqrt
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, exp, expand, expand_func, expand_log, expand_power_base, factor_terms, gamma, hyper, log, oo, pi, sqrt
 from sympy import lowergamma, uppergamma
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.canonical import Diverges, Refusal
 from hermitex.symbolic.reading import UNIT, NotCanonical, read
 from hermitex.symbolic.tidy import depends, is_zero, root, tidy
+
+
+_LONG = 500
 
 
 class Monomial(NamedTuple):
@@ -47,16 +50,21 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
     for side in (1, -1):
         low, high = (span[0] - a, span[1] - a) if side == 1 else (a - span[1], a - span[0])
         low, high = tidy(low), tidy(high)
-        if high.is_nonpositive:
+        if high.is_extended_nonpositive:
             continue
-        if not (low.is_nonpositive or low.is_nonnegative):
+        if not (low.is_extended_nonpositive or low.is_extended_nonnegative):
             raise Refusal(f"the sign of {low} is not provable")
-        low = S.Zero if low.is_nonpositive else low
+        low = S.Zero if low.is_extended_nonpositive else low
         inside = _resolved(body.xreplace({x: a + side * w}), w)
         for term in Add.make_args(expand(inside, power_base=False, log=False)):
             checkpoint("integrating powers")
             total.append(_one(_monomial(term, w, a + side * w), (low, high)))
-    return tidy(Add(*total)) if total else S.Zero
+    value = Add(*total)
+    if value.count_ops() < _LONG and not value.has(hyper):
+        # Gamma(p + 1) = p Gamma(p), so that the terms meet
+        grown = expand(expand_log(expand_func(value)))
+        value = min(value, grown, factor_terms(grown), key=lambda e: e.count_ops())
+    return value
 
 
 def _branch_points(body: Expr, x: Symbol) -> set[Expr]:

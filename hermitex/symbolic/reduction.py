@@ -156,7 +156,7 @@ def _mirrored(body: Expr, x: Symbol, close: object) -> Expr:
     factor, core = body.as_independent(x, as_Add=False)
     other = core.xreplace({x: -x})
     sign, other = (S.NegativeOne, -other) if other.could_extract_minus_sign() else (S.One, other)
-    if default_sort_key(other) < default_sort_key(core):
+    if (other.count_ops(), default_sort_key(other)) < (core.count_ops(), default_sort_key(core)):
         factor, core = sign * factor, other
     return factor * close(core, (x,), None)  # type: ignore[operator]
 
@@ -165,7 +165,11 @@ def logistic(e: Expr) -> Expr:
     """1/(1 + exp(u)) = (1 - tanh(u/2))/2, also to powers and times exp(k u)."""
     if not e.has(exp):
         return e
-    return e.replace(lambda f: isinstance(f, Mul | Pow) and f.has(exp), _logistic)
+    # From the outside in: exp(u)/(1 + exp(u)) is seen whole.
+    found = _logistic(e) if isinstance(e, Mul | Pow) else e
+    if found != e:
+        return logistic(found)
+    return e.func(*(logistic(a) for a in e.args)) if not isinstance(e, Expectation) else e
 
 
 def _logistic(e: Expr) -> Expr:

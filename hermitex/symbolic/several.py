@@ -126,7 +126,7 @@ def _terms(body: Expr) -> tuple[Expr, ...]:
 
 
 def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """sign(u v) = sign(u) sign(v), and Max, Min, Heaviside of a product through it."""
+    """sign(u v) = sign(u) sign(v), the same for Abs, and Max, Min, Heaviside of a product through it."""
     def product(e: Expr) -> bool:
         return isinstance(e, Mul) and sum(any(depends(f, v) for v in variables) for f in e.args) > 1
 
@@ -134,6 +134,8 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
         return Mul(*(sign(f.base) ** f.exp if f.is_Pow and f.exp.is_Integer else sign(f) for f in e.args))
 
     body = body.replace(lambda e: isinstance(e, sign) and product(e.args[0]), lambda e: signs(e.args[0]))
+    body = body.replace(lambda e: isinstance(e, Abs) and product(e.args[0]),
+                        lambda e: Mul(*(Abs(f) for f in e.args[0].args)))
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
     return body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
@@ -322,7 +324,8 @@ def cholesky(cov: Matrix) -> tuple[Any, tuple[tuple[Expr, Expr], ...], dict[Expr
         else:
             s = Dummy("s", positive=True)
             lower[j, j], back[s] = s, sqrt(square.xreplace(back))
-            found += _relation(square, s)
+            if not found:  # one relation at a time: two may undo each other
+                found += _relation(square, s)
         for i in range(j + 1, n):
             rest = tidy(cov[i, j] - Add(*(lower[i, k] * lower[j, k] for k in range(j))))
             lower[i, j] = S.Zero if lower[j, j] == 0 else tidy(rest / lower[j, j])
