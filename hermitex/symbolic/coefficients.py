@@ -13,11 +13,11 @@ from itertools import product as cartesian
 from math import factorial, prod
 from typing import Any
 
-from sympy import Add, Expr, Integer, Mul, S, Symbol, sympify
+from sympy import Add, Expr, Integer, Mul, Rational, S, Symbol, sympify
 from sympy import expand as multiply_out
 
 from hermitex import symbols
-from hermitex.errors import BadInput, NoClosedForm
+from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.polynomials import (
@@ -30,6 +30,7 @@ from hermitex.symbolic.polynomials import (
     order_of,
     to_hermite,
 )
+from hermitex.symbolic.terms import by_core
 
 
 def coefficient(g: Any, k: int | Sequence[int], x: Any = None) -> Expr:
@@ -101,8 +102,7 @@ class _Moments:
 
     def __init__(self, body: Expr, variables: tuple[Symbol, ...]) -> None:
         self.body, self.variables = body, variables
-        self.known: dict[tuple[int, ...], Expr] = {}
-        self.closed = True  # until an integral without a closed form is met
+        self.known: dict[tuple[int, ...], Expr | HermitexError] = {}  # a refusal is remembered as well
         self.polynomial: Mapping[Index, Expr] | None = None
         if body.is_polynomial(*variables):
             self.polynomial = to_hermite(body, *variables)
@@ -114,15 +114,19 @@ class _Moments:
             return _normal_form(value) if has_nodes(value) else value
         if self._vanishes(a):
             return S.Zero
-        if self.closed:
-            try:
-                return self._combine(a)
-            except NoClosedForm:
-                self.closed = False
-        node = E(self.body*He(a, self.variables), *self.variables)
-        value = _normal_form(node)
-        # What stays unevaluated is shown as the integral that was asked for, unless the reduction made it shorter.
-        return node if has_nodes(value) and node.count_ops() <= value.count_ops() else value
+        try:
+            return self._combine(a)
+        except NoClosedForm:
+            pass
+        if has_nodes(self.body):
+            return _normal_form(E(self.body*He(a, self.variables), *self.variables))
+        return Add(*(part.coefficient(a) for part in self._parts))
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        """The target as a sum of terms that are integrated apart: what is closed leaves the rest a smaller node."""
+        split = by_core(self.body, self.variables)
+        return [_Part(core*polynomial, self.variables) for core, polynomial in split.items()]
 
     def _combine(self, a: tuple[int, ...]) -> Expr:
         terms = []
@@ -135,18 +139,47 @@ class _Moments:
             from hermitex.symbolic.integrals import closed_form
 
             power = Mul(*(v**i for v, i in zip(self.variables, n, strict=True)))
-            self.known[n] = closed_form(E(self.body*power, *self.variables))
-        return self.known[n]
+            try:
+                self.known[n] = closed_form(E(self.body*power, *self.variables))
+            except (NoClosedForm, Divergent) as refusal:
+                self.known[n] = refusal
+        found = self.known[n]
+        if isinstance(found, HermitexError):
+            raise found
+        return found
 
     def _vanishes(self, a: tuple[int, ...]) -> bool:
         """c_a = 0 by reflection in one variable, where g is proved even or odd in it."""
-        return any(sign == 0 or sign == -(-1)**k for sign, k in zip(self._parities, a, strict=True))
+        if any(sign == 0 or sign == -(-1)**k for sign, k in zip(self._parities, a, strict=True)):
+            return True
+        return len(a) == 1 and a[0] > 0 and a[0] % 2 == 0 and self._odd_but_for_its_mean
+
+    @cached_property
+    def _odd_but_for_its_mean(self) -> bool:
+        """floor(z) + 1/2 is odd: the constant is read at one point, and then proved."""
+        from hermitex.symbolic.activations import parity
+
+        v, at = self.variables[0], Rational(1, 3)
+        mean = (self.body.xreplace({v: at}) + self.body.xreplace({v: -at}))/2
+        return bool(mean.is_Rational and mean != 0 and parity(self.body - mean, v) == -1)
 
     @cached_property
     def _parities(self) -> tuple[int | None, ...]:
         from hermitex.symbolic.activations import parity
 
         return tuple(parity(self.body, v) for v in self.variables)
+
+
+class _Part(_Moments):
+    """One term of a target: its coefficients are closed, or nodes."""
+
+    def coefficient(self, a: tuple[int, ...]) -> Expr:
+        if self._vanishes(a):
+            return S.Zero
+        try:
+            return self._combine(a)
+        except (NoClosedForm, Divergent):
+            return E(self.body*He(a, self.variables), *self.variables)
 
 
 # -- tensors -----------------------------------------------------------------------------------------------------------
