@@ -164,6 +164,7 @@ class _Enclosing:
         self.balls = Balls(self._inner)
         self.done: dict[Expectation, Any] = {}
         self.density = 1 / (2 * self.balls.acb.pi()).sqrt()
+        self.goal = self.balls.arb(2) ** -(bits + 8)
 
     def value(self, expr: Expr) -> Any:
         return Program(expr, [], self.balls)()
@@ -237,10 +238,7 @@ class _Enclosing:
                               self.real(lo), self.real(hi), expr)
 
     def integrate(self, f: Callable[[Any, bool], Any], lo: Any, hi: Any, expr: Expr) -> Any:
-        from flint import arb
-
-        goal = arb(2) ** -(self.bits + 8)
-        found = self.balls.acb.integral(f, lo, hi, rel_tol=goal, abs_tol=goal)
+        found = self.balls.acb.integral(f, lo, hi, rel_tol=self.goal, abs_tol=self.goal)
         if not found.is_finite():
             raise NoClosedForm(expr, "ball arithmetic gives no finite bound for its integral")
         return found

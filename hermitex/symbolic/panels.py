@@ -162,6 +162,7 @@ def nested(node: Expectation) -> Expr:
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     """The integrand over independent standard normals."""
     body, variables = node.open()
+    body = _factorwise(body)
     if node.independent:
         return body, variables
     from hermitex.symbolic.conditioning import cholesky
@@ -169,6 +170,12 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     lower = cholesky(node.covariance)
     swap = {v: sum((lower[i, j] * variables[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(variables)}
     return body.xreplace(swap), variables
+
+
+def _factorwise(body: Expr) -> Expr:
+    """sign(u v) = sign(u) sign(v) and |u v| = |u| |v|: each factor then has its kinks in its own variable."""
+    swap = {f: sp.Mul(*(f.func(a) for a in f.args[0].args)) for f in body.atoms(sp.sign, sp.Abs) if f.args[0].is_Mul}
+    return body.xreplace(swap)
 
 
 def _difficulty(body: Expr, v: Symbol) -> int:

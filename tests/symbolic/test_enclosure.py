@@ -37,7 +37,7 @@ from hermitex.symbolic import enclosure, panels
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error, flint_available
 from hermitex.symbolic.special import OwenT
-from hermitex.symbols import z, z1
+from hermitex.symbols import z, z1, z2
 
 pytest.importorskip("flint")
 
@@ -92,7 +92,8 @@ def test_linear_combinations_of_kinks(a, b):
 
 
 @pytest.mark.parametrize("value", [
-    sqrt(2), pi**2/4, exp(-Rational(1, 3)), erf(Rational(1, 2)), gamma(Rational(1, 3)), log(7), besselk(0, Rational(1, 4)),
+    sqrt(2), pi**2/4, exp(-Rational(1, 3)), erf(Rational(1, 2)), gamma(Rational(1, 3)), log(7),
+    besselk(0, Rational(1, 4)),
     CRootOf(z**5 - z - 1, 0), OwenT(1, Rational(1, 2)), atan(Rational(1, 5)), E(tanh(z)**2, z) - pi,
 ], ids=str)
 def test_constants(value):
@@ -117,6 +118,22 @@ def test_a_kink_that_is_not_solved_for_is_enclosed_all_the_same():
     value, error = evaluate_with_error(E(Abs(cos(z) - z/2), z), 15)
     with mpmath.workdps(30):
         assert found.contains(value) or error > abs(value)*mpmath.mpf(10)**-10
+
+
+def test_several_variables_by_a_rotation():
+    """E tanh(z1 + z2)^2 = E tanh(sqrt(2) z)^2: a box against a line; the planted angle falls outside."""
+    box = enclose(E(tanh(z1 + z2)**2, z1, z2), bits=30)
+    line = enclose(E(tanh(sqrt(2)*z)**2, z), bits=60)
+    assert box.low <= line.low and line.high <= box.high and box.width < Fraction(1, 10**8)
+    planted = enclose(E(tanh(Rational(141, 100)*z)**2, z), bits=60)
+    assert planted.high < box.low
+
+
+def test_kinks_on_the_axes_of_several_variables():
+    """E|z1 z2| tanh|z1 z2| has its kinks on the axes: the same number as the smooth E z1 z2 tanh(z1 z2)."""
+    rough = enclose(E(Abs(z1*z2)*tanh(Abs(z1*z2)), z1, z2), bits=24)
+    smooth = enclose(E(z1*z2*tanh(z1*z2), z1, z2), bits=24)
+    assert max(rough.low, smooth.low) <= min(rough.high, smooth.high) and rough.width < Fraction(1, 10**5)
 
 
 def test_refusals():

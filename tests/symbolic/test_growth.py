@@ -97,7 +97,8 @@ def test_growth_is_decided_exactly(g, power, expected):
     (1/z, 1, False), (1/(z - 1)**Rational(1, 3), 2, True), (Abs(z)**Rational(-1, 2)*z, 2, True), (log(Abs(z)), 2, True),
     (exp(1/z**2), 1, False), (exp(-1/z**2), 1, True), (tan(z), 1, False), (sin(z)/z, 2, True), (1/sin(z), 1, False),
     (1/(exp(z) - 1), 1, False), (Abs(exp(z) - 2)**Rational(-1, 2), 1, True), (1/log(Abs(z)), 1, False),
-    (Abs(z**2 - 2)**Rational(-1, 3), 2, True), pytest.param(1/(z**3 - 7*z + 1), 1, False, marks=pytest.mark.slow), ((cos(z) - 1)/z**2, 1, True),
+    (Abs(z**2 - 2)**Rational(-1, 3), 2, True), ((cos(z) - 1)/z**2, 1, True),
+    pytest.param(1/(z**3 - 7*z + 1), 1, False, marks=pytest.mark.slow),
     (Piecewise((1/z, z > 1), (0, True)), 1, True), (Abs(tanh(z) - Rational(1, 2))**Rational(-1, 2), 2, False),
 ], ids=str)
 def test_singular_points_are_decided_exactly(g, power, expected):
@@ -133,7 +134,8 @@ def test_scaling_law_of_a_gaussian(c, n, power):
     assert integrable(g, z, power) is (edge < 0 or (edge == 0 and n * power < -1))
 
 
-@pytest.mark.parametrize("g", [z**4, exp(3*z), tanh(z)*z, exp(z**2/4), exp(z**2/2)/(1 + z**4), log(1 + exp(z))], ids=str)
+@pytest.mark.parametrize(
+    "g", [z**4, exp(3*z), tanh(z)*z, exp(z**2/4), exp(z**2/2)/(1 + z**4), log(1 + exp(z))], ids=str)
 def test_the_tail_bound_is_above_the_tail(g):
     L = 12
     bound = tail_bound(g, z, L)

@@ -51,7 +51,8 @@ def test_zeros_are_proved(expr, how):
 @pytest.mark.parametrize(("expr", "sign_of"), [
     (E((z**3 - 3*z)*LINEAR_FREE, z), -1), (E(z*(tanh(z) - Rational(6057, 10000)*z), z), 1),
     (E((z**3 - 3*z)*SMALL, z), -1), (E(z*SIGMOID, z), 1), (E((z**2 - 1)*log(Abs(z)), z), 1),
-    (exp(-Rational(1, 10**40)) - 1, -1), (E(cos(30*z), z), 1), (E(z*tanh(z), z) - Rational(6057055096021588, 10**16), 1),
+    (exp(-Rational(1, 10**40)) - 1, -1), (E(cos(30*z), z), 1),
+    (E(z*tanh(z), z) - Rational(6057055096021588, 10**16), 1),
     (pi - Rational(355, 113), -1), (E(z**2, z) - 1 + Rational(1, 10**30), 1),
 ], ids=lambda e: str(e)[:40])
 def test_nonzeros_are_proved_however_small(expr, sign_of):
@@ -66,7 +67,8 @@ def test_nonzeros_are_proved_however_small(expr, sign_of):
 
 
 @pytest.mark.parametrize("identity", [
-    sqrt(3 + 2*sqrt(2)) - 1 - sqrt(2), 1/(1 + sqrt(2)) - sqrt(2) + 1, exp(half)*exp(Rational(1, 3)) - exp(Rational(5, 6)),
+    sqrt(3 + 2*sqrt(2)) - 1 - sqrt(2), 1/(1 + sqrt(2)) - sqrt(2) + 1,
+    exp(half)*exp(Rational(1, 3)) - exp(Rational(5, 6)),
     acos(Rational(1, 3)) + asin(Rational(1, 3)) - pi/2, erf(half) + erfc(half) - 1, log(6) - log(2) - log(3),
     sqrt(2/pi) - sqrt(2)/sqrt(pi), (1 + sqrt(2)*exp(1))**2 - 1 - 2*sqrt(2)*exp(1) - 2*exp(2),
     asin(half*sqrt(2)) - pi/4, tanh(1) - (1 - exp(-2))/(1 + exp(-2)), sqrt(6*pi) - sqrt(2)*sqrt(3)*sqrt(pi),
