@@ -175,7 +175,7 @@ def test_reference_values(g, k, value):
     (Abs(z)*cos(z), lambda x: abs(x)*mp.cos(x)),
     (tanh(z), mp.tanh),
 ])
-@pytest.mark.parametrize("k", [0, 1, 3, 6])
+@pytest.mark.parametrize("k", [0, 3, pytest.param(6, marks=pytest.mark.slow)])
 def test_third_route(g, function, k):
     from hermitex.symbolic.precise import evaluate
 
