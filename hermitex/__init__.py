@@ -27,13 +27,12 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Activation": ("symbolic.activations", "Activation"),
     "mu": ("theories.conditional", "mu"),
     "mu_star": ("theories.conditional", "mu_star"),
-    "exponents": ("exponents.report", "exponents"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.budget", "budget"),
 }
 _ACTIVATIONS = ("tanh", "erf", "relu", "leaky_relu", "gelu", "sign", "sigmoid", "softplus", "silu", "elu", "Phi")
-_MODULES = ("errors", "symbols", "theories")
+_MODULES = ("errors", "symbols", "theories", "exponents")  # the last is called like a function
 
 __all__ = [*_PUBLIC, *_ACTIVATIONS, *_MODULES]  # pyright: ignore
 

@@ -117,6 +117,12 @@ def test_every_public_name_is_there():
     assert set(hermitex.__all__) <= set(dir(hermitex))
 
 
+@pytest.mark.parametrize("before", ["", "import hermitex.exponents.report", "from hermitex.exponents import channels"])
+def test_the_function_exponents_is_not_hidden_by_its_folder(before):
+    loaded = loaded_after(f"{before}\nimport hermitex as hx; assert hx.exponents('z**2').information_exponent == 2")
+    assert "hermitex.exponents.report" in loaded
+
+
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nonsense"):
         hermitex.nonsense  # noqa: B018
