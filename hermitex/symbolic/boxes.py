@@ -59,7 +59,8 @@ def _lines(node: Expr, body: Expr, v: Symbol, variables: tuple[Symbol, ...], R: 
 
 
 def _cell(body: Expr, variables: tuple[Symbol, ...], cell: dict[Symbol, tuple[Expr, Expr]], work: Any) -> Any:
-    centre = {v: sp.Rational((lo + hi).evalf(20)) / 2 for v, (lo, hi) in cell.items()}
+    # Not the middle: a switch whose two branches agree is no break point, and may vanish at the middle.
+    centre = {v: sp.Rational(((5 * lo + 3 * hi) / 8).evalf(20)) for v, (lo, hi) in cell.items()}
     branch = _resolved(body, centre)
     if branch == 0:
         return work.balls.acb(0)
@@ -103,7 +104,7 @@ def _cell(body: Expr, variables: tuple[Symbol, ...], cell: dict[Symbol, tuple[Ex
 
 
 def _resolved(body: Expr, centre: dict[Symbol, Expr]) -> Expr:
-    """Every switch replaced by the branch that holds at the centre of the cell, innermost first."""
+    """Every switch replaced by the branch that holds at a point of the cell, innermost first."""
     if not body.args or not body.free_symbols & set(centre):
         return body
     from hermitex.symbolic.program import margin

@@ -58,7 +58,7 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
     >>> from hermitex.symbols import z
     >>> from hermitex.symbolic.gaussian import E
     >>> from sympy import tanh
-    >>> print(evaluate(E(z*tanh(z), z), 20))
+    >>> print(mpmath.nstr(evaluate(E(z*tanh(z), z), 20), 20))
     0.60570550960215882558
     """
     value, error, scale = _evaluate(expr, digits, subs)
