@@ -41,7 +41,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.reading import NotCanonical, read
-from hermitex.symbolic.tidy import depends, tidy
+from hermitex.symbolic.tidy import depends, multiplied_out, tidy
 
 SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
 _JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
@@ -123,7 +123,7 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
         if value is not None:
             return Answer(value)
     if not multiplied and body.count_ops() < _EXPANDABLE:
-        terms = expand(body)
+        terms = multiplied_out(body)
         if isinstance(terms, Add):
             found = [_by_rules(t, x, multiplied=True) for t in _groups(terms, x)]
             if len(found) > 1 and any(not f.rest for f in found):
@@ -234,7 +234,7 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
         value = integrate_powers(branch, x, span)
         if value is not None:
             return value
-        grown = expand(branch) if branch.count_ops() < _EXPANDABLE else branch
+        grown = multiplied_out(branch) if branch.count_ops() < _EXPANDABLE else branch
         if isinstance(grown, Add):
             return Add(*(_on_interval(t, x, span) for t in grown.args))
         raise Refusal(str(no)) from no

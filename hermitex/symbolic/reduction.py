@@ -7,13 +7,13 @@ are then the same node, and cancel.
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, expand, tanh
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, tanh
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.one_variable import SWITCHES, _provably_finite, expectation
 from hermitex.symbolic.several import Matrix, independent_groups, linear_forms
-from hermitex.symbolic.tidy import depends, root, tidy
+from hermitex.symbolic.tidy import depends, multiplied_out, root, tidy
 
 _LONG = 3000
 
@@ -48,7 +48,7 @@ def _walk(expr: Expr) -> Expr:
 
 def _multiplied(expr: Expr) -> Expr:
     """Multiply out what holds nodes, so that like terms meet."""
-    return expand(expr, power_exp=False, power_base=False, log=False) if expr.count_ops() < _LONG else expr
+    return multiplied_out(expr) if expr.count_ops() < _LONG else expr
 
 
 def _node(node: Expectation) -> Expr:
@@ -56,7 +56,7 @@ def _node(node: Expectation) -> Expr:
 
     checkpoint("reducing an expectation")
     body, variables = node.open()
-    inner = _walk(body)
+    inner = logistic(_walk(body))
     again = node.with_body(_multiplied(inner) if inner.has(Expectation) else inner, variables)
     if not isinstance(again, Expectation):
         return again

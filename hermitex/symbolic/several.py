@@ -34,7 +34,7 @@ from sympy import (
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.one_variable import SWITCHES, Answer, expectation
-from hermitex.symbolic.tidy import depends, relations, root, tidy
+from hermitex.symbolic.tidy import depends, multiplied_out, relations, root, tidy
 
 Matrix = ImmutableDenseMatrix
 _DEGREE = 200  # total degree up to which a polynomial is expanded
@@ -121,7 +121,7 @@ def _lowered(powers: tuple[int, ...], i: int) -> tuple[int, ...]:
 
 # -- terms and factors -----------------------------------------------------------------------------------------------
 def _terms(body: Expr) -> tuple[Expr, ...]:
-    grown = expand(body, power_exp=False, power_base=False, log=False, trig=False) if body.count_ops() < 400 else body
+    grown = multiplied_out(body) if body.count_ops() < 400 else body
     return Add.make_args(grown)
 
 

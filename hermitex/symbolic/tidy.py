@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from sympy import Add, Expr, Mul, Pow, S, Symbol, asin, atan, expand, factor, fraction, sqrt, together
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, asin, atan, expand, factor, fraction, sqrt, together
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
 _circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
@@ -77,6 +77,15 @@ def arc(x: Expr) -> Expr:
     if not x.free_symbols or not _relations.get():
         return plain
     return _shortest(plain, asin(tidy(x / root(1 + x**2))))
+
+
+def multiplied_out(e: Expr) -> Expr:
+    """`e` expanded, but no denominator and no function of it: 1/(1 + exp(z))^2 stays what it is."""
+    held = {p: Dummy("p") for p in e.atoms(Pow)
+            if isinstance(p.base, Add) and not (p.exp.is_Integer and p.exp.is_positive)}
+    flat = e.xreplace(held) if held else e
+    grown = expand(flat, power_exp=False, power_base=False, log=False, trig=False)
+    return grown.xreplace({d: p for p, d in held.items()}) if held else grown
 
 
 def is_zero(e: Expr) -> bool:

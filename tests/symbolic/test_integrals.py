@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +14,12 @@ import scipy.special
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, cos, erf, exp, log, oo, pi, sign, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, cos, erf, exp, log, pi, sign, sin, sqrt, tanh
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form, integrate_or_keep, normal_form
-from hermitex.symbolic.special import owen_t, sign_correlation
+from hermitex.symbolic.special import sign_correlation
 from hermitex.symbols import c, kappa, r, z, z1, z2, z3
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).with_name("catalogue.py"))
@@ -159,8 +158,8 @@ def test_everyday_requests(node, value):
           Symbol("s", positive=True): Rational(5, 3)}
     if value is None:
         with mpmath.workdps(30):
-            nodes = {n: quad(n.subs(at)) for n in node.atoms(Expectation)}
-            expected = sp.lambdify(list(nodes), node)(*nodes.values()) if nodes != {node: None} else nodes[node]
+            values = {n: sp.Float(quad(n.subs(at)), 30) for n in node.atoms(Expectation)}
+            expected = number(node.xreplace(values))
         assert abs(number(found.subs(at)) - expected) < 1e-24
     else:
         assert found == value or abs(number(found - value)) < 1e-28
@@ -168,7 +167,7 @@ def test_everyday_requests(node, value):
 
 def quad(node):
     body, (x,) = node.open()
-    roots = [mpmath.mpf(sp.N(-(a.subs(x, 0)) / a.diff(x), 40)._mpf_)
+    roots = [number(-a.subs(x, 0) / a.diff(x), 40)
              for s in body.atoms(Max, Min, Abs, sign, Heaviside) for a in s.args if a.has(x)]
     f = sp.lambdify(x, body, "mpmath")
     return mpmath.quad(lambda t: f(t) * mpmath.npdf(t), sorted([-16, -8, -4, -1, 1, 4, 8, 16, *roots]))
@@ -214,7 +213,7 @@ PAIRS = [lambda u: erf(u), lambda u: Max(0, u), lambda u: u**3, lambda u: sin(u)
 
 
 @settings(max_examples=8, deadline=None)
-@given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS), q=st.fractions(-0.9, 0.9, max_denominator=9))
+@given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS), q=st.fractions(-1, 1, max_denominator=9).filter(lambda q: abs(q) < 1))
 def test_price(f, g, q):
     """d/drho E[f(u) g(v)] = E[f'(u) g'(v)] [price1958]."""
     def slope(h):
@@ -340,11 +339,7 @@ def test_polynomials_are_immediate():
 
 
 def test_import_is_light():
-    code = "import sys, sympy, hermitex.symbolic.integrals; print(any(m in sys.modules for m in ('numpy','scipy','flint')))"
+    code = ("import sys, sympy; before = set(sys.modules); import hermitex.symbolic.integrals; "
+            "print([m for m in ('numpy', 'scipy', 'flint', 'matplotlib') if m in set(sys.modules) - before])")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "False"
-
-
-def test_infinite_parameters_do_not_matter():
-    assert closed_form(E(z**2, z)) == 1 and math.isfinite(float(closed_form(E(Max(0, z), z)))) and oo > 0
-    assert abs(owen_t(1, 1) - mpmath.mpf(1) / 8 + mpmath.erf(mpmath.sqrt(0.5)) ** 2 / 8) < 1e-14
+    assert out.stdout.strip() == "[]"
