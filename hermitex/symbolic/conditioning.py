@@ -115,7 +115,11 @@ def tower(node: Any, *given: Any) -> Expr | None:
 
 def over(body: Expr, variables: Sequence[Symbol], covariance: Any = None) -> Expr:
     """The expectation over symbols that `open` gave (they keep their names); independent without a covariance."""
-    return Expectation(body, Tuple(*variables), None if covariance is None else ImmutableDenseMatrix(covariance))
+    kept = [i for i, v in enumerate(variables) if body.has_free(v)]
+    if not kept:
+        return body
+    cov = None if covariance is None else ImmutableDenseMatrix(Matrix(covariance).extract(kept, kept))
+    return Expectation(body, Tuple(*(variables[i] for i in kept)), cov)
 
 
 def _pull_out(body: Expr, inner: Sequence[Symbol]) -> Expr:
