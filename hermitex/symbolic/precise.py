@@ -175,7 +175,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
     if node.free_symbols:
         free = min(node.free_symbols, key=str)
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
-    one = nested(node) if len(node.bound) > 1 else node
+    one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if not isinstance(one, Expectation):
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
@@ -330,7 +330,7 @@ class _Line:
         if not free:
             found = integrate(node, self.bits + 6)
             return lambda *values, analytic=False: found.value
-        one = nested(node) if len(node.bound) > 1 else node
+        one = nested(node) if len(node.bound) > 1 or not node.independent else node
         if not isinstance(one, Expectation):
             program = Program(one, list(variables), self.backend)
             return lambda *values, analytic=False: program(*values)
