@@ -181,7 +181,7 @@ class _Enclosing:
 
     def integral(self, node: Expectation) -> Any:
         """A ball that contains E f."""
-        one = nested(node) if len(node.bound) > 1 else node
+        one = nested(node) if len(node.bound) > 1 or not node.independent else node
         if not isinstance(one, Expectation):
             return self.value(one)
         body, (x,) = one.open()
