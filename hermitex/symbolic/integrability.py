@@ -15,6 +15,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.asymptotics import expand_at_infinity
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
 from hermitex.symbolic.transseries import Scale, Undecided, sign
 
@@ -72,6 +73,8 @@ def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -
             found.append(f.base)
         elif isinstance(f, sp.log):
             found.append(f.args[0])
+        elif isinstance(f, Expectation) and rough:
+            continue  # what smooths an inner integrand is read off that integrand, which is traversed too
         elif not isinstance(f, (sp.Add, sp.Mul, sp.Pow, *tame)):
             found.append(sp.cos(f.args[0]) if isinstance(f, (sp.tan, sp.sec)) else sp.S.Zero)
     return found

@@ -8,13 +8,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from sympy import Expr, Integer, Mul, Rational, Tuple
+from sympy import Expr, Integer, Mul, Rational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, remaining
 from hermitex.symbolic.constants import is_identically_zero
 from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.panels import whitened
 
 _LIMIT = 400  # bits up to which an enclosure is refined
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
@@ -77,7 +78,7 @@ def _all_exist(expr: Expr) -> None:
     from hermitex.symbolic.growth import integrable
 
     for node in expr.atoms(Expectation):
-        body, variables = node.open()
+        body, variables = whitened(node)
         if len(variables) == 1 and integrable(body, variables[0]) is False:
             raise Divergent(node, "the integrand is not absolutely integrable")
 
@@ -89,7 +90,8 @@ def _without_odd(expr: Expr) -> Expr:
         body = _without_odd(body)
         if _is_odd(body, variables):
             return Integer(0)
-        return _odd_about_a_constant(body, variables) or expr.with_body(body, variables)
+        new = expr.with_body(body, variables)
+        return (_odd_about_a_constant(body, variables, new) if isinstance(new, Expectation) else None) or new
     if not expr.args or not expr.has(Expectation):
         return expr
     return expr.func(*(_without_odd(a) for a in expr.args))
@@ -109,7 +111,7 @@ def _is_odd(body: Expr, variables: tuple) -> bool:
         return False
 
 
-def _odd_about_a_constant(body: Expr, variables: tuple) -> Expr | None:
+def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Expr | None:
     """E[p f] = c E[p] for p an even polynomial and f - c odd: the sigmoid about 1/2, the floor about -1/2."""
     if len(variables) > 1:
         return None
@@ -128,7 +130,7 @@ def _odd_about_a_constant(body: Expr, variables: tuple) -> Expr | None:
             return None
     except (HermitexError, TypeError, ValueError):
         return None
-    return c * Expectation(p, Tuple(z))
+    return c * node.with_body(p, variables)
 
 
 def _normal(expr: Expr) -> Expr:

@@ -121,3 +121,13 @@ def test_without_flint_a_nonzero_integral_is_undetermined(monkeypatch):
 def test_what_does_not_exist_is_no_zero():
     with pytest.raises(Divergent):
         decide(E(1/z, z))
+
+
+def test_a_declared_variance_is_not_forgotten():
+    """E[z^2 - 4] = 0 and E[(z^2 - 1) sigmoid] = 3/2 under variance 4, where exp(z^2/5) has no expectation."""
+    wide = {(z, z): 4}
+    assert decide(E(z**2 - 4, z, cov=wide)).status == "zero"
+    assert decide(E((z**2 - 1)*SIGMOID, z, cov=wide) - Rational(3, 2)).status == "zero"
+    assert decide(E(z*tanh(z), z, cov=wide) - E(z*tanh(z), z)).status == "nonzero"
+    with pytest.raises(Divergent):
+        decide(E(exp(z**2/5), z, cov=wide))
