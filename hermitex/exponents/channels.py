@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, factorial, oo, pi, sqrt
+from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, oo, pi, sqrt
 
 from hermitex import symbols
 from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
@@ -240,14 +240,3 @@ def _samples(g: Expr) -> list[Any]:
         values.append(round(value) if abs(value - round(value)) < mpf(10) ** -12 else value)
     return values
 
-
-# -- laws, for the weak-recovery threshold ---------------------------------------------------------------------------
-def density(name: str, g: Expr, parameter: Any, y: Symbol) -> Expr:
-    """P(y|z) of a named channel whose label has a density or is a count."""
-    if name == "gaussian":
-        return exp(-(y - g) ** 2 / (2 * parameter)) / sqrt(2 * pi * parameter)
-    if name == "multiplicative":
-        return exp(-(y / g) ** 2 / 2) / (sqrt(2 * pi) * Abs(g))
-    if name == "poisson":
-        return exp(-g) * g**y / factorial(y)
-    raise BadInput(f"channel {name} has no density")

@@ -8,8 +8,9 @@ by a reflection, by finitely many labels, or by an identity between the branches
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from sympy import Expr, Rational, S, Symbol, cos, diff, exp, limit, log, oo, powsimp, sin, sqrt, tanh
+from sympy import Expr, Rational, S, Symbol, cos, diff, exp, fraction, limit, log, oo, powsimp, sin, sqrt, tan, tanh
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -29,7 +30,7 @@ from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import Piece, pieces
 
 MAX_ORDER = 24
-_MOMENTS = 6
+_MOMENTS = 4
 
 
 def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None, law: Expr | None = None) -> Found:
@@ -56,8 +57,7 @@ def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None 
         try:
             checkpoint(f"computing lambda_{k}")
             if known is not None and k == known.order and known.status == "nonzero":
-                found = Certificate(f"lambda_{k}", k, "nonzero", f"label map T(y) = y, c_{k} != 0: {known.how}",
-                                    enclosure=None)
+                found = replace(known, quantity=_mapped(k), how=f"label map T(y) = y, so this is c_{k}: {known.how}")
             else:
                 found = judge(k)
         except BudgetExceeded as err:
@@ -72,6 +72,11 @@ def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None 
 
 # -- finitely many labels ----------------------------------------------------------------------------------------------
 
+def _mapped(k: int) -> str:
+    """The quantity whose being non-zero proves lambda_k != 0."""
+    return f"E[T(Y) He_{k}]"
+
+
 def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool) -> Callable[[int], Certificate]:
     """lambda_k = 0 iff E[p_j He_k] = 0 for every label j (all of them, if the list is complete)."""
     reflection = parity(law, x) if law is not None else None
@@ -83,7 +88,7 @@ def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool
         results = []
         for p in laws:
             value = indicator_moment(p, k) if isinstance(p, list) else E(p * He(k, x), x)
-            found = Certificate.of(value, name, k, prefix=f"E[P(label|z) He_{k}]")
+            found = Certificate.of(value, _mapped(k), k, prefix="T the indicator of one label")
             if found.status == "nonzero":
                 return found
             results.append(found)
@@ -91,7 +96,7 @@ def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool
         if bad is not None:
             return bad
         if complete:
-            return Certificate.zero(name, k, f"E[P(label|z) He_{k}] = 0 for every label: {results[0].how}")
+            return Certificate.zero(name, k, f"E[1(Y = y) He_{k}] = 0 for every label y: {results[0].how}")
         return Certificate(name, k, "undetermined", "zero at every label that was tried")
 
     return judge
@@ -133,10 +138,10 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
         if identity:
             return Certificate.zero(name, k, identity)
         last = None
-        for words, mapped in _label_maps(u, x, k, poly is not None, label):
+        for words, mapped in _label_maps(u, x, reflection, label):
             checkpoint(f"trying the label map {words}")
             try:
-                found = Certificate.of(E(mapped * He(k, x), x), name, k, prefix=f"label map T(y) = {words}")
+                found = Certificate.of(E(mapped * He(k, x), x), _mapped(k), k, prefix=f"label map T(y) = {words}")
             except HermitexError as err:
                 if isinstance(err, BudgetExceeded):
                     raise
@@ -154,26 +159,27 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
     return judge
 
 
-def _label_maps(u: Expr, x: Symbol, k: int, is_polynomial: bool, label: str) -> Iterator[tuple[str, Expr]]:
-    """Maps T and T(u): powers of a polynomial (exact rational values), then bounded maps in the scale of the label."""
-    if is_polynomial:
-        for p in range(1, _MOMENTS + 1):
-            yield (label if p == 1 else f"{label}**{p}"), u**p
-    centre, spread = _scale(u, x)
-    for shift in (S.Zero, Rational(1, 2), -Rational(1, 2)):
+def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Iterator[tuple[str, Expr]]:
+    """Maps T and T(u): powers (exact values where there are any), then bounded maps in the scale of the label."""
+    for p in range(1, _MOMENTS + 1):
+        yield (label if p == 1 else f"{label}**{p}"), u**p
+    centre, spread = (S.Zero, _scale(u, x)[1]) if reflection == -1 else _scale(u, x)
+    for shift in (S.Zero,) if reflection == -1 else (S.Zero, Rational(1, 2), -Rational(1, 2)):
         w = (u - centre) / spread - shift
-        text = f"({label} - {centre})/{spread}" if centre else f"{label}/{spread}"
+        text = f"({label} - {centre})/({spread})" if centre else f"{label}/({spread})"
         text = text if not shift else f"{text} - {shift}"
-        yield f"1/(1 + w**2), w = {text}", (1 / (1 + w**2)).cancel() if _rational(w, x) else 1 / (1 + w**2)
-        yield f"w/(1 + w**2), w = {text}", (w / (1 + w**2)).cancel() if _rational(w, x) else w / (1 + w**2)
-        yield f"exp(-w**2), w = {text}", exp(-(w**2))
-        yield f"tanh(w), w = {text}", tanh(w)
-        yield f"cos(w), w = {text}", cos(w)
+        above, below = fraction(_in_sines(w).together())  # 1/(1 + (a/b)^2) = b^2/(a^2 + b^2) has no pole
+        if reflection != -1:
+            yield f"1/(1 + w**2), w = {text}", below**2 / (above**2 + below**2)
+            yield f"exp(-w**2), w = {text}", exp(-(w**2))
+            yield f"cos(w), w = {text}", cos(w)
+        yield f"w/(1 + w**2), w = {text}", above * below / (above**2 + below**2)
         yield f"sin(w), w = {text}", sin(w)
+        yield f"tanh(w), w = {text}", tanh(w)
 
 
-def _rational(w: Expr, x: Symbol) -> bool:
-    return w.count_ops() < 60 and bool(w.is_rational_function(x))
+def _in_sines(w: Expr) -> Expr:
+    return w.replace(tan, lambda u: sin(u) / cos(u))
 
 
 def _scale(u: Expr, x: Symbol) -> tuple[Expr, Expr]:

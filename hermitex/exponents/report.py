@@ -95,15 +95,15 @@ class Exponents(Shown):
         from hermitex.show.cite import cite
 
         lines = [f"target      {self.target}   channel {self.channel}   variables {', '.join(self.variables)}", ""]
-        for title, value, letter, theorem, keys in (
-            ("information exponent", self.information_exponent, "c_",
+        for title, value, of_mean, theorem, keys in (
+            ("information exponent", self.information_exponent, True,
              "l = min{k >= 1: E[Y He_k(z)] != 0}; asks for E[Y|z] in L2", ("BAJ21",)),
-            ("generative exponent", self.generative_exponent, "lambda_",
+            ("generative exponent", self.generative_exponent, False,
              "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T", ("DPLB24",)),
         ):
             lines.append(f"{title}: {_word(value)}")
             lines.append(f"  {theorem}  [{'; '.join(cite(k) for k in keys)}]")
-            lines += [f"  {c}" for c in self.certificates if c.quantity.startswith(letter)]
+            lines += [f"  {c}" for c in self.certificates if c.quantity.startswith("c_") == of_mean]
             lines.append("")
         t = self.threshold
         lines.append(f"weak recovery: {t.kind or 'undetermined'}" + _alpha_words(t))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mpmath import mpf
-from sympy import Dummy, Expr, Poly, S, Symbol, functions, gammasimp, powdenest, powsimp
+from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.channels import Channel, Named, density
+from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.levels import discrete, injective_in_modulus, peel
 from hermitex.symbolic.activations import parity
@@ -88,12 +88,12 @@ def _tidy(value: Expr) -> Expr:
 
 def _poisson(g: Expr, x: Symbol) -> Expr | None:
     """E[z^2|y] - 1 = R(y), a polynomial of the count: then E[R(Y)^2] needs moments only, E[Y^n|z] = sum S(n, j) g^j."""
-    y = Dummy("y", integer=True, nonnegative=True)
-    t = Dummy("t", positive=True)
+    # A count as a real number: |z|^(2y) is then a power that the engine integrates; the factorial cancels in the ratio.
+    y, t = Dummy("y", positive=True), Dummy("t", positive=True)
     if parity(g, x) != 1:
         return None
     half = g.xreplace({x: t})
-    law = powsimp(powdenest(density("poisson", half, None, y).expand(), force=True)).xreplace({t: functions.Abs(x)})
+    law = powsimp(powdenest((exp(-half) * half**y).expand(), force=True)).xreplace({t: functions.Abs(x)})
     try:
         ratio = gammasimp(closed_form(E(law * He(2, x), x)) / closed_form(E(law, x))).simplify()
         if not ratio.is_polynomial(y):
