@@ -1,4 +1,4 @@
-"""(p F G)' = (p' + (B - A z) p) F G + p F G', F = exp(-A z^2/2 + B z + s), G = prod_i erf(a_i z + b_i): Stein's recursion.
+"""(p F G)' = (p' + (B - A z) p) F G + p F G': Stein's recursion, F = exp(-A z^2/2 + B z + s), G = prod erf(a_i z + b_i)
 
 Integrated over (lo, hi), it brings every polynomial times F G to the integrals of F G alone, and each step by parts
 removes one error function, so that all ends in four bases: the mass of an interval, the sign correlation of
@@ -10,20 +10,13 @@ from __future__ import annotations
 from math import factorial
 from typing import NamedTuple
 
-from sympy import Add, Expr, I, S, atan, cos, erf, erfc, exp, expand, oo, pi, sin, sqrt
+from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, oo, pi, sqrt
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.reading import Law, NotCanonical, Polynomial, Sum
-from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
+from hermitex.symbolic.emission import Emission, add, assemble, real_part, twice_real
+from hermitex.symbolic.reading import Diverges, Law, NotCanonical, Polynomial, Refusal, Sum
+from hermitex.symbolic.special import OwenT, SignCorrelation
 from hermitex.symbolic.tidy import arc, conjugated, is_zero, positive, root, split_complex, tidy
-
-
-class Refusal(Exception):
-    """No exact rule applies to a term, with the reason."""
-
-
-class Diverges(Exception):
-    """A term is provably not integrable."""
 
 
 class Weight(NamedTuple):
@@ -50,9 +43,6 @@ class Weight(NamedTuple):
     def standard(self, x: Expr) -> Expr:
         """x in units of the weight's own normal: sqrt(A) (x - B/A)."""
         return x if x.is_infinite else tidy(root(self.A) * (x - self.B / self.A))
-
-
-Emission = dict[tuple[Expr, Expr], Expr]  # (exponent, special function) -> coefficient
 
 
 def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -> Expr:
@@ -84,7 +74,7 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
         poly = {n: c for n, c in poly.items() if not is_zero(c)}
         if not poly or law in done:
             continue
-        mate = Law(*(conjugated(e) for e in law[:3]), law.erfs)
+        mate = Law(conjugated(law.quad), conjugated(law.lin), conjugated(law.const), law.erfs)
         complex_law = mate != law
         single: Emission = {}
         _one_law(single, law, poly, (lo, hi))
@@ -92,9 +82,9 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
             if mate not in terms:
                 raise Refusal(f"its real part is not seen in {exp(law.lin)}")
             done.add(mate)
-            single = _twice_real(single)
+            single = twice_real(single)
         elif real and any(special.has(I) or c.has(I) for (_, special), c in single.items()):
-            single = _real(single)
+            single = real_part(single)
         for key, c in single.items():
             out[key] = out.get(key, S.Zero) + c
     return assemble(out)
@@ -134,7 +124,7 @@ def _moments(out: Emission, weight: Weight, poly: Polynomial, erfs: tuple[tuple[
             value = tidy(expand(_at(q, x)))
             for a, b in erfs:
                 value *= erf(tidy(a * x + b))
-            _add(out, weight.exponent(x), S.One, side * value / sqrt(2 * pi))
+            add(out, weight.exponent(x), S.One, side * value / sqrt(2 * pi))
     for i, (a, b) in enumerate(erfs):
         # d erf(a z + b) = 2a/sqrt(pi) exp(-(a z + b)^2) dz
         narrower = Weight(tidy(weight.A + 2 * a**2), tidy(weight.B - 2 * a * b), tidy(weight.s - b**2),
@@ -170,9 +160,9 @@ def _one_erf(out: Emission, weight: Weight, poly: Polynomial, a: Expr, b: Expr) 
     hermite = hermite_coefficients(affine(poly, 1 / scale, shift))
     mean = hermite.pop(0, S.Zero)
     front = 1 / scale
-    _add(out, weight.peak, erf(w), front * mean)
+    add(out, weight.peak, erf(w), front * mean)
     terms = [c * slope**k * _erf_derivative(k, w) for k, c in hermite.items()]
-    _add(out, tidy(weight.peak - w**2), S.One, front * tidy(Add(*terms)))
+    add(out, tidy(weight.peak - w**2), S.One, front * tidy(Add(*terms)))
 
 
 def _erf_derivative(k: int, w: Expr) -> Expr:
@@ -190,14 +180,14 @@ def _base(out: Emission, weight: Weight, c: Expr, erfs: tuple[tuple[Expr, Expr],
         # A^(-1/2) = |A|^(-1/2) exp(-i arg(A)/2), and Re A > 0
         x, y = split_complex(weight.A)
         size = root(x**2 + y**2)
-        _add(out, weight.peak - I * atan(y / x) / 2, S.One, c / sqrt(size))
+        add(out, weight.peak - I * atan(y / x) / 2, S.One, c / sqrt(size))
         return
     scale = root(weight.A)
     lo, hi = weight.standard(weight.lo), weight.standard(weight.hi)
     shift = tidy(weight.B * _inverse(weight.A))
     lines = [(tidy(a / scale), tidy(a * shift + b)) for a, b in erfs]
     for special, factor in _standard_base(lo, hi, lines, weight.peak != 0):
-        _add(out, weight.peak, special, c * factor / scale)
+        add(out, weight.peak, special, c * factor / scale)
 
 
 def _standard_base(lo: Expr, hi: Expr, lines: list[tuple[Expr, Expr]], tails: bool) -> list[tuple[Expr, Expr]]:
@@ -289,77 +279,6 @@ def _signs(h: Expr, k: Expr, angle: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]
     a, b = tidy((ratio - rho) / side), tidy((1 / ratio - rho) / side)
     angles = S.Half if ratio.is_positive else -S.Half
     return [(S.One, angles * 2), (OwenT(h, a), S(-4)), (OwenT(k, b), S(-4))]
-
-
-# -- emission --------------------------------------------------------------------------------------------------------
-def assemble(out: Emission) -> Expr:
-    """sum coefficient special exp(exponent): one exponential a term, its exponents merged."""
-    grouped: dict[Expr, list[Expr]] = {}
-    for (e, special), c in out.items():
-        c = tidy(c)
-        if c == 0:
-            continue
-        grouped.setdefault(e, []).append(c * special)
-    return Add(*(Add(*parts) if e == 0 else exp(e) * _factored(parts) for e, parts in grouped.items()))
-
-
-def _factored(parts: list[Expr]) -> Expr:
-    from sympy import factor_terms
-
-    total = Add(*parts)
-    if not total.is_Add:
-        return total
-    shorter = factor_terms(total)
-    return shorter if shorter.count_ops() < total.count_ops() else total
-
-
-def _add(out: Emission, e: Expr, special: Expr, c: Expr) -> None:
-    if c == 0:
-        return
-    if not special.has(I) and special.is_Number:
-        special, c = S.One, c * special
-    if special.could_extract_minus_sign():
-        special, c = -special, -c
-    key = (e, special)
-    out[key] = out[key] + c if key in out else c
-
-
-def _twice_real(out: Emission) -> Emission:
-    return {key: 2 * c for key, c in _real(out).items()}
-
-
-def _real(out: Emission) -> Emission:
-    """The real part, term by term: nothing complex is left but re and im of an error function, if that."""
-    found: Emission = {}
-    for (e, special), c in out.items():
-        er, ei = split_complex(e)
-        cr, ci = split_complex(c)
-        sr, si = _special_parts(special)
-        turn, skew = cos(tidy(ei)), sin(tidy(ei))
-        # Re[(cr + i ci)(sr + i si)(cos + i sin)], kept as a sum over the special functions
-        if sr != 0:
-            _add(found, tidy(er), sr, cr * turn - ci * skew)
-        if si != 0:
-            _add(found, tidy(er), si, -(ci * turn + cr * skew))
-    return found
-
-
-def _special_parts(special: Expr) -> tuple[Expr, Expr]:
-    if not special.has(I):
-        return special, S.Zero
-    c, core = special.as_independent(erf, erfc, as_Add=False)
-    if core.func not in (erf, erfc):
-        c, core = S.One, special
-    if core.func in (erf, erfc) and not c.has(I):
-        x, y = split_complex(core.args[0])
-        x, y = tidy(x), tidy(y)
-        if core.func is erfc:
-            return c * (1 - ReErf(x, y)), -c * ImErf(x, y)
-        return c * ReErf(x, y), c * ImErf(x, y)
-    a, b = split_complex(special)
-    if a.has(I) or b.has(I):
-        raise Refusal(f"the real part of {special} is not compact")
-    return a, b
 
 
 # -- polynomials -----------------------------------------------------------------------------------------------------

@@ -35,13 +35,13 @@ def closed_form(expr: Expr) -> Expr:
 
     Examples
     --------
-    >>> from sympy import Abs, Symbol, erf
+    >>> from sympy import erf
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z, kappa
     >>> closed_form(E(erf(z/2 + kappa), z))
     erf(sqrt(6)*kappa/3)
     >>> closed_form(E(z**3*abs(z + 1), z))
-    3*sqrt(2)*exp(-1/2)/sqrt(pi)
+    -sqrt(2)*exp(-1/2)/sqrt(pi) + 3*erf(sqrt(2)/2)
     """
     expr = sympify(expr)
     done = _replace(expr)

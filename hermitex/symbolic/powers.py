@@ -8,14 +8,34 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, exp, expand, expand_func, expand_log, expand_power_base, factor_terms, gamma, hyper, log, oo, pi, sqrt
-from sympy import lowergamma, uppergamma
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Mul,
+    Pow,
+    S,
+    Symbol,
+    exp,
+    expand,
+    expand_func,
+    expand_log,
+    expand_power_base,
+    factor_terms,
+    gamma,
+    hyper,
+    log,
+    lowergamma,
+    oo,
+    pi,
+    sqrt,
+    uppergamma,
+)
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.canonical import Diverges, Refusal
 from hermitex.symbolic.reading import UNIT, NotCanonical, read
 from hermitex.symbolic.tidy import depends, is_zero, root, tidy
-
 
 _LONG = 500
 
@@ -34,10 +54,9 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
 
     Examples
     --------
-    >>> from sympy import sqrt
     >>> x = Symbol('x', real=True)
-    >>> integrate_powers(sqrt(x), x, (0, oo))
-    2**(3/4)*gamma(3/4)/(4*sqrt(pi))
+    >>> integrate_powers(log(x**2), x, (-oo, oo))
+    -(EulerGamma + log(2))
     """
     points = _branch_points(body, x)
     if not points:
@@ -119,8 +138,9 @@ def _monomial(term: Expr, w: Symbol, z: Expr) -> Monomial:
         elif base == log(w) and n.is_Integer and n.is_positive:
             logs += int(n)
         else:
-            (law, poly), = read(factor, w).items() if len(read(factor, w)) == 1 else (({}, {}),)
-            if not law or law.erfs or set(poly) != {0}:
+            form = read(factor, w)
+            (law, poly) = next(iter(form.items()))
+            if len(form) > 1 or law.erfs or set(poly) != {0}:
                 raise NotCanonical(factor, "beside powers and logarithms only exponentials are integrated")
             coefficient.append(poly[0])
             quad, lin, const = quad + law.quad, lin + law.lin, const + law.const

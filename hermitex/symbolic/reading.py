@@ -25,6 +25,14 @@ class NotCanonical(Exception):
         super().__init__(f"{factor}: {self.why}")
 
 
+class Refusal(Exception):
+    """No exact rule applies to a term, with the reason."""
+
+
+class Diverges(Exception):
+    """A term is provably not integrable."""
+
+
 class Law(NamedTuple):
     """exp(quad x^2 + lin x + const) prod erf(a x + b): what multiplies a polynomial."""
 

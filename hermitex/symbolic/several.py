@@ -17,7 +17,6 @@ from sympy import (
     Expr,
     Function,
     Heaviside,
-    ImmutableDenseMatrix,
     Max,
     Min,
     Mul,
@@ -31,12 +30,12 @@ from sympy import (
     sqrt,
     zeros,
 )
+from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.one_variable import SWITCHES, Answer, expectation
 from hermitex.symbolic.tidy import depends, multiplied_out, relations, root, tidy
 
-Matrix = ImmutableDenseMatrix
 _DEGREE = 200  # total degree up to which a polynomial is expanded
 _ORDERS = 6    # orders of integration that are tried
 
@@ -65,7 +64,8 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
     if moment is not None:
         return Answer(moment)
     body = _signs_apart(body, variables)
-    value, rest = [], []
+    value: list[Expr] = []
+    rest: list[tuple[Expr, str]] = []
     for term in _terms(body):
         found = _product(term, variables, cov)
         value.append(found.value)
@@ -213,7 +213,7 @@ def linear_forms(
     swap: dict[Expr, Expr] = {}
     if not _collect(body, variables, (found, swap)) or len(found) >= len(variables):
         return None
-    rows = ImmutableDenseMatrix([list(k) for k in found])
+    rows = Matrix([list(k) for k in found])
     law = Matrix((rows * cov * rows.T).applyfunc(tidy))
     names = tuple(found.values())
     new = _swapped(body, swap)

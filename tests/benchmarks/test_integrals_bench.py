@@ -77,6 +77,7 @@ def test_ratio_to_sympy():
             only_ours += 1
         else:
             ratios.append(other / mine)
-    print(f"median {statistics.median(ratios):.0f}x over {len(ratios)}, {only_ours} solved here only, {neither} not here")
+    median = statistics.median(ratios)
+    print(f"median {median:.0f}x over {len(ratios)}, {only_ours} solved here only, {neither} not here")
     assert neither == 0
-    assert statistics.median(ratios) >= 25
+    assert median >= 25

@@ -6,18 +6,19 @@ The kinks are written by hand, so that the numeric reference does not lean on wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import mpmath
 import sympy as sp
-from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, cos, cosh, erf, erfc, exp, log, pi, sign, sin, sqrt
+from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, cos, cosh, erf, erfc, exp, log, sign, sin, sqrt
 
 
 class Entry(NamedTuple):
     name: str
     function: Callable[[Expr], Expr]
     kinks: tuple[float, ...] = ()
+    digits: int = 36  # of the reference; more where the integrand is infinite at a kink
 
 
 def _relu(u: Expr) -> Expr:
@@ -103,7 +104,7 @@ KINKED = [
     Entry("sqrt Abs", lambda u: sqrt(Abs(u)), (0,)),
     Entry("Abs^(3/2)", lambda u: Abs(u) ** Rational(3, 2), (0,)),
     Entry("sign sqrt Abs", lambda u: sign(u) * sqrt(Abs(u)), (0,)),
-    Entry("Abs^(-1/3)", lambda u: Abs(u) ** Rational(-1, 3), (0,)),
+    Entry("Abs^(-1/3)", lambda u: Abs(u) ** Rational(-1, 3), (0,), 60),
 ]
 
 # logarithms have a closed form about the origin only, so they have no parametric mu_k
@@ -122,16 +123,16 @@ z = sp.Symbol("z", real=True)
 _END = 17
 
 
-@lru_cache(maxsize=None)
+@cache
 def He(k: int) -> Expr:
     return sp.Integer(1) if k == 0 else z if k == 1 else sp.expand(z * He(k - 1) - (k - 1) * He(k - 2))
 
 
 def reference(entry: Entry, orders: int, *, shift: Expr = sp.S.Zero, scale: Expr = sp.S.One) -> list[mpmath.mpf]:
     """E[He_k(z) f(shift + scale z)], k < orders, by mpmath.quad split at the kinks, at 30 digits and some."""
-    with mpmath.workdps(36):
+    with mpmath.workdps(entry.digits):
         f = sp.lambdify(z, entry.function(shift + scale * z), "mpmath")
-        m, s = (mpmath.mpf(sp.N(e, 40)._mpf_) if not e.is_Rational else mpmath.mpf(e.p) / e.q for e in (shift, scale))
+        m, s = (mpmath.mpf(sp.N(e, 70)._mpf_) if not e.is_Rational else mpmath.mpf(e.p) / e.q for e in (shift, scale))
         cuts = sorted({*((k - m) / s for k in entry.kinks), *map(mpmath.mpf, (-_END, -8, -5, -2, 0, 2, 5, 8, _END))})
         seen: dict[mpmath.mpf, mpmath.mpf] = {}
 
@@ -151,4 +152,4 @@ def number(expr: Expr, digits: int = 32) -> mpmath.mpf:
         return mpmath.mpf(value._mpf_) if value.is_Float else mpmath.mpf(value.p) / value.q
 
 
-__all__ = ["BY_NAME", "CATALOGUE", "PARAMETRIC", "Entry", "He", "number", "pi", "reference", "z"]
+__all__ = ["BY_NAME", "CATALOGUE", "PARAMETRIC", "Entry", "He", "number", "reference", "z"]

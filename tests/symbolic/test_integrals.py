@@ -213,7 +213,8 @@ PAIRS = [lambda u: erf(u), lambda u: Max(0, u), lambda u: u**3, lambda u: sin(u)
 
 
 @settings(max_examples=8, deadline=None)
-@given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS), q=st.fractions(-1, 1, max_denominator=9).filter(lambda q: abs(q) < 1))
+@given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS),
+       q=st.fractions(-1, 1, max_denominator=9).filter(lambda q: abs(q) < 1))
 def test_price(f, g, q):
     """d/drho E[f(u) g(v)] = E[f'(u) g'(v)] [price1958]."""
     def slope(h):
