@@ -6,15 +6,16 @@ writes the rest over canonical nodes, so that what is equal cancels.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, exp, sqrt, sympify
+from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Symbol, diag, exp, sqrt, sympify
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.canonical import Diverges
-from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.gaussian import Bound, Expectation, _close
 from hermitex.symbolic.one_variable import RULES, Answer
-from hermitex.symbolic.tidy import tidy
+from hermitex.symbolic.tidy import multiplied_out, tidy
 
 
 def closed_form(expr: Expr) -> Expr:
@@ -97,7 +98,7 @@ def answer(node: Expectation) -> Answer:
     try:
         return _answer(node)
     except Diverges as no:
-        raise Divergent(node, str(no)) from no
+        raise Divergent(node, _plain(str(no))) from no
 
 
 def _replace(expr: Expr) -> Expr:
@@ -111,8 +112,42 @@ def _replace(expr: Expr) -> Expr:
             if not isinstance(expr, Expectation):
                 return expr
         found = answer(expr)
-        return expr if found.rest else found.value
+        if not found.rest:
+            return found.value
+        flat = joined(expr)
+        done = expr if flat is None else _replace(flat)
+        return expr if done.has(Expectation) else done
     return expr.func(*(_replace(a) for a in expr.args))
+
+
+def joined(node: Expectation) -> Expr | None:
+    """E_x[a(x) E_y f(x, y)] = E_xy[a f]: inner nodes that see the outer variables, under one node with them.
+
+    None where there is no such node, or one that does not stand as a factor.
+    """
+    body, variables = node.open()
+    if not any(n.free_symbols & set(variables) for n in body.atoms(Expectation)):
+        return None
+    total = []
+    for term in Add.make_args(multiplied_out(body)):
+        parts, names, blocks = [], list(variables), [node.covariance]
+        for factor in Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if not (isinstance(base, Expectation) and base.free_symbols & set(variables)):
+                parts.append(factor)
+                continue
+            if not (power.is_Integer and 0 < power <= 4):
+                return None
+            for _ in range(int(power)):
+                inner, fresh = base.open()
+                parts.append(inner)
+                names += fresh
+                blocks.append(base.covariance)
+        flat = Mul(*parts)
+        if any(n.free_symbols & set(names) for n in flat.atoms(Expectation)) and len(names) == len(variables):
+            return None
+        total.append(_close(flat, tuple(names), ImmutableDenseMatrix(diag(*blocks))))
+    return Add(*total)
 
 
 def _reason(node: Expectation) -> str:
@@ -159,7 +194,13 @@ def merged_exponentials(e: Expr) -> Expr:
 
 
 def _closed(found: Answer, node: Expectation, variables: tuple[Symbol, ...]) -> Answer:
-    return Answer(merged_exponentials(found.value), tuple((node.with_body(t, variables), why) for t, why in found.rest))
+    return Answer(merged_exponentials(found.value), tuple((node.with_body(t, variables), _plain(why))
+                                                               for t, why in found.rest))
+
+
+def _plain(text: str) -> str:
+    """The user's names for the symbols that stood in for them."""
+    return re.sub(r"\b_(?=[A-Za-z])", "", text)
 
 
 @lru_cache(maxsize=256)

@@ -76,7 +76,7 @@ def expectation(body: Expr, x: Symbol) -> Answer:
     if not depends(body, x):
         return Answer(body)
     try:
-        return Answer(integrate(read(body, x)))
+        return Answer(integrate(read(body, x), real=not body.has(S.ImaginaryUnit)))
     except (NotCanonical, Refusal):
         pass
     value, rest = [], []
@@ -117,7 +117,13 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
     for rule in RULES:
         try:
             value = rule(body, x)
-        except (Refusal, NotCanonical, NoClosedForm, AssumptionNeeded) as no:
+        except AssumptionNeeded as no:
+            both = _either_sign(body, x, no.symbol)
+            if both is not None:
+                return both
+            reasons.append(str(no))
+            continue
+        except (Refusal, NotCanonical, NoClosedForm) as no:
             reasons.append(getattr(no, "reason", None) or str(no))
             continue
         if value is not None:
@@ -133,10 +139,25 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
     return Answer(S.Zero, ((body, reasons[0] if reasons else "no rule applies"),))
 
 
+def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
+    """The value for a > 0 and for a < 0, as one formula in |a| and sign(a)."""
+    if not isinstance(a, Symbol) or a == x or not a.is_real or a.is_positive is not None:
+        return None
+    p = Dummy(a.name, positive=True)
+    up, down = (_by_rules(body.xreplace({a: side * p}), x) for side in (1, -1))
+    if up.rest or down.rest:
+        return None
+    even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
+    value = even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0)
+    return Answer(multiplied_out(value))
+
+
 # -- the rules -------------------------------------------------------------------------------------------------------
 def canonical(body: Expr, x: Symbol) -> Expr | None:
     """Polynomials, exponentials and error functions on the line. Source: Stein's lemma, `canonical.integrate`."""
-    return None if body.has(*SWITCHES, DiracDelta) and _switched(body, x) else integrate(read(body, x))
+    if body.has(*SWITCHES, DiracDelta) and _switched(body, x):
+        return None
+    return integrate(read(body, x), real=not body.has(S.ImaginaryUnit))
 
 
 def delta(body: Expr, x: Symbol) -> Expr | None:

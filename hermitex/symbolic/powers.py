@@ -79,6 +79,8 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
             checkpoint("integrating powers")
             total.append(_one(_monomial(term, w, a + side * w), (low, high)))
     value = Add(*total)
+    if value.has(S.ImaginaryUnit) and not body.has(S.ImaginaryUnit):
+        raise Refusal(f"{body} is not real on the whole interval")
     if value.count_ops() < _LONG and not value.has(hyper):
         # Gamma(p + 1) = p Gamma(p), so that the terms meet
         grown = expand(expand_log(expand_func(value)))

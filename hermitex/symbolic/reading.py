@@ -99,7 +99,7 @@ def _read_power(e: Expr, x: Symbol) -> Sum:
     if depends(power, x):
         raise NotCanonical(e)
     if power.is_Integer and power.is_positive:
-        if power > _LARGEST_POWER:
+        if power > (_LARGEST_POWER if base != x else 10 * _LARGEST_POWER):
             raise NotCanonical(e, f"powers above {_LARGEST_POWER} are not expanded")
         if base == x:
             return {UNIT: {int(power): S.One}}

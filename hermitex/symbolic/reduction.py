@@ -52,7 +52,7 @@ def _multiplied(expr: Expr) -> Expr:
 
 
 def _node(node: Expectation) -> Expr:
-    from hermitex.symbolic.integrals import answer
+    from hermitex.symbolic.integrals import answer, joined
 
     checkpoint("reducing an expectation")
     body, variables = node.open()
@@ -60,6 +60,9 @@ def _node(node: Expectation) -> Expr:
     again = node.with_body(_multiplied(inner) if inner.has(Expectation) else inner, variables)
     if not isinstance(again, Expectation):
         return again
+    flat = joined(again)
+    if flat is not None and flat != again:
+        return _walk(flat)
     found = answer(again)
     return Add(found.value, *(_irreducible(n) for n, _ in found.rest))
 

@@ -61,7 +61,7 @@ def check_mu(entry, orders=4):
 # -- the catalogue ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", QUICK)
 def test_moments_of_the_catalogue_quick(name):
-    check_moments(BY_NAME[name], 4)
+    check_moments(BY_NAME[name], 3)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_the_whole_catalogue_has_closed_forms_and_none_is_wrong():
 
 @pytest.mark.parametrize("name", QUICK_PARAMETRIC)
 def test_conditional_coefficients_quick(name):
-    check_mu(BY_NAME[name], 3)
+    check_mu(BY_NAME[name], 2)
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_three_variables():
 PAIRS = [lambda u: erf(u), lambda u: Max(0, u), lambda u: u**3, lambda u: sin(u), lambda u: exp(-(u**2))]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS),
        q=st.fractions(-1, 1, max_denominator=9).filter(lambda q: abs(q) < 1))
 def test_price(f, g, q):
@@ -231,7 +231,7 @@ fractions = st.fractions(-3, 3, max_denominator=7).map(lambda q: Rational(q.nume
 entries = st.sampled_from([BY_NAME[n] for n in ("relu", "gelu", "erf shifted", "clip", "sin", "Abs u^2 - 1", "cosh")])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(f=entries, g=entries, a=fractions, b=fractions)
 def test_linearity(f, g, a, b):
     whole = closed_form(E(a * f.function(z) + b * g.function(z), z))
@@ -247,14 +247,14 @@ def stein_gap(entry, a, b):
     return number(closed_form(E(z * f, z)) - closed_form(E(f.diff(z), z)))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(name=st.sampled_from(SMOOTH_SLOPES), a=fractions.filter(lambda q: 0 < abs(q) < 1), b=fractions)
 def test_stein(name, a, b):
     """E[z f(z)] = E[f'(z)] [stein1981]."""
     assert abs(stein_gap(BY_NAME[name], a, b)) < 1e-26
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(entry=entries, m=fractions, s=fractions.filter(lambda q: 0 < q < 2))
 def test_scaling_agrees_with_symbolic_parameters(entry, m, s):
     """The value at numbers is the parametric formula at those numbers."""
@@ -263,7 +263,7 @@ def test_scaling_agrees_with_symbolic_parameters(entry, m, s):
     assert abs(number(symbolic.subs({kappa: m, c: s**2}) - direct)) < 1e-26
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(entry=entries, k=st.integers(0, 5))
 def test_symmetry(entry, k):
     """z and -z have the same law."""
@@ -307,6 +307,29 @@ def test_refusals_say_why():
         closed_form(E(exp(sqrt(1 + z**2)), z))
     positive = Symbol("a", positive=True)
     assert closed_form(E(exp(-positive * z**2), z)) == 1 / sqrt(1 + 2 * positive)
+
+
+def test_a_parameter_of_either_sign():
+    a = Symbol("a", real=True)
+    for body in (Max(0, a * z), z * Max(0, a * z), sign(z - a) * sign(z + a), Abs(a - z**2), exp(-Abs(a * z))):
+        found = closed_form(E(body, z))
+        for at in (Rational(-2, 3), Rational(5, 4)):
+            assert abs(number(found.subs(a, at) - closed_form(E(body.subs(a, at), z)))) < 1e-28
+    assert closed_form(E(Abs(z1**2 - z2**2), z1, z2)) == 4 / pi
+    assert closed_form(E(sign(z1) * sign(z3) * sign(z1 + z2) * sign(z2 + z3), z1, z2, z3)) == Rational(1, 3)
+
+
+def test_nested_nodes_are_joined():
+    assert closed_form(E(E(tanh(z1 + z2), z1), z2)) == 0
+    assert closed_form(E(z2 * E(Max(0, z1 + z2), z1), z2)) == Rational(1, 2)
+    squared = E(E(sign(z1 + z2), z1) ** 2, z2)
+    assert abs(number(closed_form(squared) - Rational(1, 3))) < 1e-28
+
+
+def test_refusals_use_the_names_of_the_user():
+    with pytest.raises(NoClosedForm) as caught:
+        closed_form(E(Symbol("a") * tanh(z) ** 2, z))
+    assert "_" not in str(caught.value).split("Numeric")[0]
 
 
 def test_integrate_or_keep():
