@@ -9,6 +9,10 @@ from typing import Any
 class HermitexError(Exception):
     """Base of every error that hermitex raises on purpose; its text is fit to be shown to a user."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by calling the class: an error is made of its parts, and travels between processes as its text and them.
+        return _restored, (type(self), self.args), self.__dict__
+
 
 class BadInput(HermitexError, ValueError):
     """The request itself is at fault: one line, exit code 2 on the command line."""
@@ -84,3 +88,10 @@ class MissingExtra(HermitexError):
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         self.library, self.extra = library, extra
         super().__init__(f"{purpose} needs {library}: pip install 'hermitex[{extra}]'")
+
+
+def _restored(kind: type[HermitexError], args: tuple[Any, ...]) -> HermitexError:
+    """An error as it was, without its constructor."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
