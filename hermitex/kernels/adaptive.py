@@ -2,7 +2,7 @@
 
 The choice is structural: no break point in the integrands -> the trapezoid rule; break points -> panels that end at
 them, also where they move with a parameter, with an outer variable or with an unknown. The verdict is measured: every
-average of a solution is taken again with the coarse weights on the same nodes, relative to E|F|.
+average of a solution is taken again with coarser weights on the same nodes, relative to E|F|.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from hermitex.kernels.source import place
 
 _MOST_KINKS = 6
 _ROUNDING = 4e-16
+_SAFETY = 4.0  # on the rate at which the error shrinks
+_STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 
 
 def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
@@ -75,6 +77,7 @@ class Quadratures:
         self.rules = {a.identifier: (_unit(1) if a.identifier in kinked else quadrature.trapezoid()) for a in self.axes}
         self.error = np.nan
         self._arrays: dict[str, tuple] | None = None
+        self._best: dict[str, tuple[float, int]] = {}
 
     @property
     def ndim(self) -> int:
@@ -101,11 +104,11 @@ class Quadratures:
         """
         records: dict[int, _Record] = {}
 
-        def average(values: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
+        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
             result = (values * weights).sum(axis=axis, keepdims=True)
             rule = self.rules[self.axes[axis - 1].identifier]
             kinked = self.axes[axis - 1].identifier in self.kinked
-            records.setdefault(axis, _Record()).add(values, weights, result, axis, rule, kinked)
+            records.setdefault(axis, _Record()).add(values, weights, axis, rule, kinked, floor)
             return result
 
         run(average)
@@ -116,11 +119,18 @@ class Quadratures:
             rule = self.rules[name]
             if record.tail > 1e-15 and rule.window < 40 and name not in self.kinked:
                 self.rules[name], good = rule.widen(rule.window + 3), False
-            elif record.error > tolerance and not _exhausted(rule):
+            elif record.error > tolerance and not _exhausted(rule) and not self._stalled(name, record.error):
                 self.rules[name], good = _refined(rule, record, name in self.kinked), False
         if not good:
             self._arrays = None
         return good
+
+
+    def _stalled(self, name: str, error: float) -> bool:
+        """True if refining this axis has stopped helping: what is left is rounding, or an integrand that diverges."""
+        best, idle = self._best.get(name, (np.inf, 0))
+        self._best[name] = (error, 0) if error < best / 2 else (best, idle + 1)
+        return self._best[name][1] >= _STALLED[error > 1e-6]
 
 
 class _Record:
@@ -131,21 +141,20 @@ class _Record:
         self.tail = 0.0
         self.suspects: np.ndarray | None = None
 
-    def add(self, values: np.ndarray, weights: np.ndarray, result: np.ndarray, axis: int, rule: quadrature.Rule,
-            kinked: bool) -> None:
-        shape = np.broadcast_shapes(values.shape, weights.shape)
-        v = np.moveaxis(np.broadcast_to(values, shape), axis, -1)
-        w = np.moveaxis(np.broadcast_to(weights, shape), axis, -1)
-        size = np.maximum((np.abs(v) * w).sum(axis=-1), 1e-300)
-        repeats = w.shape[-1] // len(rule)
-        ratio = np.tile(np.divide(rule.coarse, rule.weights, out=np.zeros_like(rule.coarse), where=rule.weights > 0), repeats)
-        error = np.abs((v * w * (1 - ratio)).sum(axis=-1)) / size
-        self.error = max(self.error, _worst(error))
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, kinked: bool,
+            floor: float) -> None:
+        v, w = np.moveaxis(values, axis, -1), np.moveaxis(weights, axis, -1)
+        weighted = v * w
+        size = np.maximum(np.abs(weighted).sum(axis=-1), floor)
+        ratios = rule.ratios if w.shape[-1] == len(rule) else np.tile(rule.ratios, (1, w.shape[-1] // len(rule)))
+        fine, coarse, coarser = np.moveaxis(weighted @ ratios.T, -1, 0)
+        first, second = np.abs(fine - coarse) / size, np.abs(coarse - coarser) / size
+        self.error = max(self.error, _worst(first * np.minimum(1.0, _SAFETY * first / np.maximum(second, 1e-300))))
         if not kinked:
-            ends = np.abs(v[..., [0, -1]]) * w[..., [0, -1]]
+            ends = np.abs(weighted[..., [0, -1]])
             self.tail = max(self.tail, _worst(ends.max(axis=-1) / size))
         if rule.kind == "panels" and not kinked:
-            parts = rule.panel_errors(v) / size[..., None]
+            parts = rule.panel_errors(np.broadcast_to(v, weighted.shape)) / size[..., None]
             worst = parts.reshape(-1, parts.shape[-1]).max(axis=0)
             self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
 
@@ -175,8 +184,8 @@ def _exhausted(rule: quadrature.Rule) -> bool:
 
 def _unit(count: int) -> quadrature.Rule:
     """`count` equal Fejer panels on [0, 1], without density: a moving interval is laid over them by `between`."""
-    x, fine, coarse = quadrature.fejer()
+    x, *levels = quadrature.fejer()
     edges = np.linspace(0.0, 1.0, 4 * count + 1)
     half = np.diff(edges)[:, None] / 2
-    return quadrature.Rule((edges[:-1, None] + half * (1 + x)).ravel(), (half * fine).ravel(), (half * coarse).ravel(),
-                           "unit", quadrature.WINDOW)
+    nodes = (edges[:-1, None] + half * (1 + x)).ravel()
+    return quadrature.Rule(nodes, *((half * w).ravel() for w in levels), "unit", quadrature.WINDOW)

@@ -1,4 +1,4 @@
-"""E[f(z)] ~ sum_j w_j f(z_j), with a second, coarser set of weights on the same nodes: the error estimate is free.
+"""E[f(z)] ~ sum_j w_j f(z_j), with two coarser sets of weights on the same nodes: the error estimate is free.
 
 Analytic integrands: the trapezoid rule on [-L, L], which converges exponentially and is nested (every second node).
 Kinks, jumps and near-singular integrands: panels between break points, Fejer's second rule of 31 nodes on each, whose
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -21,7 +21,9 @@ _MOST_PANELS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Nodes and two sets of weights for the standard normal: `weights` (used) and `coarse` (for the error estimate).
+    """Nodes and three sets of weights for the standard normal: `weights` (used), `coarse` and `coarser`.
+
+    The error is estimated as |fine - coarse| times the rate |fine - coarse|/|coarse - coarser| at which it shrinks.
 
     kind "trapezoid" has a `step`; kind "panels" has `edges`, and its nodes stand panel by panel, 31 on each.
     """
@@ -29,6 +31,7 @@ class Rule:
     nodes: np.ndarray
     weights: np.ndarray
     coarse: np.ndarray
+    coarser: np.ndarray
     kind: str
     window: float
     step: float = 0.0
@@ -36,6 +39,12 @@ class Rule:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    @cached_property
+    def ratios(self) -> np.ndarray:
+        """The three sets of weights relative to `weights`, shape (3, nodes): 1, coarse/weights, coarser/weights."""
+        safe = np.where(self.weights > 0, self.weights, 1.0)
+        return np.stack([np.ones_like(safe), self.coarse / safe, self.coarser / safe])
 
     def refine(self, suspects: np.ndarray | None = None) -> Rule:
         """A finer rule. Trapezoid: half the step (then panels); panels: those in `suspects` (a mask) are halved."""
@@ -71,18 +80,19 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def trapezoid(step: float = 0.2, window: float = WINDOW) -> Rule:
+def trapezoid(step: float = 0.1, window: float = WINDOW) -> Rule:
     """The trapezoid rule on [-window, window].
 
-    >>> rule = trapezoid(0.2)
+    >>> rule = trapezoid(0.1)
     >>> bool(abs(rule.weights @ rule.nodes**4 - 3) < 1e-12)
     True
     """
-    half = 2 * int(np.ceil(window / step / 2))
+    half = 4 * int(np.ceil(window / step / 4))
     nodes = step * np.arange(-half, half + 1)
     weights = step * _density(nodes)
-    coarse = np.where(np.arange(len(nodes)) % 2 == 0, 2 * weights, 0.0)
-    return Rule(nodes, weights, coarse, "trapezoid", window, step=step)
+    place = np.arange(len(nodes))
+    coarse, coarser = (np.where(place % k == 0, k * weights, 0.0) for k in (2, 4))
+    return Rule(nodes, weights, coarse, coarser, "trapezoid", window, step=step)
 
 
 def panels(edges: Sequence[float] | np.ndarray) -> Rule:
@@ -93,12 +103,11 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
     True
     """
     edges = np.unique(np.asarray(edges, dtype=float))
-    x, fine, coarse = fejer()
+    x, *levels = fejer()
     half = np.diff(edges)[:, None] / 2
     nodes = edges[:-1, None] + half * (1 + x)
     density = half * _density(nodes)
-    return Rule(nodes.ravel(), (density * fine).ravel(), (density * coarse).ravel(), "panels",
-                float(np.max(np.abs(edges))), edges=edges)
+    return Rule(nodes.ravel(), *((density * w).ravel() for w in levels), "panels", float(np.max(np.abs(edges))), edges=edges)
 
 
 def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:
@@ -108,13 +117,13 @@ def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:
 
 
 @lru_cache(maxsize=1)
-def fejer() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes on [-1, 1], weights of the rule of 31, and of its nested rule of 15 on the same nodes."""
+def fejer() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes on [-1, 1], the weights of the rule of 31, and those of its nested rules of 15 and 7 on the same nodes."""
     x, fine = _fejer_rule(_FEJER)
-    _, inner = _fejer_rule((_FEJER - 1) // 2)
-    coarse = np.zeros(_FEJER)
-    coarse[1::2] = inner
-    return x, fine, coarse
+    coarse, coarser = np.zeros(_FEJER), np.zeros(_FEJER)
+    coarse[1::2] = _fejer_rule(15)[1]
+    coarser[3::4] = _fejer_rule(7)[1]
+    return x, fine, coarse, coarser
 
 
 def _fejer_rule(n: int) -> tuple[np.ndarray, np.ndarray]:

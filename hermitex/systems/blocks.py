@@ -37,7 +37,7 @@ class Equation:
 class Block:
     """Unknowns that are solved for together.
 
-    Attributes: `kind` explicit | linear | root | nonlinear; `torn` the unknowns of the nonlinear problem, `members` the
+    Attributes: `kind` explicit | linear | root | nonlinear; `torn` the unknowns that are solved for, `members` the
     explicit ones in the order of their computation; `matrix`, `constant` of a linear block: A x + b = 0.
     """
 
@@ -77,7 +77,8 @@ def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], dep
     if linear:
         found = linear_form([equations[u] for u in component], component)
         if found is not None:
-            return Block(tuple(component), "linear", matrix=found[0], constant=found[1])
+            torn = _torn(component, equations, depends)
+            return Block(tuple(component), "linear", torn, _order([u for u in component if u not in torn], depends), *found)
     if len(component) == 1:
         return Block(tuple(component), "root", torn=tuple(component))
     torn = _torn(component, equations, depends)

@@ -73,7 +73,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                     doc: str = "") -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module."""
     unknowns = tuple(equations)
-    members = {u: equations[u].rhs for b in blocks for u in b.members}
+    members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
     labels, exprs = _formulas(equations, blocks, observables)
     taken = [s.name for s in (*parameters, *unknowns)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
@@ -136,9 +136,10 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Symbol], blo
         inside = set(block.unknowns)
         results = {"/".join((label[0], *(s.name for s in label[1:]))): target for label, target in output.items()
                    if label[0] in _RESULTS[block.kind] and label[1] in inside}
-        results |= {u.name: u for u in block.members}
+        own = set(block.members) & members
+        results |= {u.name: u for u in own}
         title = f"Block {k}, {block}."
-        parts.append((f"block_{k}", results, set(block.members), title))
+        parts.append((f"block_{k}", results, own, title))
     everything = {f"rhs/{u.name}": output["rhs", u] for b in blocks for u in b.unknowns}
     parts.append(("right_hand_sides", everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hermitex.systems.program import BlockCode, Program, State
 
 _REFINEMENTS = 40
 _CHUNK = 512
+_FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
@@ -30,7 +32,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     ----------
     numbers : value or array for each parameter, by name
     start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
-    tolerance : relative, for the unknowns; the quadrature is held to a tenth of it
+    tolerance : relative, for the unknowns; the quadrature is held to a third of it
 
     Raises
     ------
@@ -91,39 +93,43 @@ class _Run:
 
     def solution(self) -> Solution:
         """Refine the quadrature until every average of the solution holds its tolerance."""
-        quality = max(self.tolerance / 10, 1e-15)
+        quality = max(self.tolerance / 3, 1e-15)
         with np.errstate(all="ignore"):
-            for _ in range(_REFINEMENTS):  # what no unknown enters is settled first: it costs no solve
-                if self.quad.examine(lambda average: self._call("tables", average), quality):
-                    break
             for _ in range(_REFINEMENTS):
-                found = self._solve()
-                if self.quad.examine(self._everything, quality):
+                self._settle_tables(quality)
+                found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
+                verdict: State = {}
+                if self.quad.examine(lambda average, out=verdict: self._into(out, ("right_hand_sides", "observables"), average), quality):
                     break
-                self.guess = {u: np.where(np.isfinite(found[u]), found[u], np.nan) for u in self.program.unknowns}
-            return self._finish(found)
+                self.guess = {u: found[u] for u in self.program.unknowns}
+            return self._finish(found, verdict)
+
+    def _settle_tables(self, quality: float) -> None:
+        """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
+        for _ in range(_REFINEMENTS):
+            tables: State = {}
+            good = self.quad.examine(lambda average, out=tables: self._into(out, ("tables",), average), quality)
+            self.s.update(tables)
+            if good:
+                return
+
+    def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
+        # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
+        absolute = partial(average, floor=_FLOOR)
+        for name in names:
+            out.update(self._call(name, absolute if name == "observables" else average))
 
     def _call(self, name: str, average: Any = None) -> dict[str, Any]:
         return self.program.call(name, self.s, self.quad.arrays(), average)
 
-    def _everything(self, average: Any) -> None:
-        for name in ("tables", "right_hand_sides", "observables"):
-            self._call(name, average)
-
     # -- blocks ------------------------------------------------------------------------------------------------------
-    def _solve(self) -> Solution:
-        self.s.update(self._call("tables"))
-        parts = [self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)]
-        return combined(parts)
-
     def _block(self, k: int, block: BlockCode) -> Solution:
         name = f"block_{k}"
         if block.kind == "explicit":
             out = self._call(name)
             found = self._explicit(block, out)
         elif block.kind == "linear":
-            out = self._call(name)
-            found = linear(*self._matrix(block, out), names=block.unknowns, raise_on_failure=False)
+            found = self._linear(block, self._call(name))
         else:
             found = self._nonlinear(name, block)
         for u in block.unknowns:
@@ -150,6 +156,23 @@ class _Run:
             for j, v in enumerate(block.unknowns):
                 A[i, j] = self._row(out[f"matrix/{u}/{v}"])
         return A, b
+
+    def _linear(self, block: BlockCode, out: dict[str, Any]) -> Solution:
+        """Explicit members are eliminated first: what is left is small and its rows are of comparable size."""
+        A, b = self._matrix(block, out)
+        place = {u: i for i, u in enumerate(block.unknowns)}
+        members = [place[u] for u in block.members]
+        torn = [place[u] for u in block.torn]
+        for k in members:  # row k reads x_k + sum_j A_kj x_j = b_k
+            for i in (*torn, *(j for j in members if j != k)):
+                factor = A[i, k].copy()
+                A[i] -= factor * A[k]
+                b[i] -= factor * b[k]
+        rest = np.ix_(torn, torn)
+        found = linear(A[rest], b[torn], names=block.torn, raise_on_failure=False)
+        x = found.state
+        values = {u: b[k] - np.einsum("jb,jb->b", A[k][torn], x) for u, k in zip(block.members, members, strict=True)}
+        return replace(found.extended(values), unknowns=block.unknowns)
 
     def _nonlinear(self, name: str, block: BlockCode) -> Solution:
         everything = np.arange(self.points)
@@ -191,28 +214,27 @@ class _Run:
         return np.array(np.broadcast_to(value, (self.points,)))
 
     # -- verdict -----------------------------------------------------------------------------------------------------
-    def _finish(self, found: Solution) -> Solution:
-        residual = self._residual()
+    def _finish(self, found: Solution, verdict: State) -> Solution:
+        residual = self._residual(verdict)
         ok = np.asarray(found.converged) & (residual <= max(100 * self.tolerance, 1e-9))
         quadrature = self.quad.error
         notes = found.notes
         if quadrature > 10 * self.tolerance:
-            notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 10:.0e} asked")
+            notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 3:.0e} asked")
             ok = ok & (quadrature <= 1e-6)
         reason = np.array(found.reason, dtype=object)
         reason = np.where(ok | (reason != ""), reason, "the undamped residual or the quadrature error stayed above the tolerance")
-        observables = {n: self._row(v) for n, v in self._call("observables").items()}
         values = {u: found[u] for u in self.program.unknowns}
-        return replace(found, value={**values, **observables}, residual=residual, converged=ok, reason=reason, notes=notes,
+        values |= {o: self._row(verdict[o]) for o in self.program.observables}
+        return replace(found, value=values, residual=residual, converged=ok, reason=reason, notes=notes,
                        unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": float(quadrature), "nodes": self.quad.nodes})
 
-    def _residual(self) -> np.ndarray:
+    def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; an implicit equation counts with its own value."""
-        rhs = self._call("right_hand_sides")
         worst = np.zeros(self.points)
         for u in self.program.unknowns:
-            value, x = self._row(rhs[f"rhs/{u}"]), self._row(self.s[u])
+            value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
             gap = np.abs(value) if u in self.program.implicit else np.abs(x - value) / np.maximum(np.abs(x), _SMALL)
             worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
         return worst

@@ -1,0 +1,186 @@
+"""definitions of the package -> one flat text that needs NumPy alone: what an exported file shares with the session.
+
+From a function one goes to all that it names, at any depth: constants, classes, functions of other modules. Type hints
+and doctests stay behind; a definition that two modules know by one name gets a new one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+Key = tuple[str, str]  # module, name
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+
+
+def flat(roots: list[Key], rename: dict[Key, str] | None = None) -> tuple[list[str], str]:
+    """(import lines, text) of the definitions and of everything that they use.
+
+    Examples
+    --------
+    >>> lines, text = flat([("hermitex.kernels.quadrature", "_density")])
+    >>> print(lines, text)
+    ['import numpy as np'] def _density(x):
+        return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    """
+    work = _Excerpt(rename or {})
+    for root in roots:
+        work.add(root)
+    names = [work.name(k) for k in work.texts]
+    assert len(set(names)) == len(names), f"two definitions have one name: {sorted(names)}"
+    return sorted(work.imports), "\n\n\n".join(_grouped(list(work.texts.values())))
+
+
+class _Excerpt:
+    def __init__(self, rename: dict[Key, str]) -> None:
+        self.rename = rename
+        self.imports: set[str] = set()
+        self.texts: dict[Key, str] = {}
+        self.pending: set[Key] = set()
+
+    def name(self, key: Key) -> str:
+        return self.rename.get(key, key[1])
+
+    def add(self, key: Key) -> None:
+        """Take a definition, after those that it uses."""
+        if key in self.texts or key in self.pending:
+            return
+        self.pending.add(key)
+        text = _bare(_source(key))
+        swap: dict[str, str] = {key[1]: self.name(key)}
+        for found in ast.walk(ast.parse(text)):
+            target = self._resolve(key[0], found)
+            if target is None:
+                continue
+            written, other = target
+            self.add(other)
+            swap[written] = self.name(other)
+        for written, new in swap.items():
+            if written != new:
+                text = re.sub(rf"(?<![\w.]){re.escape(written)}\b", new, text)
+        self.texts[key] = text
+
+    def _resolve(self, module: str, node: ast.AST) -> tuple[str, Key] | None:
+        """(the text that names it, what it names), for a name or `alias.name` of a definition of the package."""
+        definitions, imported = _names(module)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            other = imported.get(node.value.id, ("", "", ""))
+            path = f"{other[0]}.{other[1]}"
+            if other[0].startswith("hermitex") and find_spec(path):
+                return f"{node.value.id}.{node.attr}", (path, node.attr)
+        if not isinstance(node, ast.Name):
+            return None
+        if node.id in definitions:
+            return node.id, (module, node.id)
+        if node.id in imported:
+            source, name, line = imported[node.id]
+            if not source.startswith("hermitex"):
+                self.imports.add(line)
+            elif not find_spec(source) or not _is_module(f"{source}.{name}"):
+                return node.id, (source, name)
+        return None
+
+
+def _is_module(path: str) -> bool:
+    try:
+        return find_spec(path) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@lru_cache(maxsize=64)
+def _text(module: str) -> str:
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=64)
+def _names(module: str) -> tuple[dict[str, ast.AST], dict[str, tuple[str, str, str]]]:
+    """What a module defines at its top, and what it imports: {name: (module, name there, import line)}."""
+    definitions: dict[str, ast.AST] = {}
+    imported: dict[str, tuple[str, str, str]] = {}
+    for node in ast.parse(_text(module)).body:
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                imported[a.asname or a.name] = (a.name, "", f"import {a.name}" + (f" as {a.asname}" if a.asname else ""))
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".")[:-node.level] if node.level else []
+            source = ".".join([*parts, *([node.module] if node.module else [])])
+            for a in node.names:
+                imported[a.asname or a.name] = (source, a.name, f"from {source} import {a.name}")
+        elif isinstance(node, _DEFINITIONS):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            for name in [t.id for t in targets if isinstance(t, ast.Name)] or [getattr(node, "name", "")]:
+                definitions[name] = node
+    return definitions, imported
+
+
+def _source(key: Key) -> str:
+    module, name = key
+    definitions, imported = _names(module)
+    if name not in definitions and name in imported:  # a name handed on
+        return _source((imported[name][0], imported[name][1]))
+    node = definitions[name]
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])  # type: ignore[attr-defined]
+    return "\n".join(_text(module).split("\n")[first - 1:node.end_lineno])  # type: ignore[attr-defined]
+
+
+def _bare(text: str) -> str:
+    """`text` without type hints (but for the fields of a class, which are its definition), doctests and lint marks."""
+    lines = text.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()) + 1)
+    cuts: list[tuple[int, int, bytes]] = []
+
+    def at(line: int | None, column: int | None) -> int:
+        return starts[(line or 1) - 1] + (column or 0)
+
+    def end(node: ast.expr) -> int:
+        return at(node.end_lineno, node.end_col_offset)
+
+    raw = text.encode()
+    tree = ast.parse(text)
+    fields = {id(s) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for s in c.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            positional = [*node.posonlyargs, *node.args]
+            defaults = dict(zip(reversed(positional), reversed(node.defaults), strict=False))
+            defaults |= {a: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None}
+            for arg in [*positional, *node.kwonlyargs, *filter(None, (node.vararg, node.kwarg))]:
+                if arg.annotation is not None:
+                    begin = at(arg.lineno, arg.col_offset) + len(arg.arg.encode())
+                    value = defaults.get(arg)
+                    cuts.append((begin, at(value.lineno, value.col_offset), b"=") if value else (begin, end(arg.annotation), b""))
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+            begin = at(node.returns.lineno, node.returns.col_offset)
+            cuts.append((raw.rindex(b"->", 0, begin) - 1, end(node.returns), b""))
+        elif isinstance(node, ast.AnnAssign) and id(node) not in fields and node.value is not None:
+            cuts.append((end(node.target), end(node.annotation), b""))
+    for begin, finish, put in sorted(cuts, reverse=True):
+        raw = raw[:begin] + put + raw[finish:]
+    return _tidied(raw.decode())
+
+
+def _tidied(text: str) -> str:
+    text = re.sub(r"  # (type: ignore|noqa|fmt:)[^\n]*", "", text)
+    text = re.sub(r"\n *Examples\n *-+\n(?= *>>>)", "\n", text)
+    text = re.sub(r"\n *>>>[^\n]*((?:\n(?! *$)(?! *\"\"\")[^\n]*)*)(?=\n)", "", text)
+    text = re.sub(r'\n\s*\n( *""")', r"\n\1", text)
+    return re.sub(r'("""[^"\n]*)\n *"""', r'\1"""', text)
+
+
+def _grouped(texts: list[str]) -> list[str]:
+    """Constants that follow each other stand together."""
+    groups: list[str] = []
+    for text in texts:
+        constant = not text.startswith(("def ", "class ", "@"))
+        if constant and groups and not groups[-1].startswith(("def ", "class ", "@")):
+            groups[-1] += "\n" + text
+        else:
+            groups.append(text)
+    return groups
