@@ -33,7 +33,7 @@ def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fra
         if len(several) != 1:
             return _several(expr, several, p)
         (x,) = several
-    if x not in expr.free_symbols:
+    if x not in expr.free_symbols or tempered(expr, x):
         return True
     verdicts = [_side(expr, x, side, p) for side in (1, -1)]
     if False in verdicts:
@@ -54,6 +54,23 @@ def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fra
             if verdicts[-1] is False:
                 return False
     return None if None in verdicts else complete
+
+
+def tempered(expr: Expr, x: Symbol) -> bool:
+    """Is |expr| bounded by a polynomial by its form alone: sums and products of x and of bounded functions?"""
+    if expr == x:
+        return bool(x.is_real)
+    if x not in expr.free_symbols:
+        return True
+    if isinstance(expr, (sp.Add, sp.Mul)):
+        return all(tempered(a, x) for a in expr.args)
+    if isinstance(expr, sp.Pow):
+        return bool(expr.exp.is_Integer and expr.exp.is_positive and tempered(expr.base, x))
+    if isinstance(expr, (sp.Abs, sp.Max, sp.Min)):
+        return all(tempered(a, x) for a in expr.args)
+    if isinstance(expr, (sp.tanh, sp.erf, sp.erfc, sp.sin, sp.cos, sp.atan, sp.sign, sp.Heaviside, sp.sech)):
+        return bool(expr.args[0].is_real)  # on the real line only: sin(i x) grows
+    return False
 
 
 def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, tanh
 
+from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.canonical import Diverges
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.one_variable import SWITCHES, _provably_finite, expectation
 from hermitex.symbolic.several import Matrix, independent_groups, linear_forms
@@ -34,7 +36,10 @@ def normal_form(expr: Expr) -> Expr:
     """
     if not expr.has(Expectation):
         return expr
-    done = _walk(expr)
+    try:
+        done = _walk(expr)
+    except Diverges as no:
+        raise Divergent(expr, str(no)) from no
     return _multiplied(done) if done.has(Expectation) else done
 
 
@@ -141,17 +146,34 @@ def _split(body: Expr, x: Symbol, into: dict[tuple[int, Expr], Expr], c: Expr = 
 
 
 def by_parts(n: int, core: Expr, x: Symbol) -> Expr | None:
-    """(n-1) z^(n-2) g + z^(n-1) g', less what g' brings back of z g; None where g' brings in other powers of z."""
+    """(n-1) z^(n-2) g + z^(n-1) g', less what g' brings back of z g; None where g' brings in other powers of z.
+
+    None too where g is not proved absolutely continuous: atan(1/z) and sin(tan(z)) jump or whirl at a pole inside.
+    """
     if n == 0 or core.has(*SWITCHES) or core.has(Expectation) or not depends(core, x):
         return None
     slope: dict[tuple[int, Expr], Expr] = {}
     _split(logistic(diff(core, x)), x, slope)
     back = slope.pop((1, core), S.Zero)
     size = tidy(1 - back)
-    if size == 0 or any(power for power, _ in slope) or not _provably_finite(core, x):
+    if size == 0 or any(power for power, _ in slope):
         return None
     rest = Add(*(c * e for (_, e), c in slope.items()))
+    if not (_smooth(core, x) and _provably_finite(core, x) and _provably_finite(rest, x)):
+        return None
     return ((n - 1) * x ** (n - 2) * core + x ** (n - 1) * rest) / size if n > 1 else rest / size
+
+
+def _smooth(core: Expr, x: Symbol) -> bool:
+    from hermitex.symbolic.integrability import dangers
+    from hermitex.symbolic.pieces import breakpoints
+
+    if not dangers(core, (x,), rough=True):
+        return True
+    try:
+        return not breakpoints(core, x)
+    except HermitexError:
+        return False
 
 
 def _mirrored(body: Expr, x: Symbol, close: object) -> Expr:
