@@ -10,7 +10,26 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Pow, Rational, ceiling, exp, floor, log, nan, oo, sign, zoo
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    Rational,
+    Symbol,
+    ceiling,
+    exp,
+    floor,
+    log,
+    nan,
+    oo,
+    sign,
+    zoo,
+)
 from sympy import E as EULER
 
 from hermitex.errors import BadInput
@@ -19,12 +38,15 @@ from hermitex.symbols import is_normal_name
 
 MAX_DIGITS = 4_000  # Python itself writes and reads integers up to 4300 digits
 MAX_EXPONENT = 1_000_000
+MAX_DEGREE = 400   # of a polynomial in the variables
+MAX_TERMS = 20_000   # of such a polynomial, multiplied out
 MAX_PARAMETER_DEGREE = 100  # SymPy looks for real roots when it decides the sign of a polynomial in a positive symbol
 MAX_SIZE = 10_000
 LARGE = 80  # nodes beyond which a sign or an order is left open when a node is built
 
 SWITCHES = (Abs, sign, Heaviside, Max, Min, floor, ceiling)
 _MANY = 30
+_COUNTED = 10**9  # terms and degrees are counted up to here
 _ORDER_BOUND = {"gamma": 1000, "loggamma": 1000, "digamma": 1000, "zeta": 1000, "beta": 1000, "polygamma": 100,
                 "uppergamma": 50, "lowergamma": 50, "besseli": 1000, "besselj": 1000, "besselk": 1000, "bessely": 1000}
 
@@ -90,6 +112,7 @@ def check_power(base: Expr, exponent: Expr) -> None:
     if base.is_zero and (exponent.is_negative or exponent.is_zero):
         raise BadInput("division by zero" if exponent.is_negative else "0**0 has no value; write 1 or 0")
     if isinstance(exponent, Rational):
+        check_polynomial(Pow(base, exponent, evaluate=False))
         size = abs(exponent)
         if rational_digits(base) * size > MAX_DIGITS:
             raise BadInput(f"the power {short(Pow(base, exponent, evaluate=False))} has more than {MAX_DIGITS} digits")
@@ -102,6 +125,19 @@ def check_power(base: Expr, exponent: Expr) -> None:
         raise BadInput(f"an exponent of more than {MAX_DIGITS} digits")
     else:
         _check_logarithms(exponent, digits(base) if isinstance(base, Rational) else 1)
+
+
+def check_polynomial(expr: Expr) -> None:
+    """Refuse what is too large multiplied out; a power of a sum is short to write and may have billions of terms."""
+    variables = [s for s in expr.free_symbols if is_normal_name(getattr(s, "name", ""))]
+    if not variables or not expr.has(Pow):
+        return
+    terms, degree = polynomial_size(expr, variables)
+    if degree > MAX_DEGREE:
+        raise BadInput(f"{short(expr)} is too large: its degree is {degree}, at most {MAX_DEGREE} is read")
+    if terms > MAX_TERMS:
+        many = f"{terms}" if terms < _COUNTED else f"more than {_COUNTED:.0e}"
+        raise BadInput(f"{short(expr)} is too large: multiplied out it has {many} terms, at most {MAX_TERMS} are read")
 
 
 def apply(function: Callable[..., Expr], *args: Expr) -> Expr:
@@ -170,6 +206,37 @@ def size(expr: Any, limit: int = MAX_SIZE) -> int:
         count += 1
         stack.extend(node.args)
     return count
+
+
+def polynomial_size(expr: Expr, variables: Sequence[Symbol]) -> tuple[int, int]:
+    """(terms, degree) at most, of `expr` multiplied out in the variables; functions of them count as further ones.
+
+    >>> from hermitex.symbols import z, z1, z2
+    >>> polynomial_size((1 + z)**50*z**3, [z]), polynomial_size((1 + z1 + z2)**10, [z1, z2])
+    ((51, 53), (66, 10))
+    """
+    terms, degree, generators = _polynomial_size(expr, frozenset(variables))
+    return min(terms, _choose(degree + len(generators), degree)), degree
+
+
+def _polynomial_size(expr: Expr, variables: frozenset[Symbol]) -> tuple[int, int, frozenset[Expr]]:
+    if not expr.free_symbols & variables:
+        return 1, 0, frozenset()
+    if isinstance(expr, Add | Mul):
+        parts = [_polynomial_size(a, variables) for a in expr.args]
+        terms, degree = (sum, max) if isinstance(expr, Add) else (math.prod, sum)
+        generators = frozenset().union(*(p[2] for p in parts))
+        return min(terms(p[0] for p in parts), _COUNTED), min(degree(p[1] for p in parts), _COUNTED), generators
+    if isinstance(expr, Pow) and expr.exp.is_Rational and (expr.exp.is_Integer or abs(expr.exp) > 1):
+        terms, degree, generators = _polynomial_size(expr.base, variables)
+        n = abs(int(expr.exp))
+        return _choose(terms + n - 1, n), min(degree*n, _COUNTED), generators
+    return 1, 1, frozenset([expr])
+
+
+def _choose(n: int, k: int) -> int:
+    k = min(k, n - k)
+    return _COUNTED if k > 64 else min(math.comb(n, k), _COUNTED)
 
 
 def short(expr: Any, width: int = 40) -> str:

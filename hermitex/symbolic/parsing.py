@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sympy import Expr, I, Rational, sympify
+from sympy import Expr, I, Pow, Rational, sympify
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
@@ -90,6 +90,8 @@ def expression(x: Any) -> Expr:
         raise BadInput(f"an expression is a text, a number or a SymPy expression, not {type(x).__name__}") from error
     if not isinstance(value, Expr) or not getattr(value, "is_commutative", False):
         raise BadInput(f"a number is needed, not {bounded.short(value)}")
+    for power in value.atoms(Pow):
+        bounded.check_polynomial(power)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     return bounded.exists(field.standard(value.xreplace(floats) if floats else value))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product as cartesian
 from math import comb, factorial, prod
+from operator import add, mul
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, S, Symbol, exp, sqrt, sympify
+from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, exp, sqrt, sympify
 from sympy import expand as multiply_out
 
 from hermitex.errors import BadInput
@@ -188,11 +189,29 @@ def to_hermite(polynomial: Any, *variables: Symbol) -> dict[Index, Expr]:
     {4: 1, 2: 6, 0: 3}
     """
     parts: dict[tuple[int, ...], list[Expr]] = {}
-    for powers, value in Poly(multiply_out(polynomial), *variables).terms():
+    for powers, value in poly_of(polynomial, *variables).terms():
         for choice in cartesian(*(from_monomial(n) for n in powers)):
             parts.setdefault(tuple(k for k, _ in choice), []).append(value*prod(a for _, a in choice))
     sums = {a: multiply_out(Add(*terms)) for a, terms in parts.items()}
     return {index_of(a): v for a, v in sums.items() if v != 0}
+
+
+def poly_of(expr: Any, *variables: Symbol) -> Poly:
+    """The polynomial that an expression writes: as `Poly`, but powers are taken of polynomials, not of expressions.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> poly_of(((1 + z)**20 + (1 + z**2)**20)**10, z).degree()
+    400
+    """
+    expr = sympify(expr)
+    if isinstance(expr, Add | Mul) and expr.has_free(*variables):
+        parts = [poly_of(a, *variables) for a in expr.args]
+        return reduce(mul if isinstance(expr, Mul) else add, parts)
+    if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive and expr.has_free(*variables):
+        return poly_of(expr.base, *variables)**int(expr.exp)
+    return Poly(expr, *variables)
 
 
 def index_of(a: tuple[int, ...]) -> Index:
