@@ -16,22 +16,25 @@ Key = tuple[str, str]  # module, name
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
-def flat(roots: list[Key], rename: dict[Key, str] | None = None) -> tuple[list[str], str]:
-    """(import lines, text) of the definitions and of everything that they use.
+def flat(*groups: list[Key], rename: dict[Key, str] | None = None) -> tuple[list[str], list[str]]:
+    """(import lines, one text for each group) of the definitions named and of everything that they use.
 
     Examples
     --------
-    >>> lines, text = flat([("hermitex.kernels.quadrature", "_density")])
+    >>> lines, (text,) = flat([("hermitex.kernels.quadrature", "_density")])
     >>> print(lines, text)
     ['import numpy as np'] def _density(x):
         return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     """
-    work = _Excerpt(rename or {})
-    for root in roots:
-        work.add(root)
+    work, texts = _Excerpt(rename or {}), []
+    for group in groups:
+        known = set(work.texts)
+        for key in group:
+            work.add(key)
+        texts.append("\n\n\n".join(_grouped([t for k, t in work.texts.items() if k not in known])))
     names = [work.name(k) for k in work.texts]
     assert len(set(names)) == len(names), f"two definitions have one name: {sorted(names)}"
-    return sorted(work.imports), "\n\n\n".join(_grouped(list(work.texts.values())))
+    return sorted(work.imports), texts
 
 
 class _Excerpt:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.solvers import linear
-from hermitex.systems.solve import _chain
+from hermitex.systems.solve import _FLOOR, _SMALL, _chain
 
 CHUNK = 512  # points solved at once
 ROUNDING = 256 * float(np.finfo(float).eps)  # a residual below this is noise of the summation
@@ -30,12 +30,19 @@ class Block(NamedTuple):
     explicit: tuple[bool, ...]  # torn unknowns whose equation reads x = rhs
 
 
+class Axis(NamedTuple):
+    """An integration variable."""
+
+    identifier: str
+
+
 class Code(NamedTuple):
     """The generated functions by name, and what they speak of."""
 
     functions: dict[str, Any]
     parameters: tuple[str, ...]
     unknowns: tuple[str, ...]
+    observables: tuple[str, ...]
     implicit: tuple[str, ...]
     blocks: tuple[Block, ...]
     quadratures: Any  # called for fresh rules
@@ -55,7 +62,8 @@ class Exact:
         return {}
 
     def examine(self, run: Any, tolerance: float) -> bool:
-        """Nothing can be refined."""
+        """Run once; nothing can be refined."""
+        run(None)
         return True
 
 
@@ -114,36 +122,62 @@ class Run:
     def solve(self, start: Mapping[str, Any]) -> None:
         """Solve, and refine the quadrature until every average in the solution holds its tolerance."""
         self.start = dict(start)
-        quality = max(self.tolerance/10, 1e-15)
+        quality = max(self.tolerance/3, 1e-15)
         with np.errstate(all="ignore"):
-            for _ in range(40):  # what no unknown enters is settled first
-                if self.quad.examine(lambda average: self.call("tables", average), quality):
-                    break
             for _ in range(40):
-                self.s.update(self.call("tables"))
+                self.settle_tables(quality)
                 for k, block in enumerate(self.code.blocks, start=1):
                     self.block(f"block_{k}", block)
-                if self.quad.examine(self.everything, quality):
+                out: dict[str, Any] = {}
+                if self.quad.examine(self.into(out, "right_hand_sides", "observables"), quality):
                     break
                 self.start = {u: np.array(self.row(self.s[u])) for u in self.code.unknowns}
-            self.finish()
+            self.finish(out)
 
-    def everything(self, average: Any) -> None:
-        for name in ("tables", "right_hand_sides", "observables"):
-            self.call(name, average)
+    def settle_tables(self, quality: float) -> None:
+        """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
+        for _ in range(40):
+            tables: dict[str, Any] = {}
+            good = self.quad.examine(self.into(tables, "tables"), quality)
+            self.s.update(tables)
+            if good:
+                return
+
+    def into(self, out: dict[str, Any], *names: str) -> Any:
+        """A function that runs generated functions with a given `average` and puts their results into `out`."""
+        def run(average: Any) -> None:
+            def absolute(values: Any, weights: Any, axis: int) -> Any:
+                return average(values, weights, axis, floor=_FLOOR)
+
+            for name in names:
+                out.update(self.call(name, absolute if average and name == "observables" else average))
+
+        return run
 
     def block(self, name: str, block: Block) -> None:
         if block.kind == "explicit":
             found = {u: self.call(name)[f"rhs/{u}"] for u in block.unknowns}
         elif block.kind == "linear":
-            out = self.call(name)
-            A = np.array([[self.row(out[f"matrix/{u}/{v}"]) for v in block.unknowns] for u in block.unknowns])
-            b = np.array([-self.row(out[f"constant/{u}"]) for u in block.unknowns])
-            x, _ = linear.solve(A, b)  # the solution of least norm where the block is singular
-            found = dict(zip(block.unknowns, x, strict=True))
+            found = self.linear(block, self.call(name))
         else:
             found = self.nonlinear(name, block)
         self.s.update({u: self.column(self.row(v)) for u, v in found.items()})
+
+    def linear(self, block: Block, out: dict[str, Any]) -> dict[str, Any]:
+        """A x = b, the explicit members eliminated first; the solution of least norm where the rest is singular."""
+        A = np.array([[self.row(out[f"matrix/{u}/{v}"]) for v in block.unknowns] for u in block.unknowns])
+        b = np.array([-self.row(out[f"constant/{u}"]) for u in block.unknowns])
+        torn, members = ([block.unknowns.index(u) for u in names] for names in (block.torn, block.members))
+        for k in members:  # row k reads x_k + sum_j A_kj x_j = b_k
+            for i in (*torn, *(j for j in members if j != k)):
+                factor = A[i, k].copy()
+                A[i] -= factor*A[k]
+                b[i] -= factor*b[k]
+        x = b.copy()
+        x[torn], _ = linear.solve(A[np.ix_(torn, torn)], b[torn])
+        for k in members:
+            x[k] = b[k] - np.einsum("jb,jb->b", A[k][torn], x[torn])
+        return dict(zip(block.unknowns, x, strict=True))
 
     def nonlinear(self, name: str, block: Block) -> dict[str, Any]:
         def evaluate(x: Any) -> Any:
@@ -167,15 +201,15 @@ class Run:
         v = self.row(self.start.get(u, default))
         return np.where(np.isfinite(v) & ((v > 0) | (not positive)), v, default)
 
-    def finish(self) -> None:
+    def finish(self, out: dict[str, Any]) -> None:
         """The verdict: the residual of every equation and the error of every average."""
-        out, residual = self.call("right_hand_sides"), np.zeros(self.points)
+        residual = np.zeros(self.points)
         for u in self.code.unknowns:
             x, rhs = self.row(self.s[u]), self.row(out[f"rhs/{u}"])
-            gap = np.abs(rhs) if u in self.code.implicit else np.abs(x - rhs)/np.maximum(np.abs(x), 1e-6)
+            gap = np.abs(rhs) if u in self.code.implicit else np.abs(x - rhs)/np.maximum(np.abs(x), _SMALL)
             residual = np.maximum(residual, np.where(np.isfinite(gap), gap, np.inf))
             self.values[u] = x
-        self.values.update({n: self.row(v) for n, v in self.call("observables").items()})
+        self.values.update({n: self.row(out[n]) for n in self.code.observables})
         good = (residual <= max(100*self.tolerance, 1e-9)) & (self.quad.error <= max(10*self.tolerance, 1e-6))
         self.values.update(residual=residual, quadrature_error=self.row(self.quad.error), converged=good)
 

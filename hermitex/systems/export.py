@@ -1,0 +1,291 @@
+"""System -> a standalone .py: the formulas as its author wrote them, and a solver that needs NumPy alone.
+
+    python solver.py --selftest          python solver.py --alpha 0.2,0.9 --lamda 0.1
+
+The file holds the generated functions of the session and the text of its quadrature and solver (`excerpt`), so that it
+gives the same numbers; it carries reference points whose residuals were checked with mpmath when it was written.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged
+from hermitex.kernels.source import identifier
+from hermitex.solvers.journal import write_whole
+from hermitex.symbolic.budget import budget
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.systems.excerpt import flat
+from hermitex.systems.scope import written_out
+from hermitex.systems.system import System
+from hermitex.systems.template import FORMULAS, PAGE
+
+_STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
+_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", (_ADAPTIVE, "_ROUNDING"): "_NOISE"}
+_WIDTH = 116
+_TRIES, _POINTS = 24, 3
+_CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 8.0, 20, 1e-7
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points."""
+
+    path: str
+    equations: int
+    blocks: int
+    lines: int
+    points: int
+    checked: str
+
+
+def write(system: System, path: str | os.PathLike[str], *, reference: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+          tolerance: float = 1e-11, check: bool = True) -> Exported:
+    """Write the standalone solver of a system; the file is whole or is not there.
+
+    Parameters
+    ----------
+    path : of the file to be written
+    reference : parameter values (one point or several) for its self-test; default: points found by trial
+    tolerance : the default of its `solve`
+    check : re-check the residuals of the first reference point with mpmath
+
+    Raises
+    ------
+    NotConverged : no reference point could be solved. HermitexError : mpmath contradicts the generated code.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    >>> with TemporaryDirectory() as folder:
+    ...     done = write(ridge, folder + "/ridge.py")
+    >>> done.equations, done.blocks, done.checked
+    (2, 1, 'mpmath, at 20 digits: 2 of 2 equations')
+    """
+    points = _reference(system, reference, tolerance)
+    checked = _checked(system, points[0]) if check else ""
+    text = render(system, points, tolerance=tolerance, checked=checked)
+    compile(text, str(path), "exec")  # a text that Python does not read is never written
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise BadInput(f"export: there is no folder {target.parent}")
+    write_whole(target, text)
+    return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked)
+
+
+# -- reference points ------------------------------------------------------------------------------------------------
+Point = tuple[dict[str, float], dict[str, float]]
+
+
+def _reference(system: System, given: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None, tolerance: float) -> list[Point]:
+    if given is not None:
+        wanted = [given] if isinstance(given, Mapping) else list(given)
+        return [_solved(system, p, tolerance) for p in wanted]
+    found: list[Point] = []
+    failure: HermitexError | None = None
+    for k in range(_TRIES):
+        try:
+            found.append(_solved(system, _trial(system, k), tolerance))
+        except HermitexError as error:
+            failure = failure or error
+        if len(found) == _POINTS or not system.parameters:
+            break
+    if not found:
+        raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test could be solved; "
+                           f"give some with reference={{parameter: value}} ({failure})")
+    return found
+
+
+def _trial(system: System, k: int) -> dict[str, float]:
+    """Plain numbers that differ between the parameters: positive ones around 1, others in (0, 1)."""
+    numbers = {}
+    for i, p in enumerate(system.parameters):
+        part = (0.5 + 0.618*(k + 1) + 0.2*(i + 1)) % 1.0
+        numbers[p.name] = round(0.4 + 1.4*part if p.is_positive else 0.1 + 0.8*part, 3)
+    return numbers
+
+
+def _solved(system: System, point: Mapping[str, Any], tolerance: float) -> Point:
+    found = system.solve(point, tolerance=tolerance)
+    numbers = {str(k): float(v) for k, v in point.items()}
+    return numbers, {n: float(v) for n, v in found.value.items()}
+
+
+def _checked(system: System, point: Point) -> str:
+    """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
+    from sympy import Eq, Rational
+
+    from hermitex.symbolic.precise import evaluate
+
+    numbers, values = point
+    exact = {**{p: Rational(numbers[p.name]) for p in system.parameters if p.name in numbers},
+             **{u: Rational(values[u.name]) for u in system.unknowns}}
+    done = 0
+    formulas = {u: written_out(v.lhs - v.rhs if isinstance(v, Eq) else u - v, system.where) for u, v in system.equations.items()}
+    try:
+        with budget(_CHECK_SECONDS):
+            for u, formula in sorted(formulas.items(), key=lambda item: _depth(item[1])):
+                left = abs(float(evaluate(formula, _CHECK_DIGITS, exact)))
+                if left > _WRONG*max(abs(values[u.name]), 1.0):
+                    raise HermitexError(f"export: at the solution of the session the equation of {u.name} is off by {left:.1e} "
+                                        "when mpmath evaluates it; nothing was written")
+                done += 1
+    except BudgetExceeded:
+        pass
+    except NotConverged as error:
+        return f"mpmath, at {_CHECK_DIGITS} digits: {done} of {len(system.unknowns)} equations ({str(error)[:60]})"
+    return f"mpmath, at {_CHECK_DIGITS} digits: {done} of {len(system.unknowns)} equations"
+
+
+def _depth(expr: Any) -> int:
+    """How deep expectations stand within each other."""
+    inner = max((_depth(a) for a in expr.args), default=0)
+    return inner + isinstance(expr, Expectation)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+def render(system: System, points: Sequence[Point], *, tolerance: float, checked: str = "") -> str:
+    """The text of the file."""
+    from hermitex import __version__
+
+    program = system.compile()
+    imports, helpers, functions = _parts(program.source)
+    axes = [a.identifier for a in program.axes]
+    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Block", "Code", "NotSolved", "solve_all")]
+    groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
+    more, (quadrature, solving) = flat(*groups, rename=_RENAME)
+    imports = _merged([*imports, *more, "import argparse", "import json", "import sys"])
+    rules = f"lambda: Quadratures(AXES, {_tuple(program.kinked)})" if axes else "Exact"
+    page = {
+        "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
+        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy", "imports": "\n".join(imports),
+        "signature": ", ".join([*(f"{identifier(p)}" for p in system.parameters)]) + (", " if system.parameters else ""),
+        "tolerance": repr(tolerance), "parameters": _parameters(system), "returned": _returned(program),
+        "given": ", ".join(f'"{p.name}": {identifier(p)}' for p in system.parameters),
+        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions), "quadrature": quadrature, "solving": solving,
+        "axes": f"AXES = ({', '.join(f'Axis({chr(34)}{n}{chr(34)})' for n in axes)},)\n" if axes else "", "rules": rules,
+        "code": _code(program), "reference": _points(points, system), "checked": checked,
+    }
+    return PAGE.render(page)
+
+
+def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
+    """Import lines, the helpers that are used, and the functions of a generated module."""
+    tree, lines = ast.parse(source), source.split("\n")
+    texts = {n.name: "\n".join(lines[n.lineno - 1:n.end_lineno]) for n in tree.body if isinstance(n, ast.FunctionDef)}
+    imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
+    results = [n for n in texts if n in FORMULAS or n.startswith("block_")]
+    used = {n.id for r in results for n in ast.walk(ast.parse(texts[r])) if isinstance(n, ast.Name)}
+    helpers = [texts[n] for n in texts if n not in results and n in used]
+    return imports, helpers, [_wrapped(texts[n]) for n in results]
+
+
+def _wrapped(text: str) -> str:
+    """Long lines of a generated function, folded: dictionaries at their commas, docstrings at their blanks."""
+    out = []
+    for line in text.split("\n"):
+        if len(line) > _WIDTH and line.lstrip().startswith("return {"):
+            inner = textwrap.wrap(line.strip()[len("return {"):-1].replace(": ", ":\x00"), _WIDTH - 8, break_long_words=False)
+            line = "    return {\n" + "\n".join(f"        {part}" for part in inner).replace(":\x00", ": ") + ",\n    }"
+        out.append(line)
+    return "\n".join(out)
+
+
+def _merged(lines: Sequence[str]) -> list[str]:
+    """Import lines, one for each module."""
+    plain = sorted({line for line in lines if line.startswith("import ") and "numpy" not in line})
+    names: dict[str, set[str]] = {}
+    for line in lines:
+        match = re.match(r"from (\S+) import (.+)", line)
+        if match and match[1] != "__future__":
+            names.setdefault(match[1], set()).update(n.strip() for n in match[2].split(","))
+    whole = {m: f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items())}
+    own = [whole.pop(m) for m in list(whole) if not m.startswith("scipy")]
+    return [*plain, *own, "", "import numpy as np", *whole.values()]
+
+
+def _formulas(system: System) -> str:
+    from hermitex.symbolic.parsing import to_text
+
+    def side(v: Any) -> str:
+        return f"{to_text(v.lhs)} = {to_text(v.rhs)}" if hasattr(v, "lhs") else to_text(v)
+
+    def line(name: str, v: Any) -> str:
+        text = side(v) + f"     (for {name})" if hasattr(v, "lhs") else f"{name} = {side(v)}"
+        return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False,
+                             break_on_hyphens=False)
+
+    parts = ["\n".join(line(u.name, v) for u, v in system.equations.items())]
+    for title, formulas in (("where", system.where), ("and, of the solution,", system.observables)):
+        if formulas:
+            parts += [title, "\n".join(line(k.name, v) for k, v in formulas.items())]
+    parts.append("E(f, x, ...) is the mean of f over independent standard normals x, ...")
+    parts.append("The equations fall into blocks, solved in this order:\n\n" + "\n".join(
+        f"    {k}. {b}" for k, b in enumerate(system.blocks, start=1)))
+    if system.source:
+        parts.append(_source(system.source))
+    return "\n\n".join(parts).replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _source(key: str) -> str:
+    from hermitex.errors import UnknownName
+    from hermitex.show.cite import bibtex
+
+    try:
+        return "Source:\n\n" + textwrap.indent(bibtex([key]).strip(), "    ")
+    except UnknownName:
+        return f"Source: {key}"
+
+
+def _parameters(system: System) -> str:
+    width = max([len(identifier(p)) for p in system.parameters] + [9])
+    kinds = ("positive", "nonnegative", "negative")
+    return "\n".join(f"    {identifier(p):<{width}} : number or array" + next((f", {k}" for k in kinds if getattr(p, f"is_{k}")), "")
+                     for p in system.parameters)
+
+
+def _returned(program: Any) -> str:
+    text = f"dict: the unknowns {', '.join(program.unknowns)}"
+    text += f"; {', '.join(program.observables)}" if program.observables else ""
+    text += ("; residual (the largest |x - rhs|/|x|), quadrature_error, converged. Arrays have the common shape of the parameters, "
+             "which broadcast; numbers give numbers.")
+    return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _tuple(names: Iterable[Any]) -> str:
+    items = [repr(n) if not isinstance(n, str) else f'"{n}"' for n in names]
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _code(program: Any) -> str:
+    blocks = "".join(f"        Block({', '.join([chr(34) + b.kind + chr(34), *map(_tuple, (b.unknowns, b.torn, b.members, b.positive, b.explicit))])}),\n"
+                     for b in program.blocks)
+    return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
+            f"    observables={_tuple(program.observables)},\n"
+            f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n")
+
+
+def _points(points: Sequence[Point], system: System) -> str:
+    rename = {p.name: identifier(p) for p in system.parameters}
+
+    def table(values: Mapping[str, float]) -> str:
+        items = ", ".join(f'"{n}":\x00{_number(v)}' for n, v in values.items())
+        return "\n".join(textwrap.wrap(items, _WIDTH - 9, break_long_words=False, subsequent_indent=" "*9)).replace("\x00", " ")
+
+    return "".join(f"    ({{{table({rename.get(n, n): v for n, v in given.items()})}}},\n     {{{table(values)}}}),\n"
+                   for given, values in points)
+
+
+def _number(v: float) -> str:
+    return repr(v) if np.isfinite(v) else f"float({str(v)!r})"

@@ -1,0 +1,150 @@
+'''The page of an exported file:  header, solve, formulas, quadrature, solver, self-test, command line.'''
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FORMULAS = ("tables", "right_hand_sides", "observables")  # beside block_1, block_2, ...
+
+
+@dataclass(frozen=True)
+class Page:
+    """A text with places <<name>>; a section whose place is empty is left out with its title."""
+
+    text: str
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The text with every place filled."""
+        text = self.text
+        for name in ("helpers", "quadrature"):
+            if not values[name]:
+                head, _, rest = text.partition(f"<<begin {name}>>")
+                text = head + rest.partition(f"<<end {name}>>")[2].lstrip("\n")
+            text = text.replace(f"<<begin {name}>>\n", "").replace(f"<<end {name}>>\n", "")
+        for name, value in values.items():
+            text = text.replace(f"<<{name}>>", value)
+        return text.rstrip() + "\n"
+
+
+PAGE = Page('''#!/usr/bin/env python3
+"""<<title>>
+
+<<formulas>>
+
+Usage:
+
+    from this_file import solve; solve(...)          python this_file.py --selftest
+    python this_file.py --PARAMETER 0.2,0.9 ...      (0.5, or 0.2,0.9, or first:last:points) [--json]
+
+Written by hermitex <<version>>; needs <<needs>> and nothing else.
+"""
+
+<<imports>>
+
+
+def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
+    """Solve the equations at every point of the parameters.
+
+    Parameters
+    ----------
+<<parameters>>
+    start     : {unknown: first guess}; by default 1 for what Newton's method seeks as positive, else 0
+    tolerance : relative, for the unknowns; the quadrature is held to a tenth of it
+
+    Returns
+    -------
+<<returned>>
+
+    Raises
+    ------
+    NotSolved : some points did not converge; it names the first, and carries `.values` and `.converged`.
+    ValueError : a parameter is not finite, or the shapes do not broadcast.
+    """
+    return solve_all(CODE, {<<given>>}, start or {}, tolerance)
+
+
+# -- the formulas ------------------------------------------------------------------------------------------------------
+# s holds numbers by name, quad the nodes and weights by integration variable; "d/u/v" is the derivative of the right-hand
+# side of u by v, "matrix/u/v" and "constant/u" are the linear equation of u:  sum_v matrix v + constant = 0.
+<<begin helpers>>
+<<helpers>>
+
+
+<<end helpers>>
+<<functions>>
+
+
+<<begin quadrature>>
+# -- quadrature: every average is taken with coarser weights too, and its rule refined until the difference is small ----
+<<quadrature>>
+
+
+<<end quadrature>>
+# -- solving -----------------------------------------------------------------------------------------------------------
+<<solving>>
+
+
+<<axes>>CODE = Code(
+    functions=globals(),
+<<code>>    quadratures=<<rules>>,
+)
+
+
+# -- the self-test -----------------------------------------------------------------------------------------------------
+# (parameters, solution): computed when this file was written. Residuals re-checked: <<checked>>.
+REFERENCE = [
+<<reference>>]
+
+
+def selftest():
+    """The largest deviation from the reference points, relative; values below 1e-6 count as 1e-6."""
+    off = [abs(found[name] - value)/max(abs(value), 1e-6)
+           for given, expected in REFERENCE for found in [solve(**given)] for name, value in expected.items()]
+    return float(np.max(off))
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+def numbers(text):
+    """0.5, or 0.2,0.9, or first:last:points."""
+    first, *rest = text.split(":")
+    return np.linspace(float(first), float(rest[0]), int(rest[1])) if rest else np.array([float(v) for v in text.split(",")])
+
+
+def main(argv=None):
+    """Print the self-test or a table; exit 0, or 1 if something failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0], conflict_handler="resolve")
+    for name in CODE.parameters:
+        parser.add_argument(f"--{name}", type=numbers, metavar="VALUES")
+    parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
+    parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
+    given = vars(parser.parse_args(argv))
+    if given["selftest"]:
+        worst = selftest()
+        good = worst <= 1e-9
+        print(f"selftest: {len(REFERENCE)} points, largest deviation {worst:.1e}: {'passed' if good else 'FAILED'}")
+        return 0 if good else 1
+    missing = [n for n in CODE.parameters if given[n] is None]
+    if missing:
+        parser.error(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest")
+    grid = np.meshgrid(*(given[n] for n in CODE.parameters), indexing="ij")  # every combination
+    points = {n: v.ravel() for n, v in zip(CODE.parameters, grid, strict=True)}
+    try:
+        found = {**points, **solve_all(CODE, points, {}, <<tolerance>>)}
+    except NotSolved as error:
+        print(error, file=sys.stderr)
+        return 1
+    if given["json"]:
+        print(json.dumps({n: np.atleast_1d(v).tolist() for n, v in found.items()}))
+        return 0
+    rows = zip(*(np.broadcast_to(v, max(v.size for v in grid)) if grid else [v] for v in found.values()), strict=True)
+    table = [list(found), *([f"{v:.8g}" for v in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        print("  ".join(v.rjust(w) for v, w in zip(row, widths, strict=True)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+''')
