@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from sympy import Expr
+from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Pow, ceiling, floor, log, sign
 
 from hermitex.errors import HermitexError
 from hermitex.kernels import quadrature
@@ -19,6 +19,7 @@ from hermitex.kernels.lowering import Axis, Lowered
 from hermitex.kernels.source import place
 
 _MOST_KINKS = 6
+_ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 _ROUNDING = 4e-16
 _SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
@@ -33,6 +34,8 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     for s in lowered.statements:
         for axis in s.axes:
             body = _inlined(s.expr, definitions, axis)
+            if not _rough(body, axis):
+                continue
             try:
                 points = breakpoints(body, axis.symbol)
             except (HermitexError, NotImplementedError, ValueError, TypeError):
@@ -41,6 +44,11 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
             known = found.setdefault(axis.identifier, [])
             known += [p for p in points if p not in known and not p.free_symbols & inside]
     return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= _MOST_KINKS}
+
+
+def _rough(body: Expr, axis: Axis) -> bool:
+    """True if something in the integrand may have a kink, a jump or a branch point along the axis."""
+    return any(axis.symbol in e.free_symbols and not (isinstance(e, Pow) and e.exp.is_Integer) for e in body.atoms(*_ROUGH, Pow))
 
 
 def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:

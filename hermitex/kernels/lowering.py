@@ -94,6 +94,14 @@ class Lowered:
                 fixed.add(s.target)
         return fixed
 
+    def along_axes(self) -> set[Symbol]:
+        """The targets whose value varies along an integration variable."""
+        axes = {a.symbol for a in self.axes}
+        reach: dict[Symbol, set[Symbol]] = {a: {a} for a in axes}
+        for s in self.statements:
+            reach[s.target] = set().union(*(reach.get(v, set()) for v in s.needs)) - {a.symbol for a in s.axes}
+        return {s.target for s in self.statements if reach[s.target]}
+
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
           exact: bool = True) -> Lowered:
@@ -108,7 +116,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     """
     names, taken = dict(names or {}), frozenset(taken)
     roots = radicals([*names.values(), *exprs], taken)
-    work = _Lowering(exact, taken | {s.name for s in roots.values()})
+    work = _Lowering(exact, taken | {s.name for s in roots.values()}, set(names))
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
@@ -136,9 +144,12 @@ def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
 
 
 class _Lowering:
-    def __init__(self, exact: bool, taken: frozenset[str]) -> None:
+    def __init__(self, exact: bool, taken: frozenset[str], names: set[Symbol]) -> None:
         self.exact = exact
         self.taken = taken
+        self.names = names
+        # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
+        self.hiding = {s for s in names if s.name not in taken}
         self.axes: dict[tuple[str, int], Axis] = {}
         self.nodes: dict[Expr, Symbol] = {}  # flat body with its axes -> the symbol of its value
         self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
@@ -147,7 +158,7 @@ class _Lowering:
 
     def definition(self, expr: Expr) -> Expr:
         """A named sub-expression; its own random variables stand for axes of the expectations it is used in."""
-        free = [s for s in sorted(expr.free_symbols, key=lambda s: s.name) if s.name not in self.taken]
+        free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in self.taken]
         outer = tuple(self._axis(s.name, 0) for s in free)
         return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
 
@@ -171,7 +182,7 @@ class _Lowering:
         axes = tuple(self._axis(b.name, depth) for b in node.bound)
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
-        if self.exact and not body.free_symbols & self.values and promising(body, {a.symbol for a in axes}):
+        if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
             done = exact_or_none(E(body, *(a.symbol for a in axes)))
             if done is not None:
                 return done

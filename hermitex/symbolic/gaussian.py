@@ -76,19 +76,17 @@ class Expectation(Expr):
         free = self.body.free_symbols - set(self.bound)
         return free.union(*(a.free_symbols for a in self.args[2:]))
 
-    @property
-    def _hidden(self) -> bool:
-        """True if a variable does not occur: a name in the body may stand for a formula that holds it."""
-        return not set(self.bound) <= self.body.free_symbols
-
     def open(self) -> tuple[Expr, tuple[Symbol, ...]]:
         """The integrand over fresh symbols (real, of the same names), safe to manipulate: (body, variables)."""
         fresh = tuple(Dummy(b.name, real=True) for b in self.bound)
         return self.body.xreplace(dict(zip(self.bound, fresh, strict=True))), fresh
 
-    def with_body(self, body: Any, variables: Sequence[Symbol]) -> Expr:
-        """The expectation of another integrand over the same law; `variables` are those that `open` gave."""
-        return _close(sympify(body), tuple(variables), None if self.independent else self.covariance)
+    def with_body(self, body: Any, variables: Sequence[Symbol], *, keep: bool = False) -> Expr:
+        """The expectation of another integrand over the same law; `variables` are those that `open` gave.
+
+        A variable that does not occur is dropped, unless with `keep` a name in the body may stand for what holds it.
+        """
+        return _close(sympify(body), tuple(variables), None if self.independent else self.covariance, keep=keep)
 
     # -- SymPy's protocol ------------------------------------------------------------------------------------------
     def _eval_is_real(self) -> bool | None:
@@ -112,14 +110,14 @@ class Expectation(Expr):
         cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
         if not (changed or cov[1]):
             return self, False
-        return _close(new, fresh, cov[0], keep=self._hidden), True
+        return _close(new, fresh, cov[0], keep=True), True
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic:
         if old in self.bound:
             return self
         body, fresh = self.open()
         cov = self.args[2]._subs(old, new) if len(self.args) > 2 else None
-        return _close(body._subs(old, new), fresh, cov, keep=self._hidden)
+        return _close(body._subs(old, new), fresh, cov, keep=True)
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         """d/ds E f = E df/ds with weak derivatives: sign' = 2 delta, and a jump is never lost."""

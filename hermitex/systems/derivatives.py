@@ -36,4 +36,4 @@ def _node_derivative(node: Expectation, v: Symbol) -> Expr:
     if any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)) or not node.independent:
         return node.diff(v)
     body, fresh = node.open()
-    return node.with_body(derivative(body, v), fresh)
+    return node.with_body(derivative(body, v), fresh, keep=True)  # mu_1 may stand for mu_1(kappa)

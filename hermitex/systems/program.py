@@ -10,7 +10,7 @@ The text runs in the session, in a worker (it pickles) and in an exported file a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,34 +69,24 @@ class Program:
 
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
-                    where: Mapping[Symbol, Expr], observables: Mapping[Symbol, Expr], positive: frozenset[Symbol],
-                    doc: str = "") -> Program:
+                    where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
+                    positive: frozenset[Symbol], doc: str = "") -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module."""
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
     labels, exprs = _formulas(equations, blocks, observables)
-    taken = [s.name for s in (*parameters, *unknowns)]
+    taken = [s.name for s in (*parameters, *unknowns, *scalars)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
     fixed = lowered.independent_of(set(unknowns)) - set(members)
     kinked = moving_kinks(lowered)
-    scalars = {s.target for s in lowered.statements if s.target in fixed and not _on_axis(s.target, lowered)}
-    writer = Writer(lowered.axes, set(parameters) | scalars, kinked)
+    settled = fixed - lowered.along_axes()
+    writer = Writer(lowered.axes, set(parameters) | settled, kinked)
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, kinked)
-
-
-def _on_axis(target: Symbol, lowered: Lowered) -> bool:
-    """True if a statement's value varies along an integration variable."""
-    axes = {a.symbol for a in lowered.axes}
-    moving: set[Symbol] = set(axes)
-    for s in lowered.statements:
-        if s.needs & moving and not set(a.symbol for a in s.axes) >= s.needs & axes:
-            moving.add(s.target)
-    return target in moving
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr]

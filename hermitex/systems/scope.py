@@ -10,18 +10,52 @@ from collections.abc import Mapping
 from sympy import Basic, Dummy, Expr, Symbol
 
 from hermitex.errors import BadInput
-from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.gaussian import Bound, E, Expectation
 
 
-def written_out(expr: Expr, where: Mapping[Symbol, Expr]) -> Expr:
+def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict[str, Symbol]] | None = None
+               ) -> dict[str, Symbol]:
+    """{name: symbol} of what stands free in `expr` once every `where` name is written out; nothing is rebuilt."""
+    memo = {} if memo is None else memo
+    if isinstance(expr, Expectation):  # not memorised: equal nodes may bind under different names
+        bound = {b.name for b in expr.bound}
+        inside = {n: s for n, s in free_names(expr.body, where, memo).items() if n not in bound}
+        return inside | {s.name: s for extra in expr.args[2:] for s in extra.free_symbols}
+    if isinstance(expr, Bound):
+        return {}
+    if expr in memo:
+        return memo[expr]
+    found: dict[str, Symbol] = {}
+    if isinstance(expr, Symbol):
+        if expr in where:
+            memo[expr] = {}  # a circle ends here; written_out names it
+            found = dict(free_names(where[expr], where, memo))
+        else:
+            found = {expr.name: expr}
+    else:
+        for a in expr.args:
+            found |= free_names(a, where, memo)
+    memo[expr] = found
+    return found
+
+
+def depends_on(where: Mapping[Symbol, Expr], unknowns: set[Symbol]) -> dict[Symbol, Expr]:
+    """The `where` names that an unknown enters, at any remove."""
+    memo: dict[Basic, dict[str, Symbol]] = {}
+    return {k: v for k, v in where.items() if set(free_names(v, where, memo).values()) & unknowns}
+
+
+def written_out(expr: Expr, where: Mapping[Symbol, Expr], letters: Mapping[str, Symbol] | None = None) -> Expr:
     """`expr` with every `where` name replaced by its definition, all the way down.
+
+    `letters`: the symbols by which other definitions, which stay names, speak of the bound variables.
 
     >>> from hermitex.symbols import kappa, q, V
     >>> Q = Symbol("Q")
     >>> written_out(E(kappa**2*Q, kappa), {Q: 1/(1 + V*kappa**2)})
     E(kappa**2/(V*kappa**2 + 1), kappa)
     """
-    letters = {s.name: s for e in where.values() for s in e.free_symbols if isinstance(s, Symbol)}
+    letters = {**(letters or {}), **{s.name: s for e in where.values() for s in e.free_symbols if isinstance(s, Symbol)}}
     return _write(expr, where, letters, ())
 
 

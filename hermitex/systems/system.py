@@ -15,7 +15,7 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.scope import written_out
+from hermitex.systems.scope import depends_on, free_names, written_out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,39 +81,43 @@ class System(Shown):
         return found
 
     def _parameters(self) -> tuple[Symbol, ...]:
+        memo: dict[Any, Any] = {}
         used: dict[str, tuple[Symbol, str]] = {}
-        known = set(self.equations) | set(self.where)
-        for place, e in [*((u.name, e.residual) for u, e in self.written.items()),
-                         *((o.name, e) for o, e in self._written_observables.items())]:
-            for s in sorted(e.free_symbols - known, key=lambda s: s.name):
-                used.setdefault(s.name, (s, place))
+        sides = [(u.name, e) for u, v in self.equations.items() for e in ((v.lhs, v.rhs) if isinstance(v, Eq) else (v,))]
+        for place, e in [*sides, *((o.name, e) for o, e in self.observables.items())]:
+            for name, s in sorted(free_names(e, self.where, memo).items()):
+                if s not in self.equations:
+                    used.setdefault(name, (s, place))
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
-            if declared is not None and name not in declared:
-                normal = symbols.is_normal_name(name)
-                why = ("a standard normal outside of every expectation" if normal else
-                       "neither an unknown, a where name nor a parameter; give its equation or declare it in parameters=")
-                raise BadInput(f"System: {name}, in the equation of {place}, is {why}")
             if symbols.is_normal_name(name):
                 raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+            if declared is not None and name not in declared:
+                raise BadInput(f"System: {name}, in the equation of {place}, is neither an unknown, a where name nor a parameter; "
+                               "give its equation or declare it in parameters=")
         if declared is None:
             return tuple(s for s, _ in sorted(used.values(), key=lambda v: v[0].name))
         return tuple(used[n][0] if n in used else Symbol(n, real=True) for n in declared)
 
     @cached_property
+    def _moving(self) -> dict[Symbol, Expr]:
+        """The where names that an unknown enters; the others stay names, for nothing is differentiated in them."""
+        return depends_on(self.where, set(self.equations))
+
+    def _write(self, e: Expr) -> Expr:
+        letters = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
+        return written_out(e, self._moving, letters)
+
+    @cached_property
     def written(self) -> dict[Symbol, Equation]:
-        """Every equation with the where names written out."""
+        """Every equation with the where names that an unknown enters written out."""
         found = {}
         for u, right in self.equations.items():
             if isinstance(right, Eq):
-                found[u] = Equation(u, written_out(right.lhs - right.rhs, self.where), implicit=True)
+                found[u] = Equation(u, self._write(right.lhs - right.rhs), implicit=True)
             else:
-                found[u] = Equation(u, written_out(right, self.where))
+                found[u] = Equation(u, self._write(right))
         return found
-
-    @cached_property
-    def _written_observables(self) -> dict[Symbol, Expr]:
-        return {o: written_out(e, self.where) for o, e in self.observables.items()}
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -122,8 +126,7 @@ class System(Shown):
         return find_blocks(self.written)
 
     def _closed_functions(self) -> None:
-        loose = {type(f).__name__ for e in self.written.values() for f in e.rhs.atoms(Function)
-                 if isinstance(type(f), UndefinedFunction)}
+        loose = {type(f).__name__ for e in self._all() for f in e.atoms(Function) if isinstance(type(f), UndefinedFunction)}
         if loose:
             raise BadInput(f"System: the function {', '.join(sorted(loose))} is not defined; put it in by .substitute({sorted(loose)[0]}=...)")
 
@@ -185,14 +188,13 @@ class System(Shown):
             from hermitex.systems.program import compile_program
 
             found = self.blocks if blocks else find_blocks(self.written, split=False)
-            unknown = set(self.equations)
-            letters = unknown | set(self.parameters)
-            where = {k: written_out(v, self.where) for k, v in self.where.items()}
-            scalars = {k: v for k, v in where.items() if v.free_symbols <= letters}
-            random = {k: v for k, v in where.items() if k not in scalars}
-            cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where={**scalars, **random},
-                                            observables={**{k: written_out(k, self.where) for k in scalars}, **self._written_observables},
-                                            positive=self.positive, doc=self.source)
+            letters = {s.name for s in (*self.equations, *self.parameters)}
+            memo: dict[Any, Any] = {}
+            scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters]
+            where = {k: self._write(v) for k, v in self.where.items()}
+            observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
+            cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
+                                            observables=observables, positive=self.positive, doc=self.source)
         return cache[blocks]
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
