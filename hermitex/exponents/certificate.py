@@ -35,11 +35,14 @@ class Certificate:
         return cls(quantity, order, "zero", how, S.Zero, (S.Zero, S.Zero))
 
     @classmethod
-    def of(cls, expr: Expr, quantity: str, order: int, *, prefix: str = "") -> Certificate:
-        """Decide whether the constant `expr` is zero; `prefix` says what it is (a label map, for instance)."""
+    def of(cls, expr: Expr, quantity: str, order: int, *, prefix: str = "", quick: bool = False) -> Certificate:
+        """Decide whether the constant `expr` is zero; `prefix` says what it is (a label map, for instance).
+
+        quick: a first rough enclosure may settle it, and no exact value is looked for then.
+        """
         from hermitex.symbolic.zero import decide
 
-        verdict = decide(expr)
+        verdict = (_roughly(expr) if quick else None) or decide(expr)
         how = f"{prefix}: {verdict.how}" if prefix else verdict.how
         return cls(quantity, order, verdict.status, how, verdict.value, verdict.enclosure)
 
@@ -64,6 +67,23 @@ class Certificate:
             low, high = (_outward(v, s) for v, s in zip(self.enclosure, (-1, 1), strict=True))
             relation = f"in [{low:.12g}, {high:.12g}]" + ("" if self.status == "nonzero" else ", undetermined")
         return f"{self.quantity} {relation} ({self.how})"
+
+
+def _roughly(expr: Expr) -> Any:
+    """The verdict of one enclosure in double precision if it excludes zero and no rule gives the value, else None."""
+    from hermitex.errors import NoClosedForm
+    from hermitex.symbolic.enclosure import enclose, flint_available
+    from hermitex.symbolic.gaussian import Expectation
+    from hermitex.symbolic.integrals import integrate_or_keep
+    from hermitex.symbolic.zero import Verdict
+
+    if not flint_available() or not (kept := integrate_or_keep(expr)).has(Expectation):
+        return None
+    try:
+        found = enclose(kept, bits=53)
+    except NoClosedForm:
+        return None
+    return Verdict("nonzero", None, (found.low, found.high), found.how) if found.excludes_zero else None
 
 
 def _outward(bound: Any, direction: int) -> float:

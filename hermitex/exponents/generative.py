@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sympy import Expr, Rational, S, Symbol, cos, diff, exp, fraction, limit, log, oo, powsimp, sin, sqrt, tan, tanh
+from sympy.simplify.fu import TR8
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -141,7 +142,8 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
         for words, mapped in _label_maps(u, x, reflection, label):
             checkpoint(f"trying the label map {words}")
             try:
-                found = Certificate.of(E(mapped * He(k, x), x), _mapped(k), k, prefix=f"label map T(y) = {words}")
+                found = Certificate.of(E(mapped * He(k, x), x), _mapped(k), k, quick=True,
+                                       prefix=f"label map T(y) = {words}")
             except HermitexError as err:
                 if isinstance(err, BudgetExceeded):
                     raise
@@ -161,6 +163,9 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
 
 def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Iterator[tuple[str, Expr]]:
     """Maps T and T(u): powers (exact values where there are any), then bounded maps in the scale of the label."""
+    if u.has(tan):
+        yield from _periodic_maps(u, label)
+        return
     for p in range(1, _MOMENTS + 1):
         yield (label if p == 1 else f"{label}**{p}"), u**p
     centre, spread = (S.Zero, _scale(u, x)[1]) if reflection == -1 else _scale(u, x)
@@ -176,6 +181,17 @@ def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Itera
         yield f"w/(1 + w**2), w = {text}", above * below / (above**2 + below**2)
         yield f"sin(w), w = {text}", sin(w)
         yield f"tanh(w), w = {text}", tanh(w)
+
+
+def _periodic_maps(u: Expr, label: str) -> Iterator[tuple[str, Expr]]:
+    """Bounded maps of a label with infinitely many poles, written without them: w = sin/cos, 1/(1 + w^2) = cos^2."""
+    for shift in (S.Zero, S.One, S.NegativeOne, S.Half):
+        above, below = fraction(_in_sines(u - shift).together())
+        size = (above**2 + below**2).expand()
+        size = TR8(size) if size.count_ops() < 60 else size  # sin^4 + cos^4 = 3/4 + cos(4 z)/4 is seen not to vanish
+        text = f"{label} - {shift}" if shift else label
+        yield f"w/(1 + w**2), w = {text}", above * below / size
+        yield f"1/(1 + w**2), w = {text}", below**2 / size
 
 
 def _in_sines(w: Expr) -> Expr:

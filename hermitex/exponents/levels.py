@@ -7,12 +7,14 @@ lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, ev
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from sympy import (
     Abs,
     Add,
     Dummy,
     Expr,
+    Float,
     Mul,
     Poly,
     Pow,
@@ -33,7 +35,9 @@ from sympy import (
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
+from hermitex.symbolic.polynomials import poly_of
 
 _INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 _DEGREE_BOUND = 400
@@ -88,7 +92,7 @@ def polynomial(u: Expr, x: Symbol) -> Poly | None:
     """u as a polynomial in x with exact real coefficients, or None."""
     if not u.is_polynomial(x) or _degree_bound(u, x) > _DEGREE_BOUND:
         return None
-    return Poly(u, x)
+    return poly_of(u, x)
 
 
 def _degree_bound(u: Expr, x: Symbol) -> int:
@@ -106,10 +110,13 @@ def _degree_bound(u: Expr, x: Symbol) -> int:
     return _DEGREE_BOUND + 1
 
 
+@lru_cache(maxsize=256)
 def constant_value(u: Expr, x: Symbol) -> Expr | None:
     """The value of u if it is proved not to depend on x (also through its switches), else None."""
     if not u.has(x):
         return u
+    if _differs(u, x):
+        return None
     try:
         found = pieces(u, x)
     except HermitexError:
@@ -118,6 +125,25 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
     if len(values) == 1 and not (value := values.pop()).has(x):
         return value
     return None
+
+
+def _differs(u: Expr, x: Symbol) -> bool:
+    """Does u plainly take two values? What looks constant is left to algebra."""
+    from hermitex.symbolic.precise import evaluate
+
+    nodes = {node: Float(evaluate(node, 20), 20) for node in u.atoms(Expectation) if not node.has(x)}
+    u = u.xreplace(nodes)
+    seen: list[Expr] = []
+    for point in (Rational(3, 7), Rational(-13, 9), Rational(21, 8)):
+        try:
+            value = u.xreplace({x: point}).evalf(20)
+        except (ArithmeticError, TypeError, ValueError, NotImplementedError):
+            continue
+        if value.is_Float:
+            if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) for old in seen):
+                return True
+            seen.append(value)
+    return False
 
 
 def _flat(branch: Expr, x: Symbol) -> Expr:
