@@ -105,12 +105,29 @@ class Expectation(Expr):
             rule = {k: v for k, v in rule.items() if k not in self.bound}
             if not rule:
                 return self, False
+            if self.free_symbols.isdisjoint(rule) and all(isinstance(k, Symbol) for k in rule):
+                return self, False
+            if self._harmless(rule):
+                args = tuple(a._xreplace(rule)[0] for a in self.args)
+                if self._still_canonical(args[0]):
+                    return _bind(*args), True
         body, fresh = self.open()
         new, changed = body._xreplace(rule)
         cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
         if not (changed or cov[1]):
             return self, False
         return _close(new, fresh, cov[0], keep=True), True
+
+    def _harmless(self, rule: Mapping) -> bool:
+        """Nothing that is put in can be captured here or change a level: then the node need not be opened."""
+        return all(isinstance(k, Symbol) for k in rule) and not any(
+            v.has(Expectation) or any(b.level <= self.level for b in v.atoms(Bound))
+            for v in rule.values() if isinstance(v, Basic))
+
+    def _still_canonical(self, body: Expr) -> bool:
+        """Would `_close` give this body the bound variables that the node has?"""
+        return (self.level == 1 + max((n.level for n in body.atoms(Expectation)), default=-1)
+                and set(self.bound) <= body.free_symbols)
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic:
         if old in self.bound:
@@ -293,7 +310,7 @@ def _relevel(expr: Expr) -> Expr:
 def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = False) -> Expr:
     """Bind `variables` in `body` at the lowest level that no node inside uses; drop those that do not occur.
 
-    With `keep` they stay where a plain symbol of the body may be the name of a formula that holds them (Q for Q(kappa)).
+    With `keep` they stay where a plain symbol of the body may be the name of a formula that holds them: Q, Q(kappa).
     """
     if cov is not None and cov == eye(len(variables)):
         cov = None
@@ -319,7 +336,13 @@ def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = 
     reserved = tuple(Bound(v.name, level, i) for i, v in enumerate(variables))
     if reserved != variables:
         body = body.xreplace(dict(zip(variables, reserved, strict=True)))
-    if cov is not None:
-        _require_law(ImmutableDenseMatrix(cov))
-    args = (body, Tuple(*reserved)) if cov is None else (body, Tuple(*reserved), ImmutableDenseMatrix(cov))
-    return Expr.__new__(Expectation, *args)
+    return _bind(body, Tuple(*reserved), *(() if cov is None else (ImmutableDenseMatrix(cov),)))
+
+
+def _bind(body: Expr, bound: Tuple, *cov: ImmutableDenseMatrix) -> Expr:
+    """The node itself, from what is canonical; a covariance that is the identity is not kept."""
+    if cov and cov[0] == eye(len(bound)):
+        cov = ()
+    for matrix in cov:
+        _require_law(matrix)
+    return Expr.__new__(Expectation, body, bound, *cov)

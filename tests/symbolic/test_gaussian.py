@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -284,3 +285,30 @@ def test_semi_definite_covariances_are_laws():
     node = E(z1*z2, z1, z2, cov={(z1, z2): 1})
     assert node.doit() == 1
     assert E(z1*z2, (z1, z2), cov={(z1, z2): Rational(-1)}).doit() == -1
+
+
+def nested(depth):
+    """E[z tanh(z + E[z tanh(z + ...)])], and E_z1[z1 z2 E_z2[z1 z2 ...]] whose inner nodes see the outer variables."""
+    apart, through = z, tanh(z1 + z2)
+    for k in range(depth):
+        apart = E(z*tanh(kappa*z + apart), z)
+        through = E(z1*z2*through + kappa, (z1, z2)[k % 2])
+    return apart, through
+
+
+def test_deep_nests_cost_little():
+    start = time.process_time()
+    for node in nested(20):
+        assert node.func(*node.args) == node
+        assert node.subs(kappa, 1) == node.xreplace({kappa: Integer(1)})
+        assert node.level == 19
+    assert time.process_time() - start < 10  # opening every node at every step takes 3^20 steps
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_a_short_cut_in_nests_gives_the_same_node(depth):
+    for node in nested(depth):
+        for new in (Integer(0), z1, E(z1*tanh(z1), z1), rho):
+            long = node.subs(kappa, new)  # opens every node
+            assert node.xreplace({kappa: new}) == long
+            assert long.func(*long.args) == long
