@@ -32,6 +32,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Kernel": ("kernels.compile", "Kernel"),
     "System": ("systems.system", "System"),
     "Solution": ("solvers.solution", "Solution"),
+    "sweep": ("systems.sweep", "sweep"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.budget", "budget"),

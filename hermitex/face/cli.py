@@ -23,6 +23,8 @@ VERBS: dict[str, str] = {
     "hermite": "Hermite expansion of a function of one or several variables",
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
+    "generate": "formulas -> a standalone solver, a file of its own",
+    "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",
     "doctor": "versions, optional parts, a self-test",
 }

@@ -210,6 +210,12 @@ class System(Shown):
         return solve(self.compile(blocks=blocks), names, start={str(k): v for k, v in (start or {}).items()}, tolerance=tolerance,
                      raise_on_failure=raise_on_failure)
 
+    def export(self, path: Any, *, reference: Any = None, tolerance: float = 1e-11) -> Any:
+        """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`."""
+        from hermitex.systems.export import write
+
+        return write(self, path, reference=reference, tolerance=tolerance)
+
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         title = self.name or "System"
