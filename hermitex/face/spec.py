@@ -1,0 +1,330 @@
+"""SPEC.toml -> a System, its numbers and its grid.
+
+    [symbols] V = "positive"     [equations] V = "1/(lamda + Vhat)"     [parameters] beta = 1.0     [grid] alpha = "0.2:3:50"
+
+The formulas are read by `hermitex.parse`; nothing in a spec is executed. Only FILE.py:NAME runs a user's code. Every
+mistake is one line that names the file, the section and the key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hermitex.errors import BadInput, HermitexError, UnknownName
+
+SECTIONS = ("symbols", "functions", "where", "equations", "observables", "parameters", "grid", "sweep")
+KEYS = ("theory", "name", "source")
+_SWEEP = {"chunk": 50, "tolerance": 1e-11}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a spec says: the system, fixed numbers by parameter, the grid (first key: the continuation line), options."""
+
+    system: Any
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    grid: Mapping[str, list[float]] = field(default_factory=dict)
+    chunk: int = 50
+    tolerance: float = 1e-11
+
+    def points(self) -> list[dict[str, float]]:
+        """A few points of the grid with the fixed numbers: both ends of the line, for a self-test."""
+        first, last = ({n: v[i] for n, v in self.grid.items()} for i in (0, -1))
+        return [{**self.parameters, **p} for p in ([first] if first == last else [first, last])]
+
+    def complete(self) -> bool:
+        """True if every parameter has a number."""
+        from hermitex.systems.sweep import _name
+
+        program = self.system.compile()
+        return {_name(n, program) for n in (*self.parameters, *self.grid)} >= set(program.parameters)
+
+
+def load(text: str) -> Spec:
+    """The spec that a path to a TOML file, or FILE.py:NAME, stands for.
+
+    Raises
+    ------
+    BadInput : one line that says where the mistake is.
+    """
+    path, colon, name = text.rpartition(":")
+    if colon and path.endswith(".py"):
+        return Spec(_from_python(Path(path), name))
+    if text.endswith(".py"):
+        raise BadInput(f"{text}: say which object of the file is meant, {text}:NAME")
+    return from_toml(_text(Path(text)), where=text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not a text in UTF-8") from None
+
+
+def from_toml(text: str, where: str = "spec") -> Spec:
+    """The spec that a TOML text writes.
+
+    Examples
+    --------
+    >>> spec = from_toml('''
+    ... [equations]
+    ... Vhat = "alpha/(1 + V)"
+    ... "V" = "V*(lam + Vhat) = 1"
+    ... [symbols]
+    ... lam = "positive"
+    ... [parameters]
+    ... lam = 0.1
+    ... [grid]
+    ... alpha = "1:2:2"
+    ... ''')
+    >>> spec.system.equations
+    {Vhat: alpha/(V + 1), V: Eq(V*(Vhat + lam), 1)}
+    >>> spec.grid, spec.parameters
+    ({'alpha': [1.0, 2.0]}, {'lam': 0.1})
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{where} is not TOML: {error}") from None
+    return _Reader(where, table).spec()
+
+
+class _Reader:
+    """Reads the sections of one spec; every complaint goes through `fail`, which says where."""
+
+    def __init__(self, where: str, table: dict[str, Any]) -> None:
+        self.where, self.table = where, table
+        for key, value in table.items():
+            if key in SECTIONS:
+                if not isinstance(value, dict):
+                    self.fail(key, None, f"it is a section; write [{key}] on a line of its own")
+            elif key not in KEYS:
+                raise UnknownSection(where, key)
+            elif not isinstance(value, str):
+                self.fail(None, key, "it is a text in quotes")
+
+    def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
+        place = " ".join(filter(None, (f"[{section}]" if section else "", key)))
+        raise BadInput(f"{self.where}: {place}: {why}")
+
+    def section(self, name: str) -> dict[str, Any]:
+        return dict(self.table.get(name, {}))
+
+    def spec(self) -> Spec:
+        options = {**_SWEEP, **self._options()}
+        system = self._theory(self.table["theory"]) if "theory" in self.table else self._system()
+        grid = {k: self._grid(k, v) for k, v in self.section("grid").items()}
+        numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
+        for key in grid:
+            if key in numbers:
+                self.fail("grid", key, "it has a number in [parameters] too; give it once")
+        known = {p.name for p in system.parameters}
+        known |= {"lam"} if "lamda" in known else set()
+        for name in ("parameters", "grid"):
+            for key in self.section(name):
+                if key not in known:
+                    self.fail(name, key, UnknownName(key, known, "parameter"))
+        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]))
+
+    # -- the system --------------------------------------------------------------------------------------------------
+    def _theory(self, name: str) -> Any:
+        import hermitex.theories as theories
+
+        known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
+        for section in ("symbols", "where", "equations", "observables"):
+            if section in self.table:
+                self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
+        if name not in known:
+            listed = f"known theories: {', '.join(sorted(known))}" if known else "this version has none; write [equations]"
+            self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
+        found = known[name](**{k: self._string("functions", k, v) for k, v in self.section("functions").items()})
+        return getattr(found, "system", found)
+
+    def _system(self) -> Any:
+        from hermitex.systems.system import System
+
+        equations = self.section("equations")
+        if not equations:
+            self.fail("equations", None, "a spec has a theory or at least one equation, such as V = \"1/(lamda + Vhat)\"")
+        self.letters = self._letters()
+        read = {name: {self._symbol(name, k): self._formula(name, k, v) for k, v in self.section(name).items()}
+                for name in ("where", "observables")}
+        lines = {self._symbol("equations", k): self._equation(k, v) for k, v in equations.items()}
+        try:
+            system = System(lines, where=read["where"], observables=read["observables"], source=self.table.get("source", ""),
+                            name=self.table.get("name", ""))
+        except HermitexError as error:
+            self.fail("equations", None, error)
+        functions = {k: self._string("functions", k, v) for k, v in self.section("functions").items()}
+        for key, text in functions.items():
+            try:
+                system = system.substitute(**{key: text})
+            except HermitexError as error:
+                self.fail("functions", key, error)
+        return system
+
+    def _letters(self) -> dict[str, Any]:
+        """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
+        from hermitex import symbols
+        from hermitex.symbolic.names import declared
+
+        letters: dict[str, Any] = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
+        given: dict[str, tuple[str, Any]] = {}
+        for section in ("where", "equations", "observables", "parameters", "grid"):
+            given |= {k: (section, letters.get(k, "real")) for k in self.section(section)}
+        given |= {k: ("functions", "function") for k in self.section("functions")}
+        given |= {k: ("symbols", v) for k, v in self.section("symbols").items()}
+        for key, (section, kind) in given.items():
+            if section == "symbols" and not isinstance(kind, str):
+                self.fail(section, key, 'a letter is declared by a word: "real", "positive", "nonnegative", "function"')
+            try:
+                letters |= declared({key: kind})
+            except HermitexError as error:
+                self.fail(section, key, error)
+        return letters
+
+    def _symbol(self, section: str, key: str) -> Any:
+        from sympy import Symbol
+
+        if not isinstance(self.letters[key], Symbol):
+            self.fail(section, key, f"{key} is declared as a function; a name on the left is a number")
+        return self.letters[key]
+
+    def _string(self, section: str, key: str, value: Any) -> str:
+        if not isinstance(value, str):
+            self.fail(section, key, "a formula is a text in quotes")
+        return value
+
+    def _formula(self, section: str, key: str, value: Any) -> Any:
+        from hermitex.symbolic.parsing import parse
+
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = repr(value)
+        try:
+            return parse(self._string(section, key, value), symbols=self.letters)
+        except HermitexError as error:
+            self.fail(section, key, error)
+
+    def _equation(self, key: str, value: Any) -> Any:
+        from sympy import Eq
+
+        sides = split_equation(value) if isinstance(value, str) else None
+        if sides is None:
+            return self._formula("equations", key, value)
+        left, right = (self._formula("equations", key, side) for side in sides)
+        made = Eq(left, right, evaluate=False)
+        if left == right:
+            self.fail("equations", key, "both sides are the same")
+        return made
+
+    # -- numbers -----------------------------------------------------------------------------------------------------
+    def _number(self, section: str, key: str, value: Any) -> float:
+        if isinstance(value, str):
+            values = self._range(section, key, value)
+            if len(values) == 1:
+                return values[0]
+            self.fail(section, key, "it has several values; put it into [grid]")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(section, key, "a number is needed; several values go into [grid]")
+        if value != value:
+            self.fail(section, key, "NaN is not a value")
+        return float(value)
+
+    def _range(self, section: str, key: str, text: str) -> list[float]:
+        from hermitex.face.output import grid
+
+        try:
+            return [float(v) for v in grid(text)]
+        except (HermitexError, OverflowError) as error:
+            self.fail(section, key, error)
+
+    def _grid(self, key: str, value: Any) -> list[float]:
+        if isinstance(value, str):
+            return self._range("grid", key, value)
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            self.fail("grid", key, "it is empty")
+        return [self._number("grid", key, v) for v in values]
+
+    def _options(self) -> dict[str, Any]:
+        options = self.section("sweep")
+        for key, value in options.items():
+            if key not in _SWEEP:
+                self.fail("sweep", key, UnknownName(key, _SWEEP, "option"))
+            number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+            if key == "chunk" and not (number and isinstance(value, int)):
+                self.fail("sweep", key, f"a whole number of points, 1 or more, not {value!r}")
+            if key == "tolerance" and not (number and value < 1):
+                self.fail("sweep", key, f"a number between 0 and 1, not {value!r}")
+        return options
+
+
+class UnknownSection(BadInput):
+    """A section or key that no spec has."""
+
+    def __init__(self, where: str, key: str) -> None:
+        super().__init__(f"{where}: [{key[:60]}]: {UnknownName(key, (*SECTIONS, *KEYS), 'section')}; there are "
+                         f"{', '.join(SECTIONS)}, and the keys {', '.join(KEYS)}")
+
+
+def split_equation(text: str) -> tuple[str, str] | None:
+    """The two sides of an implicit equation, `Eq(lhs, rhs)` or `lhs = rhs`; None for a right-hand side alone.
+
+    Examples
+    --------
+    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("E(z1*z2, cov={(z1, z2): 1/2})")
+    (('m + q', 'E(z**2, z)'), ('a*b', 'c'), None)
+    """
+    depth, equals, commas = 0, [], []
+    stripped = text.strip()
+    closed_early = False
+    for i, c in enumerate(stripped):
+        depth += (c in "([{") - (c in ")]}")
+        closed_early |= depth == 0 and c == ")" and i < len(stripped) - 1
+        if c == "=" and depth == 0 and stripped[i - 1:i] not in ("<", ">", "!", "=") and stripped[i + 1:i + 2] != "=":
+            equals.append(i)
+        if c == "," and depth == 1:
+            commas.append(i)
+    if len(equals) == 1:
+        return stripped[:equals[0]].strip(), stripped[equals[0] + 1:].strip()
+    if stripped.startswith("Eq(") and stripped.endswith(")") and not closed_early and len(commas) == 1:
+        return stripped[3:commas[0]].strip(), stripped[commas[0] + 1:-1].strip()
+    return None
+
+
+def _from_python(path: Path, name: str) -> Any:
+    """The System named `name` in a user's file, or what a function of that name returns; runs the file."""
+    import importlib.util
+
+    from hermitex.systems.system import System
+
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        if not hasattr(module, name):
+            raise UnknownName(name, _names(vars(module)), f"name in {path}:")
+        found = getattr(module, name)
+        found = found() if callable(found) and not isinstance(found, System) else found
+    except HermitexError:
+        raise
+    except Exception as error:
+        raise BadInput(f"{path}: {type(error).__name__}: {error}") from error
+    inner = getattr(found, "system", found)
+    if not isinstance(inner, System):
+        raise BadInput(f"{path}: {name} is a {type(found).__name__}; a System, or a function that returns one, is needed")
+    return inner
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [n for n in names if not n.startswith("_")]

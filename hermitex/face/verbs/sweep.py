@@ -1,0 +1,84 @@
+"""hermitex sweep SPEC.toml -o DIR: every point of the grid, on a process pool or a Dask cluster, resumed after a kill."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hermitex.face import cli, guard, output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("spec", metavar="SPEC.toml", help="formulas, [parameters] and [grid]")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True,
+                        help="finished chunks are appended there as they come (journal.jsonl); at the end table.csv")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, metavar="N", help="processes (default: one for each processor)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, tcp://head:8786")
+    parser.add_argument("--resume", action="store_true", help="go on with the sweep that DIR holds")
+    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is (always on a terminal)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sweep, write the table, and say how it went; status 1 if a point failed."""
+    from hermitex.face import spec
+
+    if args.workers is not None and args.workers < 1:
+        raise cli.BadInput(f"--workers is 1 or more, not {args.workers}")
+    with guard.deadline(args.budget):  # the budget is for the formulas; a sweep takes as long as it takes
+        found = spec.load(args.spec)
+        if not found.grid:
+            raise cli.BadInput(f"{args.spec}: [grid]: a sweep needs it, for instance alpha = \"0.2:3:50\"")
+        found.system.compile()
+    table = _sweep(found, args)
+    path = Path(args.output) / "table.csv"
+    table.to_csv(path)
+    failed = int((~table.converged).sum())
+    if args.json:
+        print(output.dumps({"points": len(table), "converged": len(table) - failed, "failed": failed, "path": str(path)}))
+    else:
+        print(f"{path}: {len(table)} points, {len(table) - failed} converged, {failed} failed")
+    if failed:
+        first = table.failed[0]
+        where = ", ".join(f"{n} = {first[n]:g}" for n in table.axes)
+        cli.say(f"{failed} of {len(table)} points failed; the first, {where}: {first['reason']}")
+    return cli.FAILED if failed else cli.ANSWERED
+
+
+def _sweep(found: Any, args: argparse.Namespace) -> Any:
+    import os
+
+    from hermitex.systems.sweep import sweep
+
+    progress = args.progress or sys.stderr.isatty()
+    with _client(args.scheduler) as client:
+        workers = None if client else args.workers or os.cpu_count() or 1
+        return sweep(found.system, found.grid, client, parameters=found.parameters, workers=workers, progress=progress,
+                     checkpoint=args.output, resume=args.resume, chunk=found.chunk, tolerance=found.tolerance)
+
+
+@contextmanager
+def _client(address: str | None) -> Iterator[Any]:
+    """A client of the cluster at that address, closed at the end; None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        from hermitex.errors import MissingExtra
+
+        raise MissingExtra("distributed", "dask", "a sweep on a cluster") from None
+    try:
+        client = Client(address, timeout=20)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise cli.BadInput(f"--scheduler: no Dask cluster answers at {address} ({str(error)[:120]})") from None
+    try:
+        yield client
+    finally:
+        client.close()

@@ -1,0 +1,157 @@
+"""A system over a grid of parameters, chunk by chunk along continuation lines.
+
+    first point of a piece from the default start  ->  the others from its solution, all at once  ->  what failed, alone,
+    from its nearest solved neighbour
+
+Only the piece and the formulas enter, so a piece gives the same bits wherever and whenever it is solved.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.grid import Piece, digest
+from hermitex.solvers.solution import Solution
+from hermitex.solvers.sweep import Progress
+from hermitex.solvers.sweep import sweep as sweep_grid
+from hermitex.solvers.table import Sweep
+from hermitex.systems.program import Program
+from hermitex.systems.solve import solve
+
+
+def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
+          progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
+          workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float = 1e-11) -> Sweep:
+    """Solve a system, or a theory that has one, at every point of a grid.
+
+    Parameters
+    ----------
+    system : System, or a theory with a `system`
+    grid : {parameter: values}; their product, in order. The first key is the continuation line.
+    executor : any concurrent.futures executor or a Dask client; default: a process pool if workers > 1, else here
+    parameters : the numbers of the parameters that are not swept
+    progress : True writes a line on stderr; or a function of a `Progress`
+    checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
+    chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
+    tolerance : of each solve, relative
+
+    Returns
+    -------
+    Sweep : one row a point; a point that failed stays, with NaN and its reason. `.to_dataframe()`, `.to_csv()`.
+
+    Raises
+    ------
+    BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep. UnknownName : no such parameter.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> from hermitex.systems.system import System
+    >>> ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    >>> table = sweep(ridge, {"alpha": [0.5, 1.0, 2.0], "lam": [0.1, 1.0]})
+    >>> table
+    Sweep(alpha x lam: 3 x 2 = 6 points, none failed; Vhat, V, residual, iterations)
+    >>> round(float(table["V"][2]), 6)
+    0.844289
+    """
+    program = _program(system)
+    line = Line(program, _fixed(program, grid, parameters or {}), tolerance)
+    return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
+                      resume=resume, signature=line.signature, chunk=chunk)
+
+
+def _program(system: Any) -> Program:
+    inner = getattr(system, "system", system)
+    inner = inner() if callable(inner) else inner
+    if not hasattr(inner, "compile"):
+        raise BadInput(f"sweep takes a System or a theory, not {type(system).__name__}")
+    found: Program = inner.compile()
+    return found
+
+
+def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of the parameters that are not swept, by the names that the formulas use."""
+    twice = [n for n in numbers if _name(str(n), program) in {_name(str(k), program) for k in grid}]
+    if twice:
+        raise BadInput(f"sweep: {twice[0]} stands both in the grid and among the fixed parameters")
+    for name in (*grid, *numbers):
+        if _name(str(name), program) not in program.parameters:
+            raise UnknownName(str(name), program.parameters, "parameter")
+    given = {_name(str(k), program) for k in (*grid, *numbers)}
+    missing = [n for n in program.parameters if n not in given]
+    if missing:
+        raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
+    try:
+        return {_name(str(k), program): float(v) for k, v in numbers.items()}
+    except (TypeError, ValueError):
+        raise BadInput("sweep: a fixed parameter is one number; what has several values belongs into the grid") from None
+
+
+def _name(name: str, program: Program) -> str:
+    """`lam` is the keyword for the symbol lamda."""
+    return "lamda" if name == "lam" and "lam" not in program.parameters and "lamda" in program.parameters else name
+
+
+@dataclass(frozen=True)
+class Line:
+    """Solves a piece of a continuation line; pickles, so that it can be sent to other processes."""
+
+    program: Program
+    fixed: Mapping[str, float]
+    tolerance: float
+
+    @property
+    def signature(self) -> str:
+        """Of everything but the grid that the numbers depend on."""
+        from hermitex import __version__
+
+        return digest([self.program.source, sorted(self.fixed.items()), self.tolerance, __version__, np.__version__])
+
+    def __call__(self, piece: Piece) -> dict[str, Any]:
+        """Columns for the points of a piece: unknowns, observables, residual, iterations, converged, reason."""
+        points = len(next(iter(piece.values())))
+        rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
+        self._together(piece, rows, range(1, points))
+        # One point that diverges spoils the quadrature of its batch: those that look sound are solved without it.
+        sound = [k for k, s in rows.items() if not s.converged and s.residual <= 1e-6]
+        if 1 < len(sound) < points - 1:
+            self._together(piece, rows, sound)
+        for order in (range(points), range(points - 1, -1, -1)):
+            self._alone(piece, rows, order)
+        return self._columns([rows[k] for k in range(points)])
+
+    def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
+        numbers = {**self.fixed, **{_name(n, self.program): v[np.asarray(index)] for n, v in piece.items()}}
+        return solve(self.program, numbers, start=start, tolerance=self.tolerance, raise_on_failure=False)
+
+    def _start(self, found: Solution) -> dict[str, float]:
+        return {u: float(found[u]) for u in self.program.unknowns} if found.converged else {}
+
+    def _together(self, piece: Piece, rows: dict[int, Solution], index: Any) -> None:
+        """Solve many points at once from the solution of the first."""
+        if len(index):
+            found = self._solve(piece, list(index), self._start(rows[0]))
+            rows.update({k: found.point(i) for i, k in enumerate(index)})
+
+    def _alone(self, piece: Piece, rows: dict[int, Solution], order: range) -> None:
+        """Follow the line and solve what failed from the point before it, if that is solved."""
+        before: Solution | None = None
+        for k in order:
+            if not rows[k].converged and (before is None or before.converged):
+                again = self._solve(piece, [k], self._start(before) if before else {}).point(0)
+                rows[k] = again if again.converged or not np.isfinite(rows[k].residual) else rows[k]
+            before = rows[k]
+
+    def _columns(self, rows: list[Solution]) -> dict[str, Any]:
+        good = np.array([bool(s.converged) for s in rows])
+        names = [*self.program.unknowns, *self.program.observables]
+        table: dict[str, Any] = {n: np.where(good, [float(s[n]) for s in rows], np.nan) for n in names}
+        return {**table, "residual": np.array([float(s.residual) for s in rows]),
+                "iterations": np.array([int(s.iterations) for s in rows]),
+                "converged": good, "reason": np.array([str(s.reason) for s in rows], dtype=object)}
