@@ -62,7 +62,9 @@ class Certificate:
     def __str__(self) -> str:
         relation = {"zero": "= 0", "nonzero": "!= 0", "undetermined": "undetermined"}[self.status]
         if self.status == "nonzero" and self.value is not None:
-            relation = f"= {self.value}"
+            from hermitex.symbolic.parsing import to_text
+
+            relation = f"= {to_text(self.value)}"
         elif self.status != "zero" and self.enclosure is not None:
             low, high = (_outward(v, s) for v, s in zip(self.enclosure, (-1, 1), strict=True))
             relation = f"in [{low:.12g}, {high:.12g}]" + ("" if self.status == "nonzero" else ", undetermined")

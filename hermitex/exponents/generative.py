@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sympy import Expr, Rational, S, Symbol, cos, diff, exp, fraction, limit, log, oo, powsimp, sin, sqrt, tan, tanh
+from sympy import Expr, Rational, S, Symbol, cos, exp, fraction, oo, sin, sqrt, tan, tanh
 from sympy.simplify.fu import TR8
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.branches import branch_identity
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
@@ -28,7 +29,7 @@ from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
-from hermitex.symbolic.pieces import Piece, pieces
+from hermitex.symbolic.pieces import Piece
 
 MAX_ORDER = 24
 _MOMENTS = 4
@@ -224,39 +225,3 @@ def _one_digit(value: object) -> Expr:
     from mpmath import nstr
 
     return Rational(nstr(value, 1))
-
-
-def branch_identity(u: Expr, x: Symbol, k: int) -> str | None:
-    """Proof that the preimages of almost every label cancel: sum over them of He_k phi / |u'| = 0.
-
-    For an even u with u(0+) = u(oo) = b the preimages on z > 0 come with both orientations equally often. If
-    He_k(z) exp(-z^2/2) / u'(z) = C (u(z) - b)^p on all of z > 0 their weights are +- the same function of the label.
-    Source: Damian et al. (2024), z^2 exp(-z^2) at k = 2.
-    """
-    from sympy import Dummy
-
-    t = Dummy("t", positive=True)
-    try:
-        found = pieces(u, x, S.Zero, oo)
-    except HermitexError:
-        return None
-    if len(found) != 1 or found[0].expr.count_ops() > 40 or k % 2:
-        return None
-    half = found[0].expr.xreplace({x: t})
-    base = half.xreplace({t: S.Zero})
-    if not base.is_finite or (limit(half, t, oo) - base) != 0:
-        return None
-    above = half - base
-    if not (above.is_positive or above.is_negative):
-        return None
-    weight = He(k, t) * exp(-(t**2) / 2) / diff(half, t)
-    slope = diff(log(weight), t) / diff(log(abs(above)), t)
-    power = powsimp(slope.together()).simplify()
-    if not power.is_Rational:
-        return None
-    size = abs(above) ** power
-    constant = powsimp((weight / size).simplify(), force=True).simplify()
-    if constant.has(t):
-        return None
-    return (f"identity on the branches: He_{k}(z) exp(-z**2/2)/u'(z) = {constant}*|u - ({base})|**({power}) for z > 0, and "
-            "the preimages of every label come in pairs of opposite orientation")

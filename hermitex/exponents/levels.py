@@ -30,6 +30,7 @@ from sympy import (
     exp,
     log,
     sinh,
+    tan,
     tanh,
 )
 
@@ -68,6 +69,8 @@ def _peel_once(u: Expr, x: Symbol) -> Expr:
         return u.args[0]
     if isinstance(u, Abs) and u.args[0].is_nonnegative:
         return u.args[0]
+    if isinstance(u, Abs) and u.has(tan):
+        return u.args[0] ** 2  # the same level sets, and no corner at every pole
     if isinstance(u, cosh):
         return u.args[0] ** 2
     if isinstance(u, Pow):
@@ -115,7 +118,7 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
     """The value of u if it is proved not to depend on x (also through its switches), else None."""
     if not u.has(x):
         return u
-    if _differs(u, x):
+    if differs(u, x):
         return None
     try:
         found = pieces(u, x)
@@ -127,14 +130,14 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
     return None
 
 
-def _differs(u: Expr, x: Symbol) -> bool:
+def differs(u: Expr, x: Symbol) -> bool:
     """Does u plainly take two values? What looks constant is left to algebra."""
     from hermitex.symbolic.precise import evaluate
 
     nodes = {node: Float(evaluate(node, 20), 20) for node in u.atoms(Expectation) if not node.has(x)}
     u = u.xreplace(nodes)
     seen: list[Expr] = []
-    for point in (Rational(3, 7), Rational(-13, 9), Rational(21, 8)):
+    for point in (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8)):
         try:
             value = u.xreplace({x: point}).evalf(20)
         except (ArithmeticError, TypeError, ValueError, NotImplementedError):

@@ -212,6 +212,9 @@ class Bounds:
         size = above(abs(coefficient))
         c = a = b = ZERO
         for t in self.upper(rest):
+            if t.b < 0 or (t.b == 0 and t.a < 0):
+                c += size * t.C * _peak(t)
+                continue
             if t.a > 0 or t.b > 0 or t.n > 2:
                 raise Unbounded
             c, a, b = (c + size * t.C * (t.n <= 0), a + size * t.C * (0 < t.n <= 1), b + size * t.C * (t.n > 1))
@@ -337,6 +340,19 @@ def _is_exp(u: Expr) -> bool:
 
 def _times(s: Term, t: Term, direction: int = 1) -> Term:
     return Term(shortened(s.C * t.C, direction), s.n + t.n, s.a + t.a, s.b + t.b)
+
+
+def _peak(t: Term) -> Fraction:
+    """A bound on t^n exp(a t + b t^2), t >= 1, of a decaying term: max t^n exp(-c t^p) = (n/(c p e))^(n/p), e > 27/10."""
+    if t.b == 0:
+        c, p, rest = -t.a, 1, ONE
+    elif t.a <= 0:
+        c, p, rest = -t.b, 2, ONE
+    elif t.a**2 > -400 * t.b:
+        raise Unbounded
+    else:  # half of b bounds exp(a t), half bounds t^n
+        c, p, rest = -t.b / 2, 2, exp_above(-t.a**2 / (2 * t.b))
+    return rest * (power_above(t.n / (c * p * Fraction(27, 10)), t.n / p) if t.n > 0 else ONE)
 
 
 def _power(t: Term, p: Fraction, direction: int = 1) -> Term:
