@@ -1,6 +1,6 @@
 """SPEC.toml -> a System, its numbers and its grid.
 
-    [symbols] V = "positive"     [equations] V = "1/(lamda + Vhat)"     [parameters] beta = 1.0     [grid] alpha = "0.2:3:50"
+    [symbols] V = "positive"     [equations] V = "1/(lamda + Vhat)"     [grid] alpha = "0.2:3:50"
 
 The formulas are read by `hermitex.parse`; nothing in a spec is executed. Only FILE.py:NAME runs a user's code. Every
 mistake is one line that names the file, the section and the key.
@@ -23,7 +23,7 @@ _SWEEP = {"chunk": 50, "tolerance": 1e-11}
 
 @dataclass(frozen=True)
 class Spec:
-    """What a spec says: the system, fixed numbers by parameter, the grid (first key: the continuation line), options."""
+    """What a spec says: the system, fixed numbers by parameter, the grid (first key: the continuation line)."""
 
     system: Any
     parameters: Mapping[str, float] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class _Reader:
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            listed = f"known theories: {', '.join(sorted(known))}" if known else "this version has none; write [equations]"
+            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows none; write [equations]"
             self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
         found = known[name](**{k: self._string("functions", k, v) for k, v in self.section("functions").items()})
         return getattr(found, "system", found)
@@ -152,14 +152,14 @@ class _Reader:
 
         equations = self.section("equations")
         if not equations:
-            self.fail("equations", None, "a spec has a theory or at least one equation, such as V = \"1/(lamda + Vhat)\"")
+            self.fail("equations", None, "a spec has a theory or at least one equation, V = \"1/(lamda + Vhat)\"")
         self.letters = self._letters()
         read = {name: {self._symbol(name, k): self._formula(name, k, v) for k, v in self.section(name).items()}
                 for name in ("where", "observables")}
         lines = {self._symbol("equations", k): self._equation(k, v) for k, v in equations.items()}
         try:
-            system = System(lines, where=read["where"], observables=read["observables"], source=self.table.get("source", ""),
-                            name=self.table.get("name", ""))
+            system = System(lines, where=read["where"], observables=read["observables"],
+                            source=self.table.get("source", ""), name=self.table.get("name", ""))
         except HermitexError as error:
             self.fail("equations", None, error)
         functions = {k: self._string("functions", k, v) for k, v in self.section("functions").items()}
@@ -279,7 +279,7 @@ def split_equation(text: str) -> tuple[str, str] | None:
 
     Examples
     --------
-    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("E(z1*z2, cov={(z1, z2): 1/2})")
+    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("z1 + E(z1, cov={})")
     (('m + q', 'E(z**2, z)'), ('a*b', 'c'), None)
     """
     depth, equals, commas = 0, [], []
@@ -322,7 +322,7 @@ def _from_python(path: Path, name: str) -> Any:
         raise BadInput(f"{path}: {type(error).__name__}: {error}") from error
     inner = getattr(found, "system", found)
     if not isinstance(inner, System):
-        raise BadInput(f"{path}: {name} is a {type(found).__name__}; a System, or a function that returns one, is needed")
+        raise BadInput(f"{path}: {name} is a {type(found).__name__}, not a System or a function that returns one")
     return inner
 
 

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from symtable import symtable
 
 Key = tuple[str, str]  # module, name
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
@@ -54,8 +55,9 @@ class _Excerpt:
         self.pending.add(key)
         text = _bare(_source(key))
         swap: dict[str, str] = {key[1]: self.name(key)}
+        free = _free(text)
         for found in ast.walk(ast.parse(text)):
-            target = self._resolve(key[0], found)
+            target = self._resolve(key[0], found, free)
             if target is None:
                 continue
             written, other = target
@@ -66,15 +68,15 @@ class _Excerpt:
                 text = re.sub(rf"(?<![\w.]){re.escape(written)}\b", new, text)
         self.texts[key] = text
 
-    def _resolve(self, module: str, node: ast.AST) -> tuple[str, Key] | None:
+    def _resolve(self, module: str, node: ast.AST, free: set[str]) -> tuple[str, Key] | None:
         """(the text that names it, what it names), for a name or `alias.name` of a definition of the package."""
         definitions, imported = _names(module)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in free:
             other = imported.get(node.value.id, ("", "", ""))
             path = f"{other[0]}.{other[1]}"
             if other[0].startswith("hermitex") and find_spec(path):
                 return f"{node.value.id}.{node.attr}", (path, node.attr)
-        if not isinstance(node, ast.Name):
+        if not isinstance(node, ast.Name) or node.id not in free:
             return None
         if node.id in definitions:
             return node.id, (module, node.id)
@@ -85,6 +87,18 @@ class _Excerpt:
             elif not find_spec(source) or not _is_module(f"{source}.{name}"):
                 return node.id, (source, name)
         return None
+
+
+def _free(text: str) -> set[str]:
+    """The names that a text takes from its module: not those that are local where they stand."""
+    found: set[str] = set()
+    tables = [symtable(text, "excerpt", "exec")]
+    while tables:
+        table = tables.pop()
+        top = table.get_type() == "module"
+        found |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and (s.is_global() or top)}
+        tables += table.get_children()
+    return found
 
 
 def _is_module(path: str) -> bool:
@@ -109,14 +123,15 @@ def _names(module: str) -> tuple[dict[str, ast.AST], dict[str, tuple[str, str, s
     for node in ast.parse(_text(module)).body:
         if isinstance(node, ast.Import):
             for a in node.names:
-                imported[a.asname or a.name] = (a.name, "", f"import {a.name}" + (f" as {a.asname}" if a.asname else ""))
+                line = f"import {a.name}" + (f" as {a.asname}" if a.asname else "")
+                imported[a.asname or a.name] = (a.name, "", line)
         elif isinstance(node, ast.ImportFrom):
             parts = module.split(".")[:-node.level] if node.level else []
             source = ".".join([*parts, *([node.module] if node.module else [])])
             for a in node.names:
                 imported[a.asname or a.name] = (source, a.name, f"from {source} import {a.name}")
         elif isinstance(node, _DEFINITIONS):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
             for name in [t.id for t in targets if isinstance(t, ast.Name)] or [getattr(node, "name", "")]:
                 definitions[name] = node
     return definitions, imported
@@ -158,7 +173,8 @@ def _bare(text: str) -> str:
                 if arg.annotation is not None:
                     begin = at(arg.lineno, arg.col_offset) + len(arg.arg.encode())
                     value = defaults.get(arg)
-                    cuts.append((begin, at(value.lineno, value.col_offset), b"=") if value else (begin, end(arg.annotation), b""))
+                    until = at(value.lineno, value.col_offset) if value else end(arg.annotation)
+                    cuts.append((begin, until, b"=" if value else b""))
         elif isinstance(node, ast.FunctionDef) and node.returns is not None:
             begin = at(node.returns.lineno, node.returns.col_offset)
             cuts.append((raw.rindex(b"->", 0, begin) - 1, end(node.returns), b""))

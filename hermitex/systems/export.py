@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sympy import Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged
 from hermitex.kernels.source import identifier
@@ -48,7 +49,11 @@ class Exported:
     checked: str
 
 
-def write(system: System, path: str | os.PathLike[str], *, reference: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+Numbers = Mapping[str, Any]
+Point = tuple[dict[str, float], dict[str, float]]  # parameters, solution
+
+
+def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
           tolerance: float = 1e-11, check: bool = True) -> Exported:
     """Write the standalone solver of a system; the file is whole or is not there.
 
@@ -71,7 +76,7 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Mapping[st
     >>> with TemporaryDirectory() as folder:
     ...     done = write(ridge, folder + "/ridge.py")
     >>> done.equations, done.blocks, done.checked
-    (2, 1, 'mpmath, at 20 digits: 2 of 2 equations')
+    (2, 1, 'mpmath, 20 digits, 2 of 2 equations')
     """
     points = _reference(system, reference, tolerance)
     checked = _checked(system, points[0]) if check else ""
@@ -85,10 +90,7 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Mapping[st
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
-Point = tuple[dict[str, float], dict[str, float]]
-
-
-def _reference(system: System, given: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None, tolerance: float) -> list[Point]:
+def _reference(system: System, given: Numbers | Iterable[Numbers] | None, tolerance: float) -> list[Point]:
     if given is not None:
         wanted = [given] if isinstance(given, Mapping) else list(given)
         return [_solved(system, p, tolerance) for p in wanted]
@@ -102,15 +104,15 @@ def _reference(system: System, given: Mapping[str, Any] | Iterable[Mapping[str, 
         if len(found) == _POINTS or not system.parameters:
             break
     if not found:
-        raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test could be solved; "
-                           f"give some with reference={{parameter: value}} ({failure})")
+        raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test "
+                           f"could be solved; give some with reference={{parameter: value}} ({failure})")
     return found
 
 
 def _trial(system: System, k: int) -> dict[str, float]:
     """Plain numbers that differ between the parameters: positive ones around 1, others in (0, 1)."""
     numbers = {}
-    for i, p in enumerate(system.parameters):
+    for i, p in enumerate(_parameters(system)):
         part = (0.5 + 0.618*(k + 1) + 0.2*(i + 1)) % 1.0
         numbers[p.name] = round(0.4 + 1.4*part if p.is_positive else 0.1 + 0.8*part, 3)
     return numbers
@@ -118,7 +120,8 @@ def _trial(system: System, k: int) -> dict[str, float]:
 
 def _solved(system: System, point: Mapping[str, Any], tolerance: float) -> Point:
     found = system.solve(point, tolerance=tolerance)
-    numbers = {str(k): float(v) for k, v in point.items()}
+    known = {p.name for p in _parameters(system)}
+    numbers = {("lamda" if k == "lam" and k not in known else str(k)): float(v) for k, v in point.items()}
     return numbers, {n: float(v) for n, v in found.value.items()}
 
 
@@ -129,23 +132,24 @@ def _checked(system: System, point: Point) -> str:
     from hermitex.symbolic.precise import evaluate
 
     numbers, values = point
-    exact = {**{p: Rational(numbers[p.name]) for p in system.parameters if p.name in numbers},
+    exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers},
              **{u: Rational(values[u.name]) for u in system.unknowns}}
     done = 0
-    formulas = {u: written_out(v.lhs - v.rhs if isinstance(v, Eq) else u - v, system.where) for u, v in system.equations.items()}
+    formulas = {u: written_out(v.lhs - v.rhs if isinstance(v, Eq) else u - v, system.where)
+                for u, v in system.equations.items()}
     try:
         with budget(_CHECK_SECONDS):
             for u, formula in sorted(formulas.items(), key=lambda item: _depth(item[1])):
                 left = abs(float(evaluate(formula, _CHECK_DIGITS, exact)))
                 if left > _WRONG*max(abs(values[u.name]), 1.0):
-                    raise HermitexError(f"export: at the solution of the session the equation of {u.name} is off by {left:.1e} "
-                                        "when mpmath evaluates it; nothing was written")
+                    raise HermitexError(f"export: at the solution of the session the equation of {u.name} is off by "
+                                        f"{left:.1e} when mpmath evaluates it; nothing was written")
                 done += 1
     except BudgetExceeded:
         pass
     except NotConverged as error:
-        return f"mpmath, at {_CHECK_DIGITS} digits: {done} of {len(system.unknowns)} equations ({str(error)[:60]})"
-    return f"mpmath, at {_CHECK_DIGITS} digits: {done} of {len(system.unknowns)} equations"
+        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations ({str(error)[:40]})"
+    return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations"
 
 
 def _depth(expr: Any) -> int:
@@ -159,7 +163,7 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
     """The text of the file."""
     from hermitex import __version__
 
-    program = system.compile()
+    program, parameters = system.compile(), _parameters(system)
     imports, helpers, functions = _parts(program.source)
     axes = [a.identifier for a in program.axes]
     own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Block", "Code", "NotSolved", "solve_all")]
@@ -169,12 +173,13 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
     rules = f"lambda: Quadratures(AXES, {_tuple(program.kinked)})" if axes else "Exact"
     page = {
         "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
-        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy", "imports": "\n".join(imports),
-        "signature": ", ".join([*(f"{identifier(p)}" for p in system.parameters)]) + (", " if system.parameters else ""),
-        "tolerance": repr(tolerance), "parameters": _parameters(system), "returned": _returned(program),
-        "given": ", ".join(f'"{p.name}": {identifier(p)}' for p in system.parameters),
-        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions), "quadrature": quadrature, "solving": solving,
-        "axes": f"AXES = ({', '.join(f'Axis({chr(34)}{n}{chr(34)})' for n in axes)},)\n" if axes else "", "rules": rules,
+        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy",
+        "imports": "\n".join(imports), "signature": "".join(f"{identifier(p)}, " for p in parameters),
+        "tolerance": repr(tolerance), "parameters": _documented(parameters), "returned": _returned(program),
+        "given": ", ".join(f'"{p.name}": {identifier(p)}' for p in parameters),
+        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
+        "quadrature": quadrature, "solving": solving, "rules": rules,
+        "axes": "AXES = (" + "".join(f'Axis("{n}"), ' for n in axes).rstrip() + ")\n" if axes else "",
         "code": _code(program), "reference": _points(points, system), "checked": checked,
     }
     return PAGE.render(page)
@@ -196,8 +201,9 @@ def _wrapped(text: str) -> str:
     out = []
     for line in text.split("\n"):
         if len(line) > _WIDTH and line.lstrip().startswith("return {"):
-            inner = textwrap.wrap(line.strip()[len("return {"):-1].replace(": ", ":\x00"), _WIDTH - 8, break_long_words=False)
-            line = "    return {\n" + "\n".join(f"        {part}" for part in inner).replace(":\x00", ": ") + ",\n    }"
+            inner = line.strip()[len("return {"):-1].replace(": ", ":\x00")
+            folded = textwrap.indent(textwrap.fill(inner, _WIDTH - 8, break_long_words=False), "        ")
+            line = "    return {\n" + folded.replace(":\x00", ": ") + ",\n    }"
         out.append(line)
     return "\n".join(out)
 
@@ -248,18 +254,25 @@ def _source(key: str) -> str:
         return f"Source: {key}"
 
 
-def _parameters(system: System) -> str:
-    width = max([len(identifier(p)) for p in system.parameters] + [9])
-    kinds = ("positive", "nonnegative", "negative")
-    return "\n".join(f"    {identifier(p):<{width}} : number or array" + next((f", {k}" for k in kinds if getattr(p, f"is_{k}")), "")
-                     for p in system.parameters)
+def _parameters(system: System) -> tuple[Symbol, ...]:
+    return tuple(system.parameters or ())
+
+
+def _documented(parameters: Sequence[Symbol]) -> str:
+    width = max([len(identifier(p)) for p in parameters] + [9])
+
+    def line(p: Symbol) -> str:
+        kind = next((f", {k}" for k in ("positive", "nonnegative", "negative") if getattr(p, f"is_{k}")), "")
+        return f"    {identifier(p):<{width}} : number or array{kind}"
+
+    return "\n".join(map(line, parameters))
 
 
 def _returned(program: Any) -> str:
     text = f"dict: the unknowns {', '.join(program.unknowns)}"
     text += f"; {', '.join(program.observables)}" if program.observables else ""
-    text += ("; residual (the largest |x - rhs|/|x|), quadrature_error, converged. Arrays have the common shape of the parameters, "
-             "which broadcast; numbers give numbers.")
+    text += ("; residual (the largest |x - rhs|/|x|), quadrature_error, converged. Arrays have the common shape of the "
+             "parameters, which broadcast; numbers give numbers.")
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -269,19 +282,23 @@ def _tuple(names: Iterable[Any]) -> str:
 
 
 def _code(program: Any) -> str:
-    blocks = "".join(f"        Block({', '.join([chr(34) + b.kind + chr(34), *map(_tuple, (b.unknowns, b.torn, b.members, b.positive, b.explicit))])}),\n"
-                     for b in program.blocks)
+    def line(b: Any) -> str:
+        fields = ", ".join(map(_tuple, (b.unknowns, b.torn, b.members, b.positive, b.explicit)))
+        text = f'        Block("{b.kind}", {fields}),\n'
+        return text if len(text) <= _WIDTH else text.replace(", (", ",\n              (", 2)
+
+    blocks = "".join(map(line, program.blocks))
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"
             f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n")
 
 
 def _points(points: Sequence[Point], system: System) -> str:
-    rename = {p.name: identifier(p) for p in system.parameters}
+    rename = {p.name: identifier(p) for p in _parameters(system)}
 
     def table(values: Mapping[str, float]) -> str:
         items = ", ".join(f'"{n}":\x00{_number(v)}' for n, v in values.items())
-        return "\n".join(textwrap.wrap(items, _WIDTH - 9, break_long_words=False, subsequent_indent=" "*9)).replace("\x00", " ")
+        return textwrap.fill(items, _WIDTH - 9, break_long_words=False, subsequent_indent=" "*6).replace("\x00", " ")
 
     return "".join(f"    ({{{table({rename.get(n, n): v for n, v in given.items()})}}},\n     {{{table(values)}}}),\n"
                    for given, values in points)

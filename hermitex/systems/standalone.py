@@ -85,9 +85,10 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
     if not values["converged"].all():
         bad = np.flatnonzero(~values["converged"])
         where = ", ".join(f"{n} = {np.broadcast_to(v, points)[bad[0]]:g}" for n, v in flat.items())
+        residual, quadrature = (float(values[n][bad[0]]) for n in ("residual", "quadrature_error"))
         error = NotSolved(f"{bad.size} of {points} points did not converge, the first at {where}: the residual is "
-                          f"{values['residual'][bad[0]]:.1e} and the quadrature error {values['quadrature_error'][bad[0]]:.1e}; "
-                          "try start={unknown: value} from a neighbouring point, or a looser tolerance")
+                          f"{residual:.1e} and the quadrature error {quadrature:.1e}; try start={{unknown: value}} "
+                          "from a neighbouring point, or a looser tolerance")
         error.values, error.converged = values, values["converged"]  # type: ignore[attr-defined]
         raise error
     return {n: v.reshape(shape) if shape else v[0] for n, v in values.items()}
@@ -234,22 +235,22 @@ def newton(evaluate: Any, x: Any, logs: Any, tolerance: float) -> tuple[Any, Any
             d[:, lost], rank = linear.solve(G[..., lost], -R[:, lost])
             singular[lost[rank < len(x)]] = True
         backward, forward = (np.abs(F)/terms).max(axis=0), (np.abs(d)/unit).max(axis=0)
-        done = (backward <= tolerance) & ((forward <= tolerance) | (singular & (backward <= ROUNDING))) | (backward == 0)
+        enough = (forward <= tolerance) | (singular & (backward <= ROUNDING))
+        done = (backward <= tolerance) & enough | (backward == 0)
         solved |= active & done
         active &= ~done & np.isfinite(d.sum(axis=0))
         if not active.any() or step == 100:
             return x, solved
-        # Halve the step, point by point.
-        def merit(R: Any, weight: Any = np.where(logs, 1.0, terms)) -> Any:
-            return ((R/weight)**2).sum(axis=0)
-
+        # Halve the step, point by point, until the residual falls.
+        weight = np.where(logs, 1.0, terms)
+        before = ((R/weight)**2).sum(axis=0)
         t = np.minimum(1.0, 4.0/np.maximum(np.where(logs, np.abs(d), 0.0).max(axis=0), 4.0))
         small = active & (backward <= ROUNDING)
         for _ in range(25):
             trial = np.where(active, np.where(logs, x*np.exp(np.where(logs, t*d, 0.0)), x + t*d), x)
             F_new, J_new = evaluate(trial)
             R_new = in_logarithms(F_new, J_new, trial, logs)[0]
-            fine = merit(R_new) <= (1 - 1e-4*t)*merit(R)
+            fine = ((R_new/weight)**2).sum(axis=0) <= (1 - 1e-4*t)*before
             if step < 25:
                 fine |= np.abs(linear.step(G, R_new)).max(axis=0) <= (1 - t/4)*np.abs(d).max(axis=0)
             fine &= np.isfinite(J_new.sum(axis=(0, 1)))
@@ -275,7 +276,7 @@ def in_logarithms(F: Any, J: Any, x: Any, logs: Any) -> tuple[Any, Any]:
 
 
 def damped(evaluate: Any, x: Any, logs: Any) -> Any:
-    """x <- (x + rhs)/2, or sqrt(x rhs) for positive unknowns: where Newton's method gets lost it starts again from here."""
+    """x <- (x + rhs)/2, or sqrt(x rhs) for positive unknowns: another start for Newton's method where it got lost."""
     for _ in range(500):
         rhs = x - evaluate(x)[0]
         rhs = np.where(np.isfinite(rhs) & ((rhs > 0) | ~logs), rhs, x)

@@ -1,7 +1,7 @@
 """A system over a grid of parameters, chunk by chunk along continuation lines.
 
-    first point of a piece from the default start  ->  the others from its solution, all at once  ->  what failed, alone,
-    from its nearest solved neighbour
+    the first point of a piece from the default start  ->  the others from its solution, all at once
+                                                       ->  what failed, alone, from its nearest solved neighbour
 
 Only the piece and the formulas enter, so a piece gives the same bits wherever and whenever it is solved.
 """
@@ -47,7 +47,8 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
 
     Raises
     ------
-    BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep. UnknownName : no such parameter.
+    BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep
+    UnknownName : there is no such parameter
 
     Examples
     --------
@@ -90,7 +91,7 @@ def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]
     try:
         return {_name(str(k), program): float(v) for k, v in numbers.items()}
     except (TypeError, ValueError):
-        raise BadInput("sweep: a fixed parameter is one number; what has several values belongs into the grid") from None
+        raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
 
 
 def _name(name: str, program: Program) -> str:

@@ -1,4 +1,4 @@
-'''The page of an exported file:  header, solve, formulas, quadrature, solver, self-test, command line.'''
+"""The page of an exported file:  header, solve, formulas, quadrature, solver, self-test, command line."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
-# s holds numbers by name, quad the nodes and weights by integration variable; "d/u/v" is the derivative of the right-hand
-# side of u by v, "matrix/u/v" and "constant/u" are the linear equation of u:  sum_v matrix v + constant = 0.
+# s holds numbers by name, quad the nodes and weights by integration variable; "d/u/v" is the derivative of the
+# right-hand side of u by v; "matrix/u/v" and "constant/u" are the linear equation of u, sum_v matrix v + constant = 0.
 <<begin helpers>>
 <<helpers>>
 
@@ -76,7 +76,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
 
 
 <<begin quadrature>>
-# -- quadrature: every average is taken with coarser weights too, and its rule refined until the difference is small ----
+# -- quadrature: every average is taken with coarser weights too; its rule is refined until they agree -----------------
 <<quadrature>>
 
 
@@ -92,7 +92,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
 
 
 # -- the self-test -----------------------------------------------------------------------------------------------------
-# (parameters, solution): computed when this file was written. Residuals re-checked: <<checked>>.
+# (parameters, solution), computed when this file was written. Residuals re-checked: <<checked>>.
 REFERENCE = [
 <<reference>>]
 
@@ -107,15 +107,18 @@ def selftest():
 # -- the command line --------------------------------------------------------------------------------------------------
 def numbers(text):
     """0.5, or 0.2,0.9, or first:last:points."""
-    first, *rest = text.split(":")
-    return np.linspace(float(first), float(rest[0]), int(rest[1])) if rest else np.array([float(v) for v in text.split(",")])
+    if ":" in text:
+        first, last, points = text.split(":")
+        return np.linspace(float(first), float(last), int(points))
+    return np.array([float(v) for v in text.split(",")])
 
 
 def main(argv=None):
     """Print the self-test or a table; exit 0, or 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0], conflict_handler="resolve")
     for name in CODE.parameters:
-        parser.add_argument(f"--{name}", type=numbers, metavar="VALUES")
+        also = ["--lam"] if name == "lamda" else []
+        parser.add_argument(f"--{name}", *also, type=numbers, metavar="VALUES")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hermitex.face import cli, guard, output
@@ -11,8 +13,9 @@ from hermitex.face import cli, guard, output
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("spec", metavar="SPEC.toml|FILE.py:NAME", help="a spec, or a System in a Python file, which is run")
-    parser.add_argument("-o", "--output", metavar="FILE.py", help="where to write (default: beside the spec, NAME_solver.py)")
+    parser.add_argument("spec", metavar="SPEC.toml|FILE.py:NAME",
+                        help="a spec, or a System in a Python file, which is run")
+    parser.add_argument("-o", "--output", metavar="FILE.py", help="where to write (default: NAME_solver.py, here)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
 
     with guard.deadline(args.budget):
         found = spec.load(args.spec)
-        target = Path(args.output) if args.output else _beside(args.spec)
+        target = Path(args.output) if args.output else _default(args.spec)
         if target.exists() and not _ours(target):
             raise cli.BadInput(f"{target} exists and was not written by hermitex generate; name another file with -o")
         done, passed = _write(found, target)
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     return cli.ANSWERED if passed[0] else cli.FAILED
 
 
-def _beside(text: str) -> Path:
+def _default(text: str) -> Path:
     path, colon, name = text.rpartition(":")
     stem = Path(f"{path}_{name}" if colon and path.endswith(".py") else text)
     return Path(f"{stem.stem.replace('.py', '')}_solver.py")
@@ -58,7 +61,12 @@ def _write(found: Any, target: Path) -> tuple[Any, tuple[bool, float]]:
 
     reference = found.points() if found.complete() and (found.grid or found.parameters) else None
     done = export.write(found.system, target, reference=reference, tolerance=found.tolerance)
-    names: dict[str, Any] = {"__name__": "solver"}
-    exec(compile(target.read_text(encoding="utf-8"), str(target), "exec"), names)  # our own text, written a moment ago
-    worst = names["selftest"]()
+    module = ModuleType(f"written {target}")
+    sys.modules[module.__name__] = module
+    try:
+        text = target.read_text(encoding="utf-8")
+        exec(compile(text, str(target), "exec"), vars(module))  # our own text, written a moment ago
+        worst = vars(module)["selftest"]()
+    finally:
+        del sys.modules[module.__name__]
     return done, (bool(worst <= 1e-9), worst)

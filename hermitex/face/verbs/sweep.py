@@ -1,4 +1,4 @@
-"""hermitex sweep SPEC.toml -o DIR: every point of the grid, on a process pool or a Dask cluster, resumed after a kill."""
+"""hermitex sweep SPEC.toml -o DIR: every point of a grid, on processes or a Dask cluster, resumed after a kill."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     table.to_csv(path)
     failed = int((~table.converged).sum())
     if args.json:
-        print(output.dumps({"points": len(table), "converged": len(table) - failed, "failed": failed, "path": str(path)}))
+        counts = {"points": len(table), "converged": len(table) - failed, "failed": failed}
+        print(output.dumps({**counts, "path": str(path)}))
     else:
         print(f"{path}: {len(table)} points, {len(table) - failed} converged, {failed} failed")
     if failed:
