@@ -32,6 +32,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.moreau import resolve
 
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
@@ -114,7 +115,8 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     taken : names of parameters and unknowns, which no axis may bear
     exact : try closed forms first
     """
-    names, taken = dict(names or {}), frozenset(taken)
+    names, taken = {s: resolve(e) for s, e in (names or {}).items()}, frozenset(taken)
+    exprs = [resolve(e) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, set(names))
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}

@@ -43,6 +43,7 @@ class NumPyPrinter(SymPyPrinter):
         super().__init__()
         self._rename = rename or (lambda s: s.name)
         self.special: set[str] = set()
+        self.solvers: dict[Any, tuple[str, str]] = {}  # a loss -> the name and source of the function that minimises it
 
     def imports(self) -> list[str]:
         """Import lines for all that was printed."""
@@ -80,6 +81,15 @@ class NumPyPrinter(SymPyPrinter):
 
     def _print_NegativeInfinity(self, e: Any) -> str:
         return "(-np.inf)"
+
+    def _print_Prox(self, e: Any) -> str:
+        """A call of a function of the generated module, which is written when it is first called for."""
+        from hermitex.kernels.proximal import function_source
+
+        if e.loss not in self.solvers:
+            name = f"prox_{len(self.solvers) + 1}"
+            self.solvers[e.loss] = (name, function_source(name, e.loss, self.doprint))
+        return f"{self.solvers[e.loss][0]}({', '.join(self._print(a) for a in e.args[1:])})"
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
     def _print_Add(self, e: Any, order: Any = None) -> str:
@@ -203,10 +213,10 @@ def recognise(expr: Expr) -> Expr:
     a = Wild("a")
 
     def rewrite(e: Expr) -> Expr:
-        if isinstance(e, Pow) and e.exp == -1:
+        if isinstance(e, Pow) and e.exp.is_Integer and e.exp.is_negative:
             match = e.base.match(1 + exp(a)) if isinstance(e.base, Add) else None
             if match and match[a].has(*e.free_symbols or (S.One,)):
-                return expit(-match[a])
+                return expit(-match[a]) ** (-e.exp)
         if isinstance(e, log) and isinstance(e.args[0], Add):
             match = e.args[0].match(1 + exp(a))
             if match:
@@ -219,6 +229,11 @@ def recognise(expr: Expr) -> Expr:
             if match:
                 return ndtr(-sqrt(2) * match[a])
         if isinstance(e, Mul):
+            for f in e.args:  # exp(x) expit(-x) = expit(x), without overflow
+                if isinstance(f, exp):
+                    other = expit(-f.args[0])
+                    if other in (b for g in e.args for b in g.as_base_exp()[:1]):
+                        return e / f / other * expit(f.args[0])
             exponents = [f.args[0] for f in e.args if isinstance(f, exp)]
             if len(exponents) > 1:
                 return Mul(*[f for f in e.args if not isinstance(f, exp)], exp(Add(*exponents)))

@@ -21,6 +21,7 @@ from sympy import Expr, Function, Pow, Symbol
 
 from hermitex.kernels.lowering import Axis, Statement
 from hermitex.kernels.printers import NumPyPrinter
+from hermitex.kernels.proximal import SOLVER
 
 _KEYWORDS = {"lambda": "lamda", "del": "del_", "in": "in_", "is": "is_", "as": "as_", "def": "def_", "np": "np_", "s": "s_"}
 
@@ -125,7 +126,9 @@ class Writer:
 
     def source(self) -> str:
         """The module text: imports, helpers, functions."""
-        return "\n".join(self.printer.imports()) + "\n\n" + HELPERS + "\n\n" + "\n\n\n".join(self.functions) + "\n"
+        solvers = [text for _, text in self.printer.solvers.values()]
+        helpers = HELPERS + ("\n" + SOLVER if solvers else "")
+        return "\n".join(self.printer.imports()) + "\n\n" + helpers + "\n\n" + "\n\n\n".join([*solvers, *self.functions]) + "\n"
 
 
 def load(source: str, **replace: Callable) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class MPMath:
 
     def function(self, expr: Expr) -> Callable[..., Any] | None:
         name = expr.func.__name__
-        found = mpmath.exp if isinstance(expr, sp.Pow) else _NAMED.get(name) or (
+        own = getattr(expr.func, "mpmath_value", None)  # a node that brings its own arithmetic
+        found = mpmath.exp if isinstance(expr, sp.Pow) else own or _NAMED.get(name) or (
             getattr(mpmath, name.lower(), None) if name in _SAME else None)
         if found is None:
             return None

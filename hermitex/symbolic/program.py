@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from sympy import Add, E, Expr, Function, Mul, Piecewise, Pow, Symbol
+from sympy import Add, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol
 from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from hermitex.errors import NoClosedForm
@@ -109,7 +109,7 @@ class Program:
             return self._piecewise(expr)
         if isinstance(expr, Symbol):
             raise NoClosedForm(self.expr, f"{expr} has no value", f"Give it one: subs={{'{expr}': ...}}")
-        if not expr.args or not isinstance(expr, (Function, Pow)) or expr.is_Number:
+        if not expr.args or not isinstance(expr, (Function, Pow, Max, Min)) or expr.is_Number:
             return lambda values, analytic: backend.constant(expr)
         function = backend.function(expr)
         if function is None:

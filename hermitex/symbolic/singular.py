@@ -45,7 +45,7 @@ def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
             found += zeros(f.base, where)
     elif type(f) in SINGULAR and len(f.args) == 1:
         found += zeros(SINGULAR[type(f)](f.args[0]), where)
-    elif isinstance(f, Function) and not isinstance(f, _ENTIRE):
+    elif isinstance(f, Function) and not isinstance(f, _ENTIRE) and not getattr(f, "analytic_on_the_line", False):
         raise NoClosedForm(f, f"{f.func} is not known to be analytic")
     return found
 

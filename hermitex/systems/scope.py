@@ -11,6 +11,7 @@ from sympy import Basic, Dummy, Expr, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Bound, E, Expectation
+from hermitex.symbolic.moreau import resolve
 
 
 def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict[str, Symbol]] | None = None
@@ -56,7 +57,7 @@ def written_out(expr: Expr, where: Mapping[Symbol, Expr], letters: Mapping[str, 
     E(kappa**2/(V*kappa**2 + 1), kappa)
     """
     letters = {**(letters or {}), **{s.name: s for e in where.values() for s in e.free_symbols if isinstance(s, Symbol)}}
-    return _write(expr, where, letters, ())
+    return resolve(_write(expr, where, letters, ()))
 
 
 def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symbol], inside: tuple[Symbol, ...]) -> Expr:
