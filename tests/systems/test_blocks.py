@@ -1,0 +1,75 @@
+"""Equations -> blocks: the order, the kinds, the tearing, and the proof of linearity."""
+
+import pytest
+from one_step import one_step
+from sympy import Eq, Symbol, exp, symbols
+
+from hermitex import E, System
+from hermitex.symbols import z
+from hermitex.systems.blocks import Equation, find_blocks, linear_form
+
+a, b, c, d = symbols("a b c d", real=True)
+p = Symbol("p", positive=True)
+
+
+def test_the_one_step_system_is_five_blocks_without_being_told():
+    assert [str(block) for block in one_step("tanh", "sin").blocks] == [
+        "(Vhat1, Vhat2, V1, V2): nonlinear, torn to (Vhat1, V2)",
+        "(m, zeta, zetatilde): linear",
+        "(psitilde): explicit",
+        "(psi): explicit",
+        "(qhat1, qhat2, q1, q2): linear",
+    ]
+
+
+@pytest.mark.parametrize("equations, kinds", [
+    ({a: p + 1}, ["explicit"]),
+    ({a: a/2 + p}, ["linear"]),
+    ({a: Eq(p*a, 3)}, ["linear"]),
+    ({a: exp(-a)}, ["root"]),
+    ({a: b + 1, b: p}, ["explicit", "explicit"]),
+    ({a: b/2 + 1, b: a/3}, ["linear"]),
+    ({a: exp(-b), b: a}, ["nonlinear"]),
+    ({a: E(z**2*b, z), b: p*a + 1}, ["linear"]),  # linear under the expectation, and proved so
+    ({a: (b + 1)**2 - b**2, b: a/3}, ["linear"]),  # after expansion only
+])
+def test_kinds(equations, kinds):
+    assert [block.kind for block in System(equations).blocks] == kinds
+
+
+def test_blocks_come_in_an_order_in_which_everything_is_known():
+    found = System({d: c + a, c: b**2 + exp(-c), b: a/2 + p, a: b/3}).blocks
+    seen = set()
+    for block in found:
+        seen |= set(block.unknowns)
+        for u in block.unknowns:
+            assert not ({a, b, c, d} & {v for v in System({d: c + a, c: b**2 + exp(-c), b: a/2 + p, a: b/3}).written[u].rhs.free_symbols}) - seen
+    assert [[u.name for u in block.unknowns] for block in found] == [["b", "a"], ["c"], ["d"]]
+
+
+def test_as_many_members_as_possible_are_torn_out():
+    ring = {a: exp(-d), b: a + 1, c: b*p, d: c**2}
+    (block,) = System(ring).blocks
+    assert len(block.torn) == 1 and len(block.members) == 3
+
+
+def test_an_implicit_unknown_is_never_torn_out():
+    (block,) = System({a: Eq(a**3 + b, p), b: exp(-a)}).blocks
+    assert block.torn == (a,) and block.members == (b,)
+
+
+def test_the_linear_form_is_the_equations():
+    unknowns = [a, b]
+    equations = [Equation(a, 2*b + p), Equation(b, a*p - b - 3, implicit=True)]
+    matrix, constant = linear_form(equations, unknowns)
+    for e, row, k in zip(equations, matrix, constant, strict=True):
+        assert (e.residual - sum(r*u for r, u in zip(row, unknowns, strict=True)) - k).expand() == 0
+
+
+def test_tooth_a_product_of_unknowns_is_not_linear():
+    assert linear_form([Equation(a, a*b), Equation(b, a + 1)], [a, b]) is None
+
+
+def test_without_splitting_there_is_one_nonlinear_block():
+    (block,) = find_blocks(one_step("tanh", "sin").written, split=False)
+    assert block.kind == "nonlinear" and len(block.unknowns) == 13

@@ -1,0 +1,64 @@
+"""The 13 naive equations of one gradient step against published numbers; what a System shows, refuses and changes."""
+
+import numpy as np
+import pytest
+from one_step import ALPHAS, CURVE, NAMES, NOTEBOOK, PARAMETERS, REFERENCE, one_step, plain
+
+ROWS = REFERENCE["rows"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['sigma']}/{row['g']} {row['alpha']:.3g} {row['lam']:g}")
+def test_the_naive_equations_give_every_published_row(row):
+    system = one_step(row["sigma"], row["g"])
+    found = system.solve({p: row[p] for p in PARAMETERS})
+    for name, value in row["out"].items():
+        assert found[NAMES.get(name, name)] == pytest.approx(value, rel=1e-10, abs=1e-12), name
+    assert found.residual < 1e-9
+    assert found.origin["quadrature_error"] < 1e-10
+
+
+@pytest.mark.parametrize("row", REFERENCE["high_precision"], ids=lambda row: row["case"])
+def test_thirty_digits(row):
+    system = one_step(*row["case"].split()[0].split("/"))
+    found = system.solve(dict(zip(PARAMETERS, map(float, row["args"]), strict=True)))
+    for name, value in row["hp"].items():
+        assert found[NAMES.get(name, name)] == pytest.approx(float(value), rel=1e-10), name
+
+
+def test_the_learning_curve():
+    found = one_step("tanh", "sin").solve(alpha=ALPHAS, **NOTEBOOK)
+    assert found["test_error"] == pytest.approx(CURVE, rel=1e-11)
+    assert found.all_converged
+
+
+def test_a_plain_solver_agrees():
+    found = one_step("tanh", "sin").solve(alpha=ALPHAS, **NOTEBOOK)
+    for k, alpha in enumerate(ALPHAS):
+        # started one per cent away, so that it must find the solution itself
+        near = np.array([found["Vhat1"][k], found["Vhat2"][k]])*[1.01, 0.99]
+        for name, value in plain(np.tanh, np.sin, alpha=alpha, **NOTEBOOK, near=near).items():
+            assert found[name][k] == pytest.approx(value, rel=1e-9), (name, alpha)
+
+
+def test_the_curve_almost_without_ridge():
+    found = one_step("tanh", "sin").solve(alpha=ALPHAS, **{**NOTEBOOK, "lam": 1e-10})
+    for k, alpha in enumerate(ALPHAS):
+        for name, value in REFERENCE["small_ridge"]["points"][str(float(alpha))].items():
+            # below the interpolation threshold m and the training error are small differences of large numbers
+            floor = 1e-9 if name in ("m", "train_error") else 0.0
+            assert found[name][k] == pytest.approx(float(value), rel=1e-9, abs=floor), (name, alpha)
+
+
+def test_tooth_a_lost_c_is_seen():
+    row = ROWS[3]
+    wrong = {**{p: row[p] for p in PARAMETERS}, "c": row["c"]**2}
+    assert abs(one_step(row["sigma"], row["g"]).solve(wrong)["test_error"] - row["out"]["test"]) > 1e-4
+
+
+def test_without_blocks_the_numbers_are_the_same():
+    row = ROWS[5]
+    point = {p: row[p] for p in PARAMETERS}
+    system = one_step(row["sigma"], row["g"])
+    one, five = system.solve(point, blocks=False), system.solve(point)
+    for u in system.unknowns:
+        assert one[u.name] == pytest.approx(five[u.name], rel=1e-8)
