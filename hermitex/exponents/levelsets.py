@@ -8,12 +8,16 @@ at critical labels analytic. Plateaus are atoms. Everything at the working preci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import mpmath
 from mpmath import mp, mpf
-from sympy import Expr, Float, Symbol, diff, lambdify
+from mpmath.libmp import mpf_add, mpf_mul
+from sympy import Expr, Float, Poly, Symbol, diff, horner, lambdify
 
+from hermitex.exponents.levels import polynomial
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
@@ -22,6 +26,7 @@ from hermitex.symbolic.precise import evaluate
 _WINDOW = 10  # P(|z| > 10) < 2e-23: below the accuracy that is claimed
 _DIGITS = 28
 _SCAN = 512
+_STEP = mpf(10) ** -10
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Branch:
     slope: Callable
     at_lo: mpf
     at_hi: mpf
-    rough: Callable | None = None
+    rough: tuple[Callable, Callable] | None = None
 
     def covers(self, low: mpf, high: mpf) -> bool:
         """True if every label between low and high has a preimage here."""
@@ -47,13 +52,22 @@ class Branch:
         middle = (self.lo + self.hi) / 2
         if self.rough is None:
             return middle
+        u, slope = self.rough
         try:
-            for _ in range(50):
-                s = (a + b) / 2
-                if (self.rough(s) > target) == rising:
+            s = (a + b) / 2
+            for _ in range(60):
+                value = u(s) - target
+                if (value > 0) == rising:
                     b = s
                 else:
                     a = s
+                steep = slope(s)
+                new = s - value / steep if steep else a
+                if not a < new < b:
+                    new = (a + b) / 2
+                if abs(new - s) <= 4e-16 * abs(s):
+                    break
+                s = new
         except (ArithmeticError, ValueError, TypeError):
             return middle
         return mpf(s) if self.lo < s < self.hi else middle
@@ -77,10 +91,15 @@ class Branch:
             else:
                 a = s
             slope = self.slope(s)
-            new = s - value / slope if slope else (a + b) / 2
-            if not a < new < b:
+            new = s - value / slope if slope else a
+            newton = a < new < b
+            if not newton:
                 new = (a + b) / 2
-            if abs(new - s) <= tiny * max(1, abs(s)) or b - a <= tiny * max(1, abs(s)):
+            size = max(1, abs(s))
+            if abs(new - s) <= tiny * size or b - a <= tiny * size:
+                return new
+            # The error left is step^2 u''/(2 u'), and u''/u' is at most about 1/(distance to the nearest critical point).
+            if newton and abs(new - s) <= _STEP * min(s - self.lo, self.hi - s):
                 return new
             s = new
         return s
@@ -96,7 +115,9 @@ def inverse_threshold(u: Expr, x: Symbol, *, even: bool) -> tuple[mpf, mpf]:
         total = sum((a * a / b for a, b in atoms.values()), mpf(0))
         error = mpf(0)
         knots = _distinct([v for b in branches for v in (b.at_lo, b.at_hi)])
-        for low, high in zip(knots[:-1], knots[1:], strict=True):
+        # Labels that are equal but for rounding (the maxima of a cosine) are one knot, or a branch would be missed.
+        branches = [replace(b, at_lo=_nearest(b.at_lo, knots), at_hi=_nearest(b.at_hi, knots)) for b in branches]
+        for low, high in pairwise(knots):
             checkpoint("integrating over the labels")
             active = [b for b in branches if b.covers(low, high)]
             if active:
@@ -122,7 +143,7 @@ def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[Branch], dict[mpf
             continue
         inner = [_number(p) for p in breakpoints(piece.expr, x, (piece.lo, piece.hi))]
         ends = [lo, *[p for p in inner if lo < p < hi], hi]
-        for a, b in zip(ends[:-1], ends[1:], strict=True):
+        for a, b in pairwise(ends):
             branches += _monotone_branches(piece.expr, x, a, b)
     return branches, atoms
 
@@ -151,20 +172,19 @@ def _he2_mass(a: mpf, b: mpf) -> mpf:
 def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[Branch]:
     """Cut (lo, hi) at the critical points of a smooth expression, found by a scan that is refined until it is stable."""
     u, slope, bend = (_function(e, x) for e in (expr, diff(expr, x), diff(expr, x, 2)))
-    ends = [lo, *_critical(slope, bend, lo, hi), hi]
     rough = _rough(expr, x)
+    ends = [lo, *_critical(slope, bend, (lo, hi), rough), hi]
     found = []
-    for a, b in zip(ends[:-1], ends[1:], strict=True):
+    for a, b in pairwise(ends):
         at = [_at_end(u, end, inward) for end, inward in ((a, b), (b, a))]
         found.append(Branch(a, b, u, slope, at[0], at[1], rough))
     return found
 
 
 def _function(expr: Expr, x: Symbol) -> Callable:
-    from sympy import horner
-
-    if expr.is_polynomial(x) and expr.has(x) and expr.count_ops() < 2000:
-        expr = horner(expr.expand(), x)
+    poly = polynomial(expr, x) if expr.has(x) else None
+    if poly is not None and poly.degree() < 200:
+        return _polynomial(poly)
     compiled = lambdify(x, expr, modules="mpmath")
 
     def value(s: mpf) -> mpf:
@@ -173,13 +193,29 @@ def _function(expr: Expr, x: Symbol) -> Callable:
     return value
 
 
-def _rough(expr: Expr, x: Symbol) -> Callable | None:
-    from sympy import horner
+def _polynomial(poly: Poly) -> Callable:
+    """Horner's rule on the bare numbers of mpmath, in x^2 where only even or only odd powers stand."""
+    even = all(n % 2 == poly.degree() % 2 for (n,) in poly.monoms())
+    odd = even and poly.degree() % 2
+    numbers = [evaluate(c, mp.dps + 5)._mpf_ for c in poly.all_coeffs()[:: 2 if even else 1]]
 
-    if expr.is_polynomial(x):
-        expr = horner(expr.expand(), x)
+    def value(s: mpf) -> mpf:
+        prec = mp.prec
+        x = s._mpf_
+        step = mpf_mul(x, x, prec, "n") if even else x
+        total = numbers[0]
+        for c in numbers[1:]:
+            total = mpf_add(mpf_mul(total, step, prec, "n"), c, prec, "n")
+        return mp.make_mpf(mpf_mul(total, x, prec, "n") if odd else total)
+
+    return value
+
+
+def _rough(expr: Expr, x: Symbol) -> tuple[Callable, Callable] | None:
+    """The target and its slope in double precision."""
     try:
-        return lambdify(x, expr, modules="math")
+        return tuple(lambdify(x, horner(e.expand(), x) if e.is_polynomial(x) else e, modules="math")
+                     for e in (expr, diff(expr, x)))  # type: ignore[return-value]
     except Exception:  # a function that `math` does not have: the guess is given up, nothing else
         return None
 
@@ -199,20 +235,31 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     return mpmath.inf if nearer > near else -mpmath.inf
 
 
-def _critical(slope: Callable, bend: Callable, lo: mpf, hi: mpf) -> list[mpf]:
+def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], rough: tuple[Callable, Callable] | None) -> list[mpf]:
     counts, roots, cells = -1, [], _SCAN
     while True:
         checkpoint("looking for critical points")
-        roots = _scan(slope, bend, lo, hi, cells)
+        roots = _scan(slope, bend, ends, cells, rough)
         if len(roots) == counts or cells > 16 * _SCAN:
             return roots
         counts, cells = len(roots), 2 * cells
 
 
-def _scan(slope: Callable, bend: Callable, lo: mpf, hi: mpf, cells: int) -> list[mpf]:
+def _on_grid(slope: Callable, rough: tuple[Callable, Callable] | None, grid: list[mpf]) -> list[Any]:
+    if rough is not None:
+        try:
+            return [rough[1](float(s)) for s in grid]
+        except (ArithmeticError, ValueError, TypeError):
+            pass
+    return [slope(s) for s in grid]
+
+
+def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int,
+          rough: tuple[Callable, Callable] | None) -> list[mpf]:
+    lo, hi = ends
     with mp.workdps(15):
         grid = [lo + (hi - lo) * (k + mpf(1) / 3) / cells for k in range(cells)]
-        values = [slope(s) for s in grid]
+        values = _on_grid(slope, rough, grid)
     roots = []
     for k in range(cells - 1):
         a, b, fa, fb = grid[k], grid[k + 1], values[k], values[k + 1]
@@ -220,7 +267,7 @@ def _scan(slope: Callable, bend: Callable, lo: mpf, hi: mpf, cells: int) -> list
             roots.append(a)
         elif (fa > 0) != (fb > 0):
             roots.append(_bisect(slope, bend, a, b))
-        elif 0 < k and abs(fa) < abs(fb) and abs(fa) <= abs(values[k - 1]):
+        elif k > 0 and abs(fa) < abs(fb) and abs(fa) <= abs(values[k - 1]):
             touching = _touch(slope, bend, grid[k - 1], b)
             if touching is not None:
                 roots.append(touching)
@@ -248,6 +295,10 @@ def _distinct(values: list[mpf]) -> list[mpf]:
         if not kept or v - kept[-1] > mpf(10) ** (6 - mp.dps) * max(1, abs(v)):
             kept.append(v)
     return kept
+
+
+def _nearest(value: mpf, knots: list[mpf]) -> mpf:
+    return value if mpmath.isinf(value) else min((k for k in knots if mpmath.isfinite(k)), key=lambda k: abs(k - value))
 
 
 def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
