@@ -78,8 +78,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
-    fixed = lowered.independent_of(set(unknowns)) - set(members)
     kinked = moving_kinks(lowered)
+    fixed = _fixed(lowered, set(unknowns), kinked) - set(members)
     settled = fixed - lowered.along_axes()
     writer = Writer(lowered.axes, set(parameters) | settled, kinked)
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
@@ -87,6 +87,18 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, kinked)
+
+
+def _fixed(lowered: Lowered, unknowns: set[Symbol], kinked: Mapping[str, tuple[Expr, ...]]) -> set[Symbol]:
+    """What no unknown enters, not even through the nodes: those of an axis move with its break points."""
+    varying = set(unknowns)
+    while True:
+        fixed = lowered.independent_of(varying)
+        moved = varying | {s.target for s in lowered.statements} - fixed
+        nodes = {a.symbol for a in lowered.axes if any(p.free_symbols & moved for p in kinked.get(a.identifier, ()))}
+        if nodes <= varying:
+            return fixed
+        varying |= nodes
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr]
