@@ -25,6 +25,7 @@ from hermitex.kernels.source import identifier
 from hermitex.solvers.journal import write_whole
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -129,8 +130,6 @@ def _checked(system: System, point: Point) -> str:
     """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
     from sympy import Eq, Rational
 
-    from hermitex.symbolic.precise import evaluate
-
     numbers, values = point
     exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers},
              **{u: Rational(values[u.name]) for u in system.unknowns}}
@@ -140,7 +139,7 @@ def _checked(system: System, point: Point) -> str:
     try:
         with budget(_CHECK_SECONDS):
             for u, formula in sorted(formulas.items(), key=lambda item: _depth(item[1])):
-                left = abs(float(evaluate(formula, _CHECK_DIGITS, exact)))
+                left = abs(float(evaluate_residual(formula, _CHECK_DIGITS, exact)))
                 if left > _WRONG*max(abs(values[u.name]), 1.0):
                     raise HermitexError(f"export: at the solution of the session the equation of {u.name} is off by "
                                         f"{left:.1e} when mpmath evaluates it; nothing was written")

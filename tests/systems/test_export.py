@@ -1,0 +1,188 @@
+"""An exported file gives the numbers of the session, to 1e-12, with NumPy alone; and mpmath agrees with both."""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Eq, Rational, Symbol
+from written import CATALOGUE, written
+
+from hermitex.errors import BadInput, HermitexError, NotConverged
+from hermitex.symbolic.precise import evaluate
+from hermitex.symbols import V, Vhat, alpha
+from hermitex.systems import export
+from hermitex.systems.scope import written_out
+from hermitex.systems.system import System
+
+QUICK = [n for n in CATALOGUE if "step" not in n or "tanh and sin" in n]
+SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in CATALOGUE if n not in QUICK]
+_numbers = count()
+
+
+def load(path):
+    """The file as a module."""
+    spec = importlib.util.spec_from_file_location(f"exported_{next(_numbers)}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """{name of a system: its file as a module}, each written once."""
+    folder, done = tmp_path_factory.mktemp("exported"), {}
+
+    def get(name):
+        if name not in done:
+            system, points = written(name)
+            path = folder / f"solver_{len(done)}.py"
+            export.write(system, path, reference=points, check=False)
+            done[name] = load(path)
+        return done[name]
+
+    return get
+
+
+def deviation(module, system, **numbers):
+    """The largest relative difference between the file and the session; values below 1e-9 count as 1e-9."""
+    here, there = system.solve(numbers), module.solve(**numbers)
+    assert set(here.value) <= set(there)
+    return max(float(np.max(np.abs(there[n] - here[n])/np.maximum(np.abs(here[n]), 1e-9))) for n in here.value)
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_the_file_gives_the_numbers_of_the_session(name, exported):
+    system, points = written(name)
+    module = exported(name)
+    for point in points:
+        assert deviation(module, system, **point) < 1e-12
+    batch = {**points[0], "alpha": np.linspace(0.8, 1.3, 6)*points[0]["alpha"]}
+    assert deviation(module, system, **batch) < 1e-12
+    assert module.selftest() < 1e-12
+
+
+@pytest.mark.parametrize("name", [n for n in QUICK if "step" not in n])
+def test_mpmath_finds_no_residual_in_what_the_file_solves(name, exported):
+    system, points = written(name)
+    for point in points:
+        found = exported(name).solve(**point)
+        exact = {**{p: Rational(point[p.name]) for p in system.parameters},
+                 **{u: Rational(float(found[u.name])) for u in system.unknowns}}
+        for u, v in system.equations.items():
+            formula = written_out(v.lhs - v.rhs if isinstance(v, Eq) else u - v, system.where)
+            assert abs(evaluate(formula, 20, exact)) < 1e-9*max(1, abs(found[u.name]))
+
+
+def test_the_reference_of_the_literature():
+    """Ridge regression at alpha = 2, lamda = 0.1, Delta = 0.25, rho = 1: numbers worked out by hand."""
+    system, _ = written("ridge")
+    found = system.solve(alpha=2, lamda=0.1, Delta=0.25, rho=1)
+    expected = {"V": 0.844289, "q": 1.023807, "m": 0.915571, "test_error": 0.192665}
+    assert {n: round(float(found[n]), 6) for n in expected} == expected
+
+
+def run(path, *options):
+    return subprocess.run([sys.executable, "-I", str(path), *options], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def ridge_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ridge") / "solver.py"
+    written("ridge")[0].export(path)
+    return path
+
+
+def test_the_file_tests_itself_and_prints_tables(ridge_file):
+    done = run(ridge_file, "--selftest")
+    assert done.returncode == 0 and re.match(r"selftest: 3 points, largest deviation \S+: passed\n", done.stdout)
+    table = run(ridge_file, "--alpha", "0.5,2", "--lam", "0.1", "--Delta", "0.25", "--rho", "1")
+    assert table.returncode == 0 and len(table.stdout.splitlines()) == 3 and "0.84428877" in table.stdout
+    found = run(ridge_file, "--alpha", "1:2:3", "--lamda", "0.1,1", "--Delta", "0", "--rho", "1", "--json")
+    values = json.loads(found.stdout)
+    assert values["alpha"] == [1, 1, 1.5, 1.5, 2, 2] and len(values["V"]) == 6
+    missing = run(ridge_file, "--alpha", "1")
+    assert missing.returncode == 2 and "--lamda" in missing.stderr and "--rho" in missing.stderr
+
+
+def test_a_planted_error_fails_the_self_test(ridge_file, tmp_path):
+    text = ridge_file.read_text()
+    for before, after in [("V = 1/t0", "V = 1.0001/t0"), ('mhat = s["mhat"]', 'mhat = s["m"]')]:
+        assert before in text
+        (tmp_path / "wrong.py").write_text(text.replace(before, after))
+        done = run(tmp_path / "wrong.py", "--selftest")
+        assert done.returncode == 1 and ("FAILED" in done.stdout or "Error" in done.stderr)
+
+
+def test_the_file_needs_numpy_alone_and_shows_the_formulas(ridge_file, exported):
+    for path in (ridge_file, Path(exported("one step, tanh and sin").__file__)):
+        imported = {n.module or "" if isinstance(n, ast.ImportFrom) else n.names[0].name
+                    for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import | ast.ImportFrom)}
+        assert imported <= {"argparse", "json", "sys", "typing", "dataclasses", "functools", "numpy"}
+    doc = ast.get_docstring(ast.parse(ridge_file.read_text()))
+    for line in ["Vhat = alpha/(V + 1)", "q = (mhat**2*rho + qhat)/(Vhat + lamda)**2", "(qhat, q): linear",
+                 "author = {Loureiro"]:
+        assert line in doc
+    assert max(map(len, ridge_file.read_text().splitlines())) < 170
+    special = Path(exported("special functions").__file__).read_text()
+    assert "from scipy.special import erf" in special and "needs NumPy and SciPy" in special
+
+
+def test_the_file_is_clean_code(ridge_file, exported):
+    pytest.importorskip("ruff")
+    files = [str(ridge_file), *(exported(n).__file__ for n in ("one step, tanh and sin", "kinks that move"))]
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "--ignore", "F841"]
+    done = subprocess.run([*ruff, *files], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_same_system_gives_the_same_file(tmp_path):
+    system, points = written("kinks that move")
+    for name in ("a.py", "b.py"):
+        system.export(tmp_path / name, reference=points)
+    assert (tmp_path / "a.py").read_bytes() == (tmp_path / "b.py").read_bytes()
+
+
+def test_what_does_not_converge_is_said_with_its_place(exported):
+    x = Symbol("x", real=True)
+    module = exported("ridge")
+    with pytest.raises(module.NotSolved, match=r"1 of 2 points .* the first at .*alpha = -3"):
+        module.solve(alpha=np.array([1.0, -3.0]), lamda=0.1, Delta=0.1, rho=1.0)
+    with pytest.raises(ValueError, match="lamda must be finite"):
+        module.solve(alpha=1.0, lamda=np.nan, Delta=0.1, rho=1.0)
+    with pytest.raises(NotConverged, match="none of the points"):
+        System({x: x**2 + x + 1 + alpha**2}).export("never.py")
+    assert not Path("never.py").exists()
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    system, points = written("ridge")
+    with pytest.raises(BadInput, match="no folder"):
+        system.export(tmp_path / "nowhere" / "solver.py", reference=points)
+    (tmp_path / "solver.py").write_text("old")
+    monkeypatch.setattr(export, "evaluate_residual", lambda *a: mpmath.mpf(1))
+    with pytest.raises(HermitexError, match=r"off by 1\.0e\+00"):
+        system.export(tmp_path / "solver.py", reference=points)
+    assert (tmp_path / "solver.py").read_text() == "old"
+
+
+def test_names_that_python_reserves_are_spelled_otherwise(tmp_path):
+    ridge = System({Vhat: alpha/(1 + V), V: 1/(Symbol("lambda", positive=True) + Vhat)})
+    ridge.export(tmp_path / "solver.py", reference={"alpha": 1.0, "lambda": 0.1})
+    assert load(tmp_path / "solver.py").solve(alpha=2.0, lamda=0.1)["V"] == pytest.approx(0.844289, abs=1e-6)
+
+
+def test_a_system_without_parameters(tmp_path):
+    x = Symbol("x", positive=True)
+    System({x: 1/(1 + x)}).export(tmp_path / "solver.py")
+    module = load(tmp_path / "solver.py")
+    assert module.solve()["x"] == pytest.approx((5**0.5 - 1)/2, rel=1e-12)
+    assert run(tmp_path / "solver.py").returncode == 0

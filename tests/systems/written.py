@@ -1,0 +1,57 @@
+"""Systems as an author writes them, for the tests: name -> (System, points)."""
+
+from functools import cache
+
+from one_step import one_step
+from sympy import Abs, Eq, Max, Symbol, erf, exp, pi, sqrt, tanh
+
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1
+from hermitex.systems.system import System
+
+
+def ridge():
+    """Ridge regression on Gaussian data."""
+    return System({
+        Vhat: alpha/(1 + V), qhat: alpha*(rho + Delta + q - 2*m)/(1 + V)**2, mhat: alpha/(1 + V),
+        V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
+    }, observables={"test_error": rho + q - 2*m}, source="loureiro2021")
+
+
+def _special():
+    x, y = Symbol("x", real=True), Symbol("y", positive=True)
+    return System({x: E(erf(x + z)*tanh(z + alpha), z), y: E(sqrt(1 + y*z1**2), z1)*alpha/2, "w": x + y}, positive=[y])
+
+
+def _kinked():
+    x = Symbol("x", real=True)
+    return System({x: E(Max(0, z + x/3)*tanh(alpha*z)**2, z)})
+
+
+def _singular():
+    x, y = Symbol("x", real=True), Symbol("y", real=True)
+    return System({x: Eq(x + y, alpha), y: Eq(2*x + 2*y, 2*alpha)})
+
+
+ONE = {"beta": 1.0, "r": 0.9, "c": 0.8, "gamma": 0.6, "Delta": 0.1}
+CATALOGUE = {
+    "ridge": (ridge, [{"alpha": 2.0, "lamda": 0.1, "Delta": 0.25, "rho": 1.0},
+                      {"alpha": 0.3, "lamda": 1e-4, "Delta": 0.0, "rho": 2.0}]),
+    "one step, tanh and sin": (lambda: one_step("tanh", "sin"),
+                               [{**ONE, "alpha": 0.7, "lamda": 0.1}, {**ONE, "alpha": 3.0, "lamda": 1e-10}]),
+    "one step, erf and sign": (lambda: one_step("erf", "sign"), [{**ONE, "alpha": 0.7, "lamda": 0.1}]),
+    "one step, relu and sin": (lambda: one_step("relu", "sin"), [{**ONE, "alpha": 1.5, "lamda": 0.1}]),
+    "one step, tanh and sign": (lambda: one_step("tanh", "sign"),
+                                [{**ONE, "alpha": 1.5, "lamda": 0.1, "gamma": 1.0}]),
+    "special functions": (_special, [{"alpha": 0.4}, {"alpha": 1.5}]),
+    "kinks that move": (_kinked, [{"alpha": 0.3}]),
+    "a singular linear block": (_singular, [{"alpha": 0.5}]),
+    "formulas alone": (lambda: System({"a": alpha*exp(-alpha), "b": pi*Symbol("a", real=True)}), [{"alpha": 0.5}]),
+}
+
+
+@cache
+def written(name):
+    """A system of the catalogue, compiled once for all tests."""
+    make, points = CATALOGUE[name]
+    return make(), points
