@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
+
+_DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
+
+
+def _plain(value: Any) -> str:
+    """The text of a formula under the names its author gave: an internal copy of z prints as _z."""
+    return _DUMMY.sub("", str(value))
 
 
 class HermitexError(Exception):
@@ -45,24 +53,25 @@ class AssumptionNeeded(HermitexError):
 
     def __init__(self, symbol: Any, need: str) -> None:
         self.symbol, self.need = symbol, need
-        super().__init__(f"{symbol} must be known to be {need}; declare it, e.g. symbols={{'{symbol}': '{need}'}}")
+        name = _plain(symbol)
+        super().__init__(f"{name} must be known to be {need}; declare it, e.g. symbols={{'{name}': '{need}'}}")
 
 
 class NoClosedForm(HermitexError):
     """No exact rule applies; carries the reduced integral and the reason."""
 
     def __init__(self, integral: Any, reason: str, advice: str | None = None) -> None:
-        self.integral, self.reason = integral, reason
+        self.integral, self.reason = integral, _plain(reason)
         advice = advice or "Numeric value: .evalf(20, subs={...})   Expansion: hx.expand(g, order=12, basis=...)"
-        super().__init__(f"{integral} has no closed form in the rule table: {reason}.\n  {advice}")
+        super().__init__(f"{_plain(integral)} has no closed form in the rule table: {self.reason}.\n  {advice}")
 
 
 class Divergent(HermitexError):
     """The expectation does not exist (not absolutely convergent)."""
 
     def __init__(self, integral: Any, reason: str) -> None:
-        self.integral, self.reason = integral, reason
-        super().__init__(f"{integral} does not exist: {reason}")
+        self.integral, self.reason = integral, _plain(reason)
+        super().__init__(f"{_plain(integral)} does not exist: {self.reason}")
 
 
 class BudgetExceeded(HermitexError):
@@ -79,7 +88,7 @@ class NotConverged(HermitexError):
 
     def __init__(self, solution: Any, message: str) -> None:
         self.solution = solution
-        super().__init__(message)
+        super().__init__(_plain(message))
 
 
 class MissingExtra(HermitexError):

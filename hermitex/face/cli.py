@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
+from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, UnknownName
 
 ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -120,7 +120,7 @@ def report(error: BaseException, about: str = "") -> int:
     if isinstance(error, RecursionError | MemoryError):
         text = f"the expression is too large or too deeply nested ({type(error).__name__})"
     elif isinstance(error, HermitexError):
-        text = str(error)
+        text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
     else:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
     say(f"{about}: {text}" if about else text)

@@ -101,7 +101,7 @@ def _one_law(out: Emission, law: Law, poly: Polynomial, span: tuple[Expr, Expr])
                 return
             raise Refusal("a growing weight on an interval is integrated without error functions only")
         if decay.is_nonpositive and not law.erfs:
-            raise Diverges(f"against the Gaussian it grows like exp({tidy(law.quad)}*z**2)")
+            raise Diverges(f"it grows like exp(a*x**2) with a = {tidy(law.quad)}; the Gaussian allows a < 1/2")
         raise Refusal(f"it needs {decay} > 0, which is not provable")
     if A.has(I) and (not weight.whole or law.erfs):
         raise Refusal("a quadratic phase is integrated on the whole line only")

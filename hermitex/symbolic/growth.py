@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import sympy as sp
 from sympy import Dummy, Expr, Symbol
@@ -133,6 +134,7 @@ def _term_tail(term: Term, L: Fraction) -> Fraction | None:
     return term.C * power_above(L, term.n) * exp_above(term.a * L - beta * L * L) / rate
 
 
+@lru_cache(maxsize=64)
 def _radial_constant(dimension: int) -> Fraction:
     """1/sqrt(2 pi) for one side of the line; 2^(1 - r/2)/Gamma(r/2) for the radius of r normals; rounded up."""
     value = (1 / sp.sqrt(2 * sp.pi) if dimension == 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sympy import (
+    Abs,
     Add,
     Dummy,
     Expr,
@@ -77,7 +78,10 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
         inside = _resolved(body.xreplace({x: a + side * w}), w)
         for term in Add.make_args(expand(inside, power_base=False, log=False)):
             checkpoint("integrating powers")
-            total.append(_one(_monomial(term, w, a + side * w), (low, high)))
+            one = _monomial(term, w, a + side * w)
+            if low == 0 and (one.power + 1).is_nonpositive:
+                raise Diverges(f"at {x} = {a} it grows like {Abs(x - a)**one.power}, which is not integrable")
+            total.append(_one(one, (low, high)))
     value = Add(*total)
     if value.has(S.ImaginaryUnit) and not body.has(S.ImaginaryUnit):
         raise Refusal(f"{body} is not real on the whole interval")
@@ -101,8 +105,6 @@ def _branch_points(body: Expr, x: Symbol) -> set[Expr]:
 
 def _zero(u: Expr, x: Symbol) -> Expr:
     """The only zero of u = c (x - a)^n."""
-    from sympy import Abs
-
     zeros = set()
     for factor in Mul.make_args(u):
         base = factor.as_base_exp()[0]
@@ -155,11 +157,9 @@ def _one(term: Monomial, span: tuple[Expr, Expr]) -> Expr:
     A, p = tidy(-2 * quad), term.power
     if not A.is_positive:
         if A.is_nonpositive and span[1] == oo and is_zero(lin):
-            raise Diverges(f"exp({-A / 2}*z**2) does not decay")
+            raise Diverges(f"it grows like exp(a*x**2) with a = {(1 - A) / 2}; the Gaussian allows a < 1/2")
         raise Refusal(f"it needs {A} > 0, which is not provable")
     if span[0] == 0 and not (p + 1).is_positive:
-        if (p + 1).is_nonpositive:
-            raise Diverges(f"the power {p} is not integrable at its branch point")
         raise Refusal(f"it needs {p} > -1, which is not provable")
     front = term.coefficient * exp(const) / sqrt(2 * pi)
     if span != (0, oo):

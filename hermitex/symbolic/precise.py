@@ -31,6 +31,7 @@ __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision"
 
 MPMATH = MPMath()
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
+_FAR_TOO_LARGE = 10**5  # binary digits of an integrand at the end of its window
 _DEPTH = 12  # how often a panel may be halved
 
 
@@ -175,6 +176,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
     if node.free_symbols:
         free = min(node.free_symbols, key=str)
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
+    if node.has(sp.DiracDelta):
+        raise NoClosedForm(node, "a Dirac delta has no value at a point; it is integrated by exact rules only")
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if not isinstance(one, Expectation):
         one_value = Program(one, [], MPMATH)()
@@ -182,11 +185,20 @@ def integrate(node: Expectation, bits: int) -> Sum:
     body, (x,) = one.open()
     from hermitex.symbolic.growth import integrable
 
-    if integrable(body, x) is False:
+    finite = integrable(body, x)
+    if finite is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
     if _odd(body, x):
+        if finite is None:
+            raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
-    return _Line(body, x, bits).run()
+    try:
+        return _Line(body, x, bits).run()
+    except (ValueError, ArithmeticError) as error:
+        if isinstance(error, HermitexError):
+            raise
+        raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({str(error) or 'division by zero'})") \
+            from error
 
 
 def _odd(body: Expr, x: Symbol) -> bool:
@@ -240,7 +252,9 @@ class _Line:
                        for s in (1, -1) for k in (0, mpf(1) / 3, mpf(5) / 7))
             if size < mpf(2) ** (-self.bits - 12):
                 return Fraction(L)
-        raise Divergent(self.body, "the integrand does not decay")
+            if size > mpf(2) ** _FAR_TOO_LARGE:
+                break
+        raise NoClosedForm(self.body, f"against the Gaussian it does not decay between -{L} and {L}")
 
     def _panels(self) -> list[Panel]:
         try:

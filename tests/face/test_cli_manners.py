@@ -1,6 +1,7 @@
 """The manners of the command line: data on stdout, one line of talk on stderr, exit 0, 1 or 2."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -200,3 +201,22 @@ def test_grid_refuses(text):
                                                          (1e-8, 3e-9, 15, 0), (0, 1e-12, 15, 12), (1, 1e-40, 30, 30)])
 def test_digits_reached(value, error, asked, digits):
     assert output.digits_reached(value, error, asked) == digits
+
+
+@pytest.mark.parametrize(("argv", "words"), [
+    (["expect", "1/z"], "at z = 0 it grows like 1/Abs(z)"),
+    (["expect", "z1/z2"], "at z2 = 0 it grows like 1/Abs(z2)"),
+    (["expect", "sign(z)*DiracDelta(z)"], "Dirac delta"),
+    (["expect", "gamma(z)"], "no value somewhere on the line"),
+    (["expect", "exp(exp(exp(z)))"], "does not decay"),
+    (["expect", "tan(tan(z))"], "was not decided"),
+    (["expect", "tanh(w*z)"], "--let w"),
+    (["expect", "z**1000000"], "too large"),
+    (["expect", "(1+z)**100000"], "too large"),
+    (["exponents", "(z1+z2+z3+z4+z5+z6+z7+z8+z9)**40"], "multiplied out"),
+])
+def test_a_refusal_speaks_in_the_names_that_were_typed(capsys, argv, words):
+    assert cli.main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and words in err
+    assert not re.search(r"(?<!\w)_[A-Za-z]|Dummy|Traceback", err)

@@ -46,12 +46,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _node(text: str, let: str, cov: str) -> Any:
+    from hermitex.errors import UnknownName
     from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.parsing import parse
     from hermitex.symbols import normals
 
     declared, values = _declarations(let)
-    expr = parse(text, symbols=declared or None)
+    try:
+        expr = parse(text, symbols=declared or None)
+    except UnknownName as error:
+        error.args = (str(error).replace(f"symbols={{{error.name!r}: 'real'}}", f"--let {error.name}"),)
+        raise
     for name, value in values.items():
         expr = expr.subs({s: value for s in expr.free_symbols if s.name == name})
     covariance = _covariance(cov, declared, values)
