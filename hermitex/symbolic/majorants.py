@@ -343,7 +343,7 @@ def _times(s: Term, t: Term, direction: int = 1) -> Term:
 
 
 def _peak(t: Term) -> Fraction:
-    """A bound on t^n exp(a t + b t^2), t >= 1, of a decaying term: max t^n exp(-c t^p) = (n/(c p e))^(n/p), e > 27/10."""
+    """A bound on a decaying t^n exp(a t + b t^2), t >= 1: max t^n exp(-c t^p) = (n/(c p e))^(n/p), e > 27/10."""
     if t.b == 0:
         c, p, rest = -t.a, 1, ONE
     elif t.a <= 0:

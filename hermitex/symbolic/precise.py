@@ -197,8 +197,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
     except (ValueError, ArithmeticError) as error:
         if isinstance(error, HermitexError):
             raise
-        raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({str(error) or 'division by zero'})") \
-            from error
+        why = str(error) or "division by zero"
+        raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
 
 
 def _odd(body: Expr, x: Symbol) -> bool:
