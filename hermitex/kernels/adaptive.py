@@ -19,8 +19,11 @@ from hermitex.kernels.lowering import Axis, Lowered
 from hermitex.kernels.source import place
 
 _MOST_KINKS = 6
+_STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 _ROUNDING = 4e-16
+_NEGLIGIBLE = 1e-8
+_BEYOND = 2.0
 _SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 
@@ -82,7 +85,7 @@ class Quadratures:
     def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]]) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: (_unit(1) if a.identifier in kinked else quadrature.trapezoid()) for a in self.axes}
+        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else quadrature.trapezoid(_STEPS[a.depth > 0]) for a in self.axes}
         self.error = np.nan
         self._arrays: dict[str, tuple] | None = None
         self._best: dict[str, tuple[float, int]] = {}
@@ -120,12 +123,12 @@ class Quadratures:
             return result
 
         run(average)
-        self.error = max((r.error for r in records.values()), default=0.0)
+        self.error = max((max(r.error, r.tail) for r in records.values()), default=0.0)
         good = True
         for axis, record in records.items():
             name = self.axes[axis - 1].identifier
             rule = self.rules[name]
-            if record.tail > 1e-15 and rule.window < 40 and name not in self.kinked:
+            if record.tail > tolerance and rule.window < 40 and name not in self.kinked:
                 self.rules[name], good = rule.widen(rule.window + 3), False
             elif record.error > tolerance and not _exhausted(rule) and not self._stalled(name, record.error):
                 self.rules[name], good = _refined(rule, record, name in self.kinked), False
@@ -151,18 +154,27 @@ class _Record:
 
     def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, kinked: bool,
             floor: float) -> None:
-        v, w = np.moveaxis(values, axis, -1), np.moveaxis(weights, axis, -1)
-        weighted = v * w
-        size = np.maximum(np.abs(weighted).sum(axis=-1), floor)
-        ratios = rule.ratios if w.shape[-1] == len(rule) else np.tile(rule.ratios, (1, w.shape[-1] // len(rule)))
-        fine, coarse, coarser = np.moveaxis(weighted @ ratios.T, -1, 0)
+        v = np.moveaxis(values, axis, -1)
+        if kinked:  # the nodes, and with them the weights, differ from point to point
+            w = np.moveaxis(weights, axis, -1)
+            v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
+            size = np.maximum(np.abs(v).sum(axis=-1), floor)
+        elif v.shape[-1] == 1:
+            return  # constant along the axis
+        else:
+            levels = rule.levels
+            size = np.maximum(np.abs(v) @ rule.weights, floor)
+        # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
+        size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
+        fine, coarse, coarser = np.moveaxis(v @ levels, -1, 0)
         first, second = np.abs(fine - coarse) / size, np.abs(coarse - coarser) / size
         self.error = max(self.error, _worst(first * np.minimum(1.0, _SAFETY * first / np.maximum(second, 1e-300))))
         if not kinked:
-            ends = np.abs(weighted[..., [0, -1]])
-            self.tail = max(self.tail, _worst(ends.max(axis=-1) / size))
+            # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
+            ends = np.abs(v[..., [0, -1]]) * rule.weights[[0, -1]]
+            self.tail = max(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
         if rule.kind == "panels" and not kinked:
-            parts = rule.panel_errors(np.broadcast_to(v, weighted.shape)) / size[..., None]
+            parts = rule.panel_errors(v) / size[..., None]
             worst = parts.reshape(-1, parts.shape[-1]).max(axis=0)
             self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
 

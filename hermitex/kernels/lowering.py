@@ -180,6 +180,8 @@ class _Lowering:
     def _node(self, node: Expectation, outer: tuple[Axis, ...]) -> Expr:
         checkpoint("lowering an expectation")
         node = independent(node)
+        if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
+            outer = tuple(a for a in outer if a.symbol in node.free_symbols)
         depth = len(outer)
         axes = tuple(self._axis(b.name, depth) for b in node.bound)
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.

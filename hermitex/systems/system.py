@@ -12,7 +12,9 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
 from hermitex.errors import BadInput, UnknownName
+from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.scope import depends_on, free_names, written_out
@@ -108,6 +110,15 @@ class System(Shown):
         letters = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
         return written_out(e, self._moving, letters)
 
+    def _stable(self, definition: Expr) -> Expr:
+        """A definition for the kernels: a residual E f^2 - (E f)^2 - ... that no unknown enters is computed as a square."""
+        written = self._write(definition)
+        if written.free_symbols & set(self.equations) or not written.has(Expectation):
+            return written
+        full = written_out(definition, self.where)
+        square = residuals(full)
+        return written if square == full else square
+
     @cached_property
     def written(self) -> dict[Symbol, Equation]:
         """Every equation with the where names that an unknown enters written out."""
@@ -191,7 +202,7 @@ class System(Shown):
             letters = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}
             scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters]
-            where = {k: self._write(v) for k, v in self.where.items()}
+            where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                             observables=observables, positive=self.positive, doc=self.source)
