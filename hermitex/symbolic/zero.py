@@ -58,20 +58,25 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
     """
     from hermitex.symbolic.parsing import expression
 
-    expr = expression(expr)
+    expr = given = expression(expr)
     if expr.has(Expectation):
         _all_exist(expr)
         even = _without_odd(expr)
         if even == 0:
             return Verdict("zero", Integer(0), None, "odd integrand")
-        expr = _normal(even)
+        given, expr = even, _normal(even)
     if is_identically_zero(expr):
         return Verdict("zero", Integer(0), None, "exact algebra")
     if expr.free_symbols:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
     if not expr.has(Expectation):
         return _exact(expr, digits)
-    return _by_enclosure(expr, None, digits)
+    found = _by_enclosure(expr, None, digits)
+    if found.status == "undetermined" and found.enclosure is None and given != expr:
+        # What was reduced may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
+        again = _by_enclosure(given, None, digits)
+        return found if again.enclosure is None else again
+    return found
 
 
 def _all_exist(expr: Expr) -> None:
