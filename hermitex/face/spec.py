@@ -8,6 +8,7 @@ mistake is one line that names the file, the section and the key.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +57,12 @@ def load(text: str) -> Spec:
         return Spec(_from_python(Path(path), name))
     if text.endswith(".py"):
         raise BadInput(f"{text}: say which object of the file is meant, {text}:NAME")
-    return from_toml(_text(Path(text)), where=text)
+    found = from_toml(_text(Path(text)), where=text)
+    try:
+        found.system.compile()  # what is wrong with the formulas together shows here
+    except HermitexError as error:
+        raise BadInput(f"{text}: [equations]: {error}") from error
+    return found
 
 
 def _text(path: Path) -> str:
@@ -210,7 +216,8 @@ class _Reader:
         try:
             return parse(self._string(section, key, value), symbols=self.letters)
         except HermitexError as error:
-            self.fail(section, key, error)
+            # In a spec a letter is declared by a line of the section [symbols].
+            self.fail(section, key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
 
     def _equation(self, key: str, value: Any) -> Any:
         from sympy import Eq

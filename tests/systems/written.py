@@ -3,7 +3,7 @@
 from functools import cache
 
 from one_step import one_step
-from sympy import Abs, Eq, Max, Symbol, erf, exp, pi, sqrt, tanh
+from sympy import Eq, Max, Symbol, erf, exp, pi, sqrt, tanh
 
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1

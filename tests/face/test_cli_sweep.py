@@ -1,0 +1,156 @@
+"""hermitex sweep: the same table after any number of kills, on processes and on a cluster; failures are counted."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hermitex.face import cli
+
+SPEC = """
+[symbols]
+a = "real"
+[equations]
+x = "a - x**3"
+y = "E(abs(tanh(z + x)), z)"
+[grid]
+a = "0:1:30"
+b = [1, 2]
+[observables]
+w = "b*x"
+[sweep]
+chunk = 5
+"""
+
+
+@pytest.fixture
+def curve(tmp_path):
+    path = tmp_path / "curve.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def ask(capsys, *argv, status=0):
+    assert cli.main(["sweep", *map(str, argv), "--json"]) == status
+    out, err = capsys.readouterr()
+    return json.loads(out), err
+
+
+def test_a_sweep_writes_its_table(curve, tmp_path, capsys):
+    answer, err = ask(capsys, curve, "-o", tmp_path / "out", "--workers", "1")
+    path = str(tmp_path / "out" / "table.csv")
+    assert answer == {"points": 60, "converged": 60, "failed": 0, "path": path} and err == ""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(answer["path"], keep_default_na=False)
+    assert list(frame.columns[:4]) == ["a", "b", "x", "y"] and (frame.x + frame.x**3 - frame.a).abs().max() < 1e-10
+    assert (frame.w - frame.b*frame.x).abs().max() < 1e-14
+
+
+def test_what_is_there_is_resumed_only_on_request(curve, tmp_path, capsys):
+    out = tmp_path / "out"
+    ask(capsys, curve, "-o", out, "--workers", "1", "--resume")
+    table = (out / "table.csv").read_bytes()
+    journal = (out / "journal.jsonl").read_bytes()
+    assert cli.main(["sweep", str(curve), "-o", str(out), "--workers", "1"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    (out / "journal.jsonl").write_bytes(journal[:len(journal)//2])
+    ask(capsys, curve, "-o", out, "--workers", "1", "--resume")
+    assert (out / "table.csv").read_bytes() == table and (out / "journal.jsonl").read_bytes().count(b"\n") == 12
+    curve.write_text(SPEC.replace("a - x**3", "a - x**5"))
+    assert cli.main(["sweep", str(curve), "-o", str(out), "--workers", "1", "--resume"]) == 2
+    assert "belongs to another sweep" in capsys.readouterr().err
+
+
+def test_points_that_fail_are_counted_and_the_status_says_so(tmp_path, capsys):
+    path = tmp_path / "s.toml"
+    path.write_text('[symbols]\nx = "positive"\n[equations]\nx = "sqrt(a)/x"\n[grid]\na = [1, -1, 4]\n')
+    answer, err = ask(capsys, path, "-o", tmp_path / "out", "--workers", "1", status=1)
+    assert (answer["points"], answer["converged"], answer["failed"]) == (3, 2, 1)
+    assert "1 of 3 points failed; the first, a = -1: " in err
+    rows = (tmp_path / "out" / "table.csv").read_text().splitlines()
+    assert rows[2].startswith("-1.0,nan") and not rows[2].endswith(",")
+
+
+@pytest.mark.parametrize("text, options, told", [
+    ('[equations]\nx = "alpha"\n', [], "[grid]: a sweep needs it"),
+    ('[equations]\nx = "a + c"\n[grid]\na = [1]\n', [], "c has no value"),
+    (SPEC, ["--workers", "0"], "--workers"),
+    (SPEC, ["--workers", "2", "--scheduler", "tcp://x"], "not allowed with"),
+    (SPEC, ["--scheduler", "nonsense://nowhere:1"], "--scheduler"),
+])
+def test_bad_input_is_one_line(text, options, told, tmp_path, capsys):
+    if "nonsense" in " ".join(options):
+        pytest.importorskip("distributed")
+    (tmp_path / "s.toml").write_text(text)
+    assert cli.main(["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and told in err and err.count("\n") == 1
+
+
+def test_the_place_for_the_results_must_be_named(curve, capsys):
+    assert cli.main(["sweep", str(curve)]) == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_progress_goes_to_stderr_on_request(curve, tmp_path, capsys):
+    answer, err = ask(capsys, curve, "-o", tmp_path / "out", "--workers", "1", "--progress")
+    assert answer["points"] == 60 and "60/60 points, 0 failed" in err
+
+
+LONG = SPEC.replace("0:1:30", "0:1:200").replace("b = [1, 2]", "b = [1, 2, 3, 4]")
+
+
+def sweep(path, out, workers):
+    return subprocess.Popen([sys.executable, "-m", "hermitex.face.cli", "sweep", str(path), "-o", str(out), "--resume",
+                             "--workers", str(workers), "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ten_kills_at_random_moments_change_no_bit(workers, tmp_path):
+    path, rng, kills = tmp_path / "long.toml", random.Random(workers), 0
+    path.write_text(LONG)
+    whole = sweep(path, tmp_path / "whole", 1)
+    begun = time.monotonic()
+    assert whole.wait() == 0
+    duration = time.monotonic() - begun
+    expected, out = (tmp_path / "whole" / "table.csv").read_bytes(), tmp_path / "killed"
+    while kills < 10:
+        process = sweep(path, out, workers)
+        time.sleep(rng.uniform(0.3, 1.0)*duration)
+        if process.poll() is not None:  # it was done before its time had come: once more from the start
+            assert (out / "table.csv").read_bytes() == expected
+            out.rename(tmp_path / f"done{kills}")
+            kills += 0 if process.returncode == 0 else 1
+            duration *= 0.8
+            continue
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+        time.sleep(0.3)  # its workers notice, and end
+    last = sweep(path, out, workers)
+    answer = json.loads(last.communicate()[0])
+    assert answer["points"] == 800 and (out / "table.csv").read_bytes() == expected
+    chunks = [json.loads(line)["chunk"] for line in (out / "journal.jsonl").read_text().splitlines()]
+    assert sorted(chunks) == list(range(160))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_table(curve, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        with distributed.LocalCluster(**options) as cluster:
+            address = cluster.scheduler_address
+            assert cli.main(["sweep", str(curve), "-o", str(tmp_path / "a"), "--scheduler", address]) == 0
+    assert cli.main(["sweep", str(curve), "-o", str(tmp_path / "b"), "--workers", "1"]) == 0
+    assert (tmp_path / "a" / "table.csv").read_bytes() == (tmp_path / "b" / "table.csv").read_bytes()
