@@ -205,7 +205,8 @@ def inner(loss: Loss) -> Inner:
             ratio = other.diff(loss.f) / a
             rule[other] = ratio * loss.f + (other.subs(loss.f, 0) - ratio * b).expand()
         h = _swap(loss.expr, rule)
-        if len(h.free_symbols - {loss.f}) < len(best.core.parameters):
+        alone = len(forms) == 1 and form != loss.f  # log(1 + exp(-f)) is log(1 + exp(f)) at -f
+        if len(h.free_symbols - {loss.f}) < len(best.core.parameters) or alone:
             kept = tuple(p for p in loss.parameters if p in h.free_symbols)
             best = Inner(Loss(h, loss.f, kept), a, b)
     return best

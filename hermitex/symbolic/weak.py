@@ -262,6 +262,8 @@ def _crosses(u: Expr, x: Symbol) -> bool:
         return True
     if isinstance(u, (sin, cos, tan)):
         return x not in u.args[0].diff(x).free_symbols
+    if all(x not in a.free_symbols or (a.is_Pow and a.exp.is_Rational and a.exp.is_negative) for a in Mul.make_args(u.diff(x))):
+        return True                                              # as of m + s(x) z with s a square root: u' has no zero
     return u.is_polynomial(x) and u.count_ops() <= 60 and discriminant(u, x).expand() != 0
 
 

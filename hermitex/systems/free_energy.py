@@ -1,0 +1,141 @@
+"""d phi/dx = 0 for every order parameter x and conjugate: a replica-symmetric free energy -> the System that papers print.
+
+    d/dp E[F(u_1, .., u_k)] = 1/2 sum_jl dC_jl/dp E[d_j d_l F],    C = Cov(u)                        (Price)
+    E[d_l G] = E[w.z G]  with Cov(w.z, u_j) = delta_jl                                              (Stein, where F jumps)
+
+so the square roots that correlate the fields never get differentiated. What is then left is put over as few normals as
+its fields span, a normal that only decides a switch becomes a probability, and what has a closed form gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sympy import Eq, Expr, Matrix, S, Symbol
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.derivation import Derivation, Step
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.moreau import has_nodes
+from hermitex.symbolic.parsing import expression
+from hermitex.systems.fields import settle, variation
+from hermitex.systems.system import System
+
+
+def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any] | None = None,
+                observables: Mapping[Any, Any] | None = None, source: str = "", **options: Any) -> System:
+    """The stationarity conditions of a replica-symmetric free energy, as a System.
+
+    Parameters
+    ----------
+    phi : expression or text in the order parameters, their conjugates and parameters, with E(...) nodes and
+        `Moreau` envelopes; its overall sign and factor do not matter
+    pairs : {order parameter: its conjugate}
+    parameters, observables, source, and further options : as in `System`
+
+    Returns
+    -------
+    System
+        Stationarity in the conjugates gives the order parameters and the reverse. Conditions in which the unknowns of
+        their side stand linearly, with coefficients that hold no unknown, are solved for; others are left implicit, each
+        under the unknown it belongs to. ``.derivation`` holds the steps.
+
+    Raises
+    ------
+    BadInput : phi does not depend on a member of a pair; a name is in two pairs.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> from sympy import log
+    >>> system = free_energy(V*Vhat/2 - log(lamda + Vhat)/2 - alpha*log(1 + V)/2, {V: Vhat})
+    >>> for unknown, rhs in system.equations.items():
+    ...     print(unknown, "=", rhs)
+    Vhat = alpha/(V + 1)
+    V = 1/(Vhat + lamda)
+    """
+    form, couples = _read(phi, pairs)
+    order, conjugates = [x for x, _ in couples], [c for _, c in couples]
+    steps: list[Step] = []
+    slopes = {v: _condition(form, v, steps) for v in (*order, *conjugates)}
+    equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
+                 **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
+    system = System(equations, parameters=parameters, observables=dict(observables or {}), source=source, **options)
+    claim = (steps[-1].before, steps[-1].after) if steps else (form, form)
+    object.__setattr__(system, "derivation", Derivation(claim, tuple(steps), name="stationarity of the free energy"))
+    return system
+
+
+def _read(phi: Any, pairs: Mapping[Any, Any]) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
+    form = expression(phi)
+    by_name = {s.name: s for s in form.free_symbols}
+    named = [str(v) for couple in pairs.items() for v in couple]
+    for name in named:
+        if name not in by_name:
+            raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}")
+    if len(set(named)) < len(named):
+        raise BadInput(f"free_energy: a name stands in two pairs: {', '.join(named)}")
+    return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
+
+
+def _condition(phi: Expr, v: Symbol, steps: list[Step]) -> Expr:
+    """d phi/dv, simplified, the steps noted."""
+    raw, rule = variation(phi, v)
+    done = settle(raw)
+    if phi.has(Expectation) and v in {s for n in phi.atoms(Expectation) for s in n.free_symbols}:
+        if done != raw:
+            steps.append(Step("closed form" if not done.has(Expectation) else rule, raw, done))
+    return done
+
+
+# -- solving the conditions --------------------------------------------------------------------------------------------
+def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symbol]) -> dict[Symbol, Any]:
+    """Equations for `unknowns`: all at once where they stand linearly, else one by one, else implicit."""
+    joint = _linear(conditions, unknowns, everything)
+    if joint is not None:
+        return joint
+    found: dict[Symbol, Any] = {}
+    left = list(conditions)
+    for u in unknowns:  # each takes a condition that is linear in it, its own first
+        own = conditions[unknowns.index(u)]
+        for c in sorted(left, key=lambda c: c is not own):
+            solved = _linear([c], [u], everything)
+            if solved is not None:
+                found[u] = solved[u]
+                left.remove(c)
+                break
+    for u in (u for u in unknowns if u not in found):
+        own = conditions[unknowns.index(u)]
+        c = own if own in left else left[0]
+        left.remove(c)
+        found[u] = Eq(c, 0, evaluate=False)
+    return {u: found[u] for u in unknowns}
+
+
+def _linear(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symbol]) -> dict[Symbol, Expr] | None:
+    rows = []
+    for c in conditions:
+        if any(u in n.free_symbols for n in c.atoms(Expectation) for u in unknowns):
+            return None
+        row = [c.diff(u).expand() for u in unknowns]
+        if any(e.free_symbols & everything or has_nodes(e) for e in row):
+            return None
+        rows.append(row)
+    matrix = Matrix(rows)
+    if matrix.det() == 0:
+        return None
+    rest = Matrix([c.subs(dict.fromkeys(unknowns, S.Zero)) for c in conditions])
+    return {u: shortest(-e) for u, e in zip(unknowns, matrix.inv() * rest, strict=True)}
+
+
+def shortest(expr: Expr) -> Expr:
+    """The shorter of a right-hand side and its factored form, bodies of expectations left alone."""
+    nodes = {n: Symbol(f"node{i}", real=True) for i, n in enumerate(sorted(expr.atoms(Expectation), key=str))}
+    outer = expr.xreplace(nodes)
+    if outer.count_ops() > 150 or outer.has(Expectation):
+        return expr.expand()
+    from sympy import erf, exp
+
+    forms = [outer, outer.expand()] if outer.has(exp, erf) else [outer, outer.expand(), outer.factor()]
+    return min(forms, key=lambda e: e.count_ops()).xreplace({s: n for n, s in nodes.items()})
