@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from sympy import Basic, Eq, Expr, Function, S, Symbol
+from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
@@ -171,9 +171,7 @@ class System(Shown):
             if name not in known:
                 raise UnknownName(name, known, "function of the system")
             put = activation(sigma)
-            system = system._mapped(lambda e, name=name, put=put: e.replace(
-                lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(f.args[0])).doit(deep=False)
-                if e.atoms(Function) else e)
+            system = system._mapped(lambda e, name=name, put=put: _put_in(e, name, put) if e.atoms(Function) else e)
         return system
 
     def _all(self) -> list[Expr]:
@@ -259,6 +257,12 @@ class System(Shown):
                 "observables": {k.name: text(v) for k, v in self.observables.items()},
                 "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
+
+
+def _put_in(e: Expr, name: str, put: Any) -> Expr:
+    """`e` with a function put in for its name; its derivatives are taken, expectations stay as they are written."""
+    e = e.replace(lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(f.args[0]))
+    return e.replace(lambda d: isinstance(d, Derivative | Subs), lambda d: d.doit(deep=False))
 
 
 def _symbol(name: Any) -> Symbol:

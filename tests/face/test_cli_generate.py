@@ -116,6 +116,21 @@ def test_functions_are_put_in_and_an_expectation_may_name_its_variable():
     assert solution["y"] == pytest.approx(solution["x"]*(2/3.141592653589793)**0.5)
 
 
+def test_a_named_argument_is_random_where_it_is_averaged():
+    """With s = r kappa + sqrt(c) z a name of its own, E(sigma(s), z) is still an average over z."""
+    lines = {"short": ('s = "r*kappa + sqrt(c)*z"', "sigma(s)"), "long": ("", "sigma(r*kappa + sqrt(c)*z)")}
+    found = [spec.from_toml(f"""
+        [functions]
+        sigma = "tanh"
+        [where]
+        {where}
+        mu_0 = "E({body}, z)"
+        [equations]
+        x = "E(mu_0**2, kappa)/(1 + x)"
+        """).system.solve(r=1, c=1)["x"] for where, body in lines.values()]
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
 def test_numbers_and_ranges_are_exact():
     found = spec.from_toml('[equations]\nx = "a*b + c"\n[parameters]\nb = "1/3"\nc = 2\n'
                            '[grid]\na = "0:1:5"\n[sweep]\nchunk = 7')
