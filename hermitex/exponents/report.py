@@ -1,11 +1,12 @@
-"""hx.exponents(g): information, leap and generative exponents, the weak-recovery threshold, rates, and their proofs."""
+"""g(z), P(y|z) -> information, leap and generative exponents, alpha_c, rates, and a certificate for each statement.
+
+Here the parts are put together; what is computed stands in `information`, `generative`, `weak_recovery`, `complexity`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
-from mpmath import mpf
 from sympy import Expr, Symbol
 
 from hermitex import symbols
@@ -13,157 +14,15 @@ from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
-from hermitex.exponents.complexity import RATES, complexity
+from hermitex.exponents.complexity import complexity
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.levels import constant_value, polynomial
+from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
-from hermitex.show.display import Shown
 from hermitex.symbolic.budget import budget as time_budget
 
 DEFAULT_BUDGET = 60.0
-Stage = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Exponents(Shown):
-    """What a target g(z) asks of an algorithm, with the proof of each number.
-
-    An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why.
-    """
-
-    target: Expr
-    variables: tuple[str, ...]
-    channel: str
-    square_integrable: bool | None
-    information_exponent: int | None
-    leap_exponent: int | None
-    leap_coordinate: int | None
-    staircase: tuple[Stage, ...]
-    generative_exponent: int | None
-    generative_staircase: tuple[Stage, ...]
-    threshold: Threshold
-    complexity: dict[str, str | None]
-    certificates: tuple[Certificate, ...]
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def weak_recovery(self) -> dict[str, Any]:
-        """{class, alpha_c, alpha_c_exact, stages} as on the command line."""
-        from hermitex.symbolic.parsing import to_text
-
-        t = self.threshold
-        alpha = None if t.alpha_c is None else float(t.alpha_c)
-        exact = None if t.exact is None else to_text(t.exact)
-        stages = [] if alpha is None else [
-            {"alpha_c": alpha, "directions": stage["directions"], "conditional": False} for stage in self.generative_staircase]
-        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "stages": stages}
-
-    @property
-    def alpha_c(self) -> mpf | None:
-        """The weak-recovery threshold to 20 digits or so; 0 if trivial, None if infinite or not known."""
-        return self.threshold.alpha_c
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `hermitex exponents --json`."""
-        from hermitex.symbolic.parsing import to_text
-
-        return {
-            "target": to_text(self.target), "variables": list(self.variables), "channel": self.channel,
-            "square_integrable": self.square_integrable, "information_exponent": self.information_exponent,
-            "leap_exponent": self.leap_exponent, "leap_coordinate": self.leap_coordinate,
-            "staircase": list(self.staircase), "generative_exponent": self.generative_exponent,
-            "generative_staircase": list(self.generative_staircase), "weak_recovery": self.weak_recovery,
-            "complexity": dict(self.complexity), "certificates": [c.to_dict() for c in self.certificates],
-            "notes": list(self.notes),
-        }
-
-    # -- for people ------------------------------------------------------------------------------------------------
-    HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "one-pass SGD", "reusing data")
-
-    def table_row(self) -> tuple[str, ...]:
-        """One line of the table of several targets; the columns are `HEADERS`."""
-        t = self.threshold
-        alpha = "-" if t.alpha_c is None else str(t.exact) if t.exact is not None and len(str(t.exact)) < 12 else f"{float(t.alpha_c):.10g}"
-        if t.kind == "hard":
-            alpha = "inf"
-        return (str(self.target), _word(self.information_exponent), _word(self.leap_exponent), _word(self.generative_exponent),
-                t.kind or "-", alpha, _word(self.complexity["one_pass_sgd"]), _word(self.complexity["batch_reuse"]))
-
-    def explain(self) -> str:
-        """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
-        from hermitex.show.cite import cite
-
-        lines = [f"target      {self.target}   channel {self.channel}   variables {', '.join(self.variables)}", ""]
-        for title, value, of_mean, theorem, keys in (
-            ("information exponent", self.information_exponent, True,
-             "l = min{k >= 1: E[Y He_k(z)] != 0}; asks for E[Y|z] in L2", ("BAJ21",)),
-            ("generative exponent", self.generative_exponent, False,
-             "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T", ("DPLB24",)),
-        ):
-            lines.append(f"{title}: {_word(value)}")
-            lines.append(f"  {theorem}  [{'; '.join(cite(k) for k in keys)}]")
-            lines += [f"  {c}" for c in self.certificates if c.quantity.startswith("c_") == of_mean]
-            lines.append("")
-        t = self.threshold
-        lines.append(f"weak recovery: {t.kind or 'undetermined'}" + _alpha_words(t))
-        lines.append(f"  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
-        lines.append("")
-        lines.append("sample complexities")
-        for key, rate in RATES.items():
-            lines.append(f"  {key:15s} {_word(self.complexity[key]):10s} {rate.statement}")
-            lines.append(f"  {'':26s} hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
-        if self.notes:
-            lines += ["", "notes", *[f"  {n}" for n in self.notes]]
-        return "\n".join(lines)
-
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results were used."""
-        from hermitex.show.cite import bibtex
-
-        keys = ["BAJ21", "DPLB24", "T24", *(s for r in RATES.values() for s in r.sources)]
-        return bibtex(list(dict.fromkeys(keys)))
-
-    def to_dataframe(self) -> Any:
-        """The certificates as a pandas DataFrame."""
-        from hermitex.show.tables import to_dataframe
-
-        rows = [c.to_dict() for c in self.certificates]
-        return to_dataframe({k: [r[k] for r in rows] for k in ("quantity", "order", "status", "value", "how")})
-
-    def __repr__(self) -> str:
-        return (f"Exponents({self.target}: information {_word(self.information_exponent)}, generative "
-                f"{_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}{_alpha_words(self.threshold)})")
-
-    def _html(self) -> str:
-        from hermitex.show.display import formula_table, latex
-
-        t = self.threshold
-        alpha = "" if t.alpha_c is None else (latex(t.exact) if t.exact is not None else f"{float(t.alpha_c):.12g}")
-        rows = [("g(z)", latex(self.target)), (r"\text{information exponent}", _word(self.information_exponent)),
-                (r"\text{generative exponent}", _word(self.generative_exponent)),
-                (r"\alpha_c", r"\infty" if t.kind == "hard" else alpha or "-"),
-                *((r"\text{" + c.quantity.replace("_", r"\_") + "}", _certificate_latex(c)) for c in self.certificates)]
-        return formula_table(rows)
-
-
-def _certificate_latex(c: Certificate) -> str:
-    from hermitex.show.display import latex
-
-    relation = {"zero": "= 0", "nonzero": r"\neq 0", "undetermined": r"\;?"}[c.status]
-    if c.status == "nonzero" and c.value is not None:
-        relation = f"= {latex(c.value)}"
-    return rf"{relation} \quad \text{{{c.how.replace('_', chr(92) + '_').replace('^', ' ')}}}"
-
-
-def _word(value: Any) -> str:
-    return "-" if value is None else str(value)
-
-
-def _alpha_words(t: Threshold) -> str:
-    if t.kind == "easy" and t.alpha_c is not None:
-        return f", alpha_c = {t.exact} = {float(t.alpha_c):.12g}" if t.exact is not None else f", alpha_c = {float(t.alpha_c):.12g}"
-    return ", alpha_c = 0" if t.kind == "trivial" else ""
 
 
 def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget: float | None = DEFAULT_BUDGET) -> Exponents:

@@ -32,6 +32,15 @@ class Threshold:
     error: mpf | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        if self.kind != "easy":
+            return f"Threshold({self.kind or 'undetermined'})"
+        from hermitex.symbolic.parsing import to_text
+
+        words = [to_text(self.exact)] if self.exact is not None else []
+        words += [f"{float(self.alpha_c):.15g}"] if self.alpha_c is not None else []
+        return f"Threshold({', alpha_c = '.join(['easy', ' = '.join(words) or 'not reached'])})"
+
 
 def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | None) -> Threshold:
     """The threshold of a one-variable target, given its generative exponent (None: undetermined)."""
