@@ -1,27 +1,55 @@
 """Expressions -> source of NumPy: stable, batched, and with as few operations as the formula needs.
 
-x**3 is x*x*x (a general power costs 15 times as much), log(1 + exp(x)) is logaddexp(0, x), 1/(1 + exp(-x)) is expit(x),
-(1 + erf(x/sqrt 2))/2 is ndtr(x), and a Piecewise selects without evaluating a branch where it is not finite into the
-result. Functions that NumPy lacks come from scipy.special, and only those are imported.
+x**3 is x*x*x (a general power costs 15 times as much), a polynomial of degree above 4 is written in Horner's form, and
+what overflows or cancels is written in the functions of `recognition`. Functions that NumPy lacks come from
+scipy.special, and only those are imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol
 
-from sympy import Add, Expr, Mul, Pow, S, Wild, erf, exp, log, sqrt
+from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol, default_sort_key
 from sympy.printing.printer import Printer as SymPyPrinter
+
+from hermitex.errors import NoClosedForm
+from hermitex.kernels.recognition import recognise
 
 _NUMPY = {
     "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "Abs": "abs", "sign": "sign", "floor": "floor", "ceiling": "ceil", "Max": "maximum", "Min": "minimum", "atan2": "arctan2",
+    "logaddexp": "logaddexp", "log1p": "log1p", "expm1": "expm1",
 }
+_RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}
+_INVERSES = {"asec": "arccos", "acsc": "arcsin", "acot": "arctan", "asech": "arccosh", "acsch": "arcsinh", "acoth": "arctanh"}
 _SCIPY = {
-    "erf": "erf", "erfc": "erfc", "erfi": "erfi", "gamma": "gamma", "loggamma": "gammaln", "OwenT": "owens_t", "besselk": "kv",
-    "besseli": "iv", "besselj": "jv", "digamma": "digamma", "expit": "expit", "ndtr": "ndtr", "LambertW": "lambertw",
+    "erf": "erf", "erfc": "erfc", "tail": "erfc", "erfi": "erfi", "erfinv": "erfinv", "erfcinv": "erfcinv", "gamma": "gamma", "loggamma": "gammaln",
+    "OwenT": "owens_t", "besselk": "kv", "besseli": "iv", "besselj": "jv", "bessely": "yv", "digamma": "digamma",
+    "polygamma": "polygamma", "beta": "beta", "zeta": "zeta", "Ei": "expi", "expit": "expit", "ndtr": "ndtr",
 }
+#: SymPy's name -> (functions of scipy.special, how they are put together; {0}, {1}, ... are the arguments)
+_COMPOSED = {
+    "factorial": (("gamma",), "gamma_function({0} + 1)"),
+    "uppergamma": (("gamma", "gammaincc"), "gamma_function({0})*gammaincc({0}, {1})"),
+    "lowergamma": (("gamma", "gammainc"), "gamma_function({0})*gammainc({0}, {1})"),
+    "LambertW": (("lambertw",), "np.real(lambertw({0}))"),
+    "ReErf": (("erf",), "np.real(erf({0} + 1j*({1})))"),
+    "ImErf": (("erf",), "np.imag(erf({0} + 1j*({1})))"),
+    "exp_re_erf": ((), "np.real(exp_erf({0}, {1} + 1j*({2})))"),
+    "exp_im_erf": ((), "np.imag(exp_erf({0}, {1} + 1j*({2})))"),
+    "SignCorrelation": ((), "sign_correlation({0}, {1}, {2})"),
+    "frac": ((), "np.mod({0}, 1)"),
+    "Mod": ((), "np.mod({0}, {1})"),
+}
+_HYPER = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
+_ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
+_HELPERS = ("nonzero", "exp_erfc", "exp_erfi")  # functions of the generated module that bear the name of their node
+_SHORT, _HORNER = 4, 4
+#: Names of SciPy's functions as generated source may call them.
+SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(), *(n for needs, _ in _COMPOSED.values() for n in needs))})
 
 
 class Printer(Protocol):
@@ -35,7 +63,13 @@ class Printer(Protocol):
 
 
 class NumPyPrinter(SymPyPrinter):
-    """Expressions to NumPy source. `rename` maps symbols to identifiers."""
+    """Expressions to NumPy source. `rename` maps symbols to identifiers.
+
+    >>> from sympy.abc import x
+    >>> from sympy import erfc, exp
+    >>> NumPyPrinter().doprint(x**6 - 15*x**4 + 45*x**2 - 15)
+    'x*x*(x*x*(x*x - 15) + 45) - 15'
+    """
 
     printmethod = "_numpycode"
 
@@ -49,12 +83,17 @@ class NumPyPrinter(SymPyPrinter):
         """Import lines for all that was printed."""
         lines = ["import numpy as np"]
         if self.special:
-            lines.append(f"from scipy.special import {', '.join(sorted(self.special))}")
+            names = [f"{n} as {_ALIASES[n]}" if n in _ALIASES else n for n in sorted(self.special)]
+            lines.append(f"from scipy.special import {', '.join(names)}")
         return lines
 
     def doprint(self, expr: Expr, assign_to: Any = None) -> str:
         """The source of one expression."""
         return self._print(recognise(expr))
+
+    def emptyPrinter(self, e: Any) -> str:
+        """What has no source is refused: SymPy's own printers would write it as if it had."""
+        raise NoClosedForm(e, f"{type(e).__name__} has no numeric form in the generated code", "Put an expression in for it")
 
     # -- atoms -----------------------------------------------------------------------------------------------------
     def _print_Symbol(self, e: Any) -> str:
@@ -63,10 +102,12 @@ class NumPyPrinter(SymPyPrinter):
     _print_Dummy = _print_Bound = _print_Symbol
 
     def _print_Rational(self, e: Any) -> str:
-        return f"{e.p}/{e.q}" if e.q != 1 else str(e.p)
+        return f"{self._print_Integer(e.numerator)}/{self._print_Integer(e.denominator)}" if e.q != 1 else self._print_Integer(e)
 
     def _print_Integer(self, e: Any) -> str:
-        return str(e.p) if abs(e.p) < 2**53 else f"{float(e)!r}"
+        return str(int(e)) if abs(int(e)) < 2**53 else repr(float(e))
+
+    _print_int = _print_Integer
 
     def _print_Float(self, e: Any) -> str:
         return repr(float(e))
@@ -76,11 +117,17 @@ class NumPyPrinter(SymPyPrinter):
 
     _print_Pi = _print_Exp1 = _print_EulerGamma = _print_Catalan = _print_GoldenRatio = _print_NumberSymbol
 
+    def _print_ComplexRootOf(self, e: Any) -> str:
+        return repr(float(e))
+
     def _print_Infinity(self, e: Any) -> str:
         return "np.inf"
 
     def _print_NegativeInfinity(self, e: Any) -> str:
         return "(-np.inf)"
+
+    def _print_NaN(self, e: Any) -> str:
+        return "np.nan"
 
     def _print_Prox(self, e: Any) -> str:
         """A call of a function of the generated module, which is written when it is first called for."""
@@ -93,20 +140,37 @@ class NumPyPrinter(SymPyPrinter):
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
     def _print_Add(self, e: Any, order: Any = None) -> str:
-        terms = sorted((self._print(a) for a in e.args), key=lambda t: t.startswith("-"))
-        return terms[0] + "".join(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in terms[1:])
+        polynomial = _polynomial(e)
+        if polynomial is None:
+            return _sum([self._print(a) for a in e.args])
+        x, coefficients, rest = polynomial
+        return _sum([self._horner(x, coefficients), *(self._print(a) for a in rest)])
+
+    def _horner(self, x: Expr, coefficients: dict[int, Expr]) -> str:
+        """c_n x^n + ... + c_0 from the highest power down."""
+        powers = sorted(coefficients, reverse=True)
+        text, sums = self._print(coefficients[powers[0]]), isinstance(coefficients[powers[0]], Add)
+        for high, low in pairwise([*powers, 0]):
+            if high > low:
+                factor = self._power(x, high - low)
+                sign, text = ("-", text[1:]) if text.startswith("-") and not sums else ("", text)
+                text = f"{sign}{factor}" if text == "1" else f"{sign}{factor}*({text})" if sums else f"{sign}{text}*{factor}"
+            if low in coefficients and high != low:
+                text, sums = _sum([text, self._print(coefficients[low])]), True
+        return text
 
     def _print_Mul(self, e: Any) -> str:
         coefficient, rest = e.as_coeff_Mul()
         above, below = [], []
         if coefficient.is_Rational:
-            above += [str(abs(coefficient.p))] if abs(coefficient.p) != 1 else []
-            below += [str(coefficient.q)] if coefficient.q != 1 else []
+            above += [self._print(Integer(abs(coefficient.p)))] if abs(coefficient.p) != 1 else []
+            below += [self._print(Integer(coefficient.q))] if coefficient.q != 1 else []
         else:
             above.append(self._print(abs(coefficient)))
         for a in Mul.make_args(rest):
             if isinstance(a, Pow) and a.exp.is_Rational and a.exp.is_negative:
-                below.append(self._factor(a.base if a.exp == -1 else Pow(a.base, -a.exp, evaluate=False)))
+                inverse = a.base if a.exp == -1 else Pow(a.base, -a.exp, evaluate=False)
+                below.append(f"({self._print(inverse)})" if isinstance(inverse, Mul) else self._factor(inverse))
             elif a != 1:
                 above.append(self._factor(a))
         text = "*".join(above) or "1"
@@ -118,49 +182,75 @@ class NumPyPrinter(SymPyPrinter):
     def _factor(self, e: Any) -> str:
         """A factor of a product, in parentheses where it needs them."""
         text = self._print(e)
-        return f"({text})" if isinstance(e, Add) or text.startswith("-") or (isinstance(e, Pow) and text.startswith("1/")) else text
+        return f"({text})" if isinstance(e, Add) or text.startswith("-") or ("/" in text and isinstance(e, Pow)) else text
 
     def _print_Pow(self, e: Any) -> str:
-        base, power = e.args
-        if power == S.Half:
-            return f"np.sqrt({self._print(base)})"
-        if power == -S.Half:
-            return f"1/np.sqrt({self._print(base)})"
-        if power.is_Integer and 2 <= abs(int(power)) <= 4 and base.is_Symbol:
-            product = "*".join([self._print(base)] * abs(int(power)))
-            return product if power > 0 else f"1/({product})"
-        if power == 2:
-            return f"np.square({self._print(base)})"
-        if power == -1:
-            return f"1/{self._operand(base)}"
-        return f"{self._operand(base)}**{self._operand(power)}"
+        base, exponent = e.args
+        if exponent.is_Rational and exponent.q <= 2:
+            whole, half = divmod(abs(exponent.p), exponent.q)
+            parts = ([self._power(base, whole)] if whole else []) + ([f"np.sqrt({self._print(base)})"] if half else [])
+            text = "*".join(parts)
+            return text if exponent > 0 else f"1/({text})" if "*" in text else f"1/{text}"
+        return f"np.power({self._print(base)}, {self._print(exponent)})"
+
+    def _power(self, base: Expr, n: int) -> str:
+        """base**n for a whole number n >= 1."""
+        text = self._print(base)
+        if n == 1:
+            return text if base.is_Symbol or base.is_Function or (base.is_Integer and base >= 0) else f"({text})"
+        if base.is_Symbol and n <= _SHORT:
+            return "*".join([text] * n)
+        return f"np.square({text})" if n == 2 else f"power({text}, {n})"
 
     # -- functions ---------------------------------------------------------------------------------------------------
     def _print_Function(self, e: Any) -> str:
         name = type(e).__name__
-        arguments = ", ".join(self._print(a) for a in e.args)
-        if name in ("Max", "Min"):
-            return _fold(f"np.{_NUMPY[name]}", [self._print(a) for a in e.args])
+        arguments = [self._print(a) for a in e.args]
         if name in _NUMPY:
-            return f"np.{_NUMPY[name]}({arguments})"
+            return f"np.{_NUMPY[name]}({', '.join(arguments)})"
+        if name in _RECIPROCALS:
+            return f"(1/np.{_RECIPROCALS[name]}({arguments[0]}))"
+        if name in _INVERSES:
+            return f"np.{_INVERSES[name]}(1/({arguments[0]}))"
+        if name == "polygamma" and e.args[0] == 0:
+            name, arguments = "digamma", arguments[1:]
         if name in _SCIPY:
-            self.special.add(_SCIPY[name])
-            return f"{_SCIPY[name]}({arguments})"
-        if name == "logaddexp":
-            return f"np.logaddexp({arguments})"
-        if name == "nonzero":  # a helper of the generated module
-            return f"nonzero({arguments})"
-        from hermitex.errors import NoClosedForm
-
+            function = _SCIPY[name]
+            self.special.add(function)
+            return f"{_ALIASES.get(function, function)}({', '.join(arguments)})"
+        if name in _COMPOSED and len(arguments) == 1 + max(k for k in range(3) if f"{{{k}}}" in _COMPOSED[name][1]):
+            needs, form = _COMPOSED[name]
+            self.special.update(needs)
+            return form.format(*arguments)
+        if name in _HELPERS:
+            return f"{name}({', '.join(arguments)})"
         raise NoClosedForm(e, f"{name} has no numeric form", "Put an expression in for it: .subs or .substitute")
 
-    _print_Max = _print_Min = _print_Abs = _print_sign = _print_exp = _print_log = _print_Function
+    _print_Abs = _print_sign = _print_exp = _print_log = _print_Function
 
     def _print_ExpBase(self, e: Any) -> str:
         return f"np.exp({self._print(e.args[0])})"
 
+    def _print_hyper(self, e: Any) -> str:
+        name = _HYPER.get((len(e.ap), len(e.bq)))
+        if name is None:
+            raise NoClosedForm(e, f"the hypergeometric function {len(e.ap)}F{len(e.bq)} has no numeric form", "Put an expression in for it")
+        self.special.add(name)
+        return f"{name}({', '.join(self._print(a) for a in (*e.ap, *e.bq, e.argument))})"
+
+    def _print_Max(self, e: Any) -> str:
+        # A number stands last, the rest in a fixed order: SymPy keeps a set.
+        arguments = [self._print(a) for a in sorted(e.args, key=lambda a: (a.is_number, default_sort_key(a)))]
+        text = arguments[0]
+        for a in arguments[1:]:
+            text = f"np.{_NUMPY[type(e).__name__]}({text}, {a})"
+        return text
+
+    _print_Min = _print_Max
+
     def _print_Heaviside(self, e: Any) -> str:
-        return f"np.heaviside({self._print(e.args[0])}, 0.5)"
+        middle = self._print(e.args[1]) if len(e.args) > 1 and e.args[1].is_number and e.args[1].is_finite else "1/2"
+        return f"np.heaviside({self._print(e.args[0])}, {middle})"
 
     def _print_Piecewise(self, e: Any) -> str:
         text = "np.nan"
@@ -176,13 +266,13 @@ class NumPyPrinter(SymPyPrinter):
     _print_Equality = _print_Unequality = _print_Relational
 
     def _print_And(self, e: Any) -> str:
-        return "(" + " & ".join(self._print(a) for a in e.args) + ")"
+        return "(" + " & ".join(self._print(a) for a in sorted(e.args, key=default_sort_key)) + ")"
 
     def _print_Or(self, e: Any) -> str:
-        return "(" + " | ".join(self._print(a) for a in e.args) + ")"
+        return "(" + " | ".join(self._print(a) for a in sorted(e.args, key=default_sort_key)) + ")"
 
     def _print_Not(self, e: Any) -> str:
-        return f"~{self._print(e.args[0])}"
+        return f"np.logical_not({self._print(e.args[0])})"
 
     def _print_BooleanTrue(self, e: Any) -> str:
         return "True"
@@ -190,54 +280,31 @@ class NumPyPrinter(SymPyPrinter):
     def _print_BooleanFalse(self, e: Any) -> str:
         return "False"
 
-    def _operand(self, e: Any) -> str:
-        """A base or exponent: anything but a name, a call or a plain number stands in parentheses."""
-        text = self._print(e)
-        plain = e.is_Symbol or e.is_Function or (e.is_Integer and e >= 0)
-        return text if plain else f"({text})"
+
+def _sum(terms: list[str]) -> str:
+    """Terms joined, those with a minus last."""
+    terms = sorted(terms, key=lambda t: t.startswith("-"))
+    return terms[0] + "".join(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in terms[1:])
 
 
-def _fold(name: str, arguments: list[str]) -> str:
-    text = arguments[0]
-    for a in arguments[1:]:
-        text = f"{name}({text}, {a})"
-    return text
-
-
-# -- stable forms ------------------------------------------------------------------------------------------------------
-def recognise(expr: Expr) -> Expr:
-    """Rewrite into functions that are stable in floating point: expit, logaddexp, ndtr, merged exponentials."""
-    from sympy import Function
-
-    expit, logaddexp, ndtr = Function("expit"), Function("logaddexp"), Function("ndtr")
-    a = Wild("a")
-
-    def rewrite(e: Expr) -> Expr:
-        if isinstance(e, Pow) and e.exp.is_Integer and e.exp.is_negative:
-            match = e.base.match(1 + exp(a)) if isinstance(e.base, Add) else None
-            if match and match[a].has(*e.free_symbols or (S.One,)):
-                return expit(-match[a]) ** (-e.exp)
-        if isinstance(e, log) and isinstance(e.args[0], Add):
-            match = e.args[0].match(1 + exp(a))
-            if match:
-                return logaddexp(S.Zero, match[a])
-        if isinstance(e, Add) and len(e.args) == 2 and e.args[0] == S.Half:
-            match = e.args[1].match(erf(a) / 2)
-            if match:
-                return ndtr(sqrt(2) * match[a])
-            match = e.args[1].match(-erf(a) / 2)
-            if match:
-                return ndtr(-sqrt(2) * match[a])
-        if isinstance(e, Mul):
-            for f in e.args:  # exp(x) expit(-x) = expit(x), without overflow
-                if isinstance(f, exp):
-                    other = expit(-f.args[0])
-                    if other in (b for g in e.args for b in g.as_base_exp()[:1]):
-                        return e / f / other * expit(f.args[0])
-            exponents = [f.args[0] for f in e.args if isinstance(f, exp)]
-            if len(exponents) > 1:
-                return Mul(*[f for f in e.args if not isinstance(f, exp)], exp(Add(*exponents)))
-        return e
-
-    return expr.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), rewrite)
-
+def _polynomial(e: Add) -> tuple[Expr, dict[int, Expr], list[Expr]] | None:
+    """(x, {power: coefficient}, the terms without x) if the sum is a polynomial of degree above 4 in some symbol."""
+    degree: dict[Symbol, int] = {}
+    for power in (f for t in e.args for f in Mul.make_args(t) if isinstance(f, Pow)):
+        if power.base.is_Symbol and power.exp.is_Integer and power.exp > _HORNER:
+            degree[power.base] = max(degree.get(power.base, 0), int(power.exp))
+    for x in sorted(degree, key=lambda s: (-degree[s], s.name)):
+        terms: dict[int, list[Expr]] = {}
+        rest = []
+        for t in e.args:
+            coefficient, monomial = t.as_independent(x, as_Add=False)
+            base, n = monomial.as_base_exp()
+            if monomial != 1 and base == x and n.is_Integer and n > 0:
+                terms.setdefault(int(n), []).append(coefficient)
+            else:
+                rest.append(t)
+        if len(terms) > 1:
+            constants = [t for t in rest if isinstance(t, Rational)]
+            found = {n: Add(*c) for n, c in terms.items()} | ({0: Add(*constants)} if constants else {})
+            return x, found, [t for t in rest if t not in constants]
+    return None

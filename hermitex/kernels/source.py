@@ -12,6 +12,7 @@ The text is all there is: an in-memory kernel, a pickled one and an exported mod
 
 from __future__ import annotations
 
+import keyword
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,40 +20,12 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Function, Pow, Symbol
 
+from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.lowering import Axis, Statement
-from hermitex.kernels.printers import NumPyPrinter
+from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
 
-_KEYWORDS = {"lambda": "lamda", "del": "del_", "in": "in_", "is": "is_", "as": "as_", "def": "def_", "np": "np_", "s": "s_"}
-
-HELPERS = '''
-def average(values, weights, axis):
-    """E over one integration variable: the weighted sum over its axis, which stays with length 1."""
-    return (values*weights).sum(axis=axis, keepdims=True)
-
-
-def between(rule, *kinks):
-    """Nodes and weights of N(0, 1) on the intervals between moving break points: `rule` is one on [0, 1]."""
-    x, w = rule
-    axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
-    ends = np.broadcast_arrays(*(np.clip(k, -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
-    inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
-    first, last = np.full_like(inner.take([0], axis), -9.0), np.full_like(inner.take([0], axis), 9.0)
-    edges = np.concatenate([first, inner, last], axis=axis)
-    nodes, weights = [], []
-    for k in range(edges.shape[axis] - 1):
-        low, high = edges.take([k], axis), edges.take([k + 1], axis)
-        z = low + (high - low)*x
-        nodes.append(z)
-        weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
-    return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
-
-
-def nonzero(x):
-    """x, or the smallest number whose powers are still finite where x is 0: a limit such as rho -> 0 is taken, not divided by."""
-    return np.where(x == 0, 1e-290, x)
-'''
-
+_KEYWORDS = {"lambda": "lamda", **{n: f"{n}_" for n in (*keyword.kwlist, *HELPERS, *SPECIAL, "np", "s", "quad") if n != "lambda"}}
 
 def identifier(symbol: Symbol) -> str:
     """A legal, readable Python name for a symbol."""
@@ -126,9 +99,11 @@ class Writer:
 
     def source(self) -> str:
         """The module text: imports, helpers, functions."""
-        solvers = [text for _, text in self.printer.solvers.values()]
-        helpers = HELPERS + ("\n" + SOLVER if solvers else "")
-        return "\n".join(self.printer.imports()) + "\n\n" + helpers + "\n\n" + "\n\n\n".join([*solvers, *self.functions]) + "\n"
+        bodies = [*([SOLVER] if self.printer.solvers else []), *(text for _, text in self.printer.solvers.values()), *self.functions]
+        helpers = used("\n".join(bodies))
+        self.printer.special.update(n for name in helpers for n in HELPERS[name][0])
+        parts = [HELPERS[name][1] for name in helpers] + bodies
+        return "\n".join(self.printer.imports()) + "\n\n\n" + "\n\n\n".join(p.strip("\n") for p in parts) + "\n"
 
 
 def load(source: str, **replace: Callable) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+'''average(F, w) = sum_j w_j F_j: the few functions that generated source calls beside those of NumPy and SciPy.
+
+Each is a text of its own that needs no other; a module gets those that it uses.
+'''
+
+from __future__ import annotations
+
+import re
+
+#: name -> (what it needs of scipy.special, its text)
+HELPERS: dict[str, tuple[tuple[str, ...], str]] = {
+    "average": ((), '''
+def average(values, weights, axis):
+    """E over one integration variable: the weighted sum over its axis, which stays with length 1."""
+    return (values*weights).sum(axis=axis, keepdims=True)
+'''),
+    "between": ((), '''
+def between(rule, *kinks):
+    """Nodes and weights of N(0, 1) on the intervals between moving break points: `rule` is one on [0, 1]."""
+    x, w = rule
+    axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
+    ends = np.broadcast_arrays(*(np.clip(k, -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
+    inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
+    first, last = np.full_like(inner.take([0], axis), -9.0), np.full_like(inner.take([0], axis), 9.0)
+    edges = np.concatenate([first, inner, last], axis=axis)
+    nodes, weights = [], []
+    for k in range(edges.shape[axis] - 1):
+        low, high = edges.take([k], axis), edges.take([k + 1], axis)
+        z = low + (high - low)*x
+        nodes.append(z)
+        weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
+    return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
+'''),
+    "nonzero": ((), '''
+def nonzero(x):
+    """x, or where x is 0 the smallest number whose powers are still finite: a limit such as rho -> 0 is taken."""
+    return np.where(x == 0, 1e-290, x)
+'''),
+    "power": ((), '''
+def power(x, n):
+    """x**n for a whole number n >= 1, by repeated squaring."""
+    result = None
+    while n:
+        if n % 2:
+            result = x if result is None else result*x
+        x, n = x*x, n//2
+    return result
+'''),
+    "exp_erfc": (("erfc", "erfcx"), '''
+def exp_erfc(a, b):
+    """exp(a) erfc(b); for b > 0 it is exp(a - b^2) erfcx(b), which does not overflow."""
+    tail = np.maximum(b, 0.0)
+    return np.where(b > 0, np.exp(a - tail*tail)*erfcx(tail), np.exp(np.where(b > 0, 0.0, a))*erfc(b))
+'''),
+    "exp_erfi": (("dawsn",), '''
+def exp_erfi(a, b):
+    """exp(a) erfi(b) by Dawson's integral, which does not overflow."""
+    return 2/np.sqrt(np.pi)*np.exp(a + b*b)*dawsn(b)
+'''),
+    "exp_erf": (("erf", "wofz"), '''
+def exp_erf(a, z):
+    """exp(a) erf(z) for complex z: exp(a) - exp(a - z^2) w(i z) in the right half plane, where both are tame."""
+    side = np.where(np.real(z) < 0, -1.0, 1.0)
+    far = np.abs(z) > 1
+    right = np.where(far, side*z, 1.0)
+    return np.where(far, side*(np.exp(a) - np.exp(a - right*right)*wofz(1j*right)), np.exp(a)*erf(np.where(far, 0.0, z)))
+'''),
+    "sign_correlation": (("owens_t",), '''
+def sign_correlation(h, k, rho):
+    """E[sign(X + h) sign(Y + k)], X and Y standard normal with correlation rho, by Owen's T."""
+    side = np.sqrt(np.maximum(1 - rho*rho, 1e-300))
+    value = 2*np.arcsin(rho)/np.pi
+    for u, v in ((h, k), (k, h)):
+        slope = (v - rho*u)/np.where(u == 0, 1.0, u*side)
+        value = value + np.where(u == 0, 0.0, 2*np.arctan(slope)/np.pi - 4*owens_t(u, slope))
+    return value
+'''),
+}
+
+
+def used(text: str) -> list[str]:
+    """The names of the helpers that a source calls.
+
+    >>> used("q = average(power(x, 5), w_x, 1)")
+    ['average', 'power']
+    """
+    return [name for name in HELPERS if re.search(rf"(?<![\w.]){name}\(", text)]

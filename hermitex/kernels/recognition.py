@@ -1,0 +1,189 @@
+"""exp(a) erfc(b) = exp(a - b^2) erfcx(b): a formula in functions that neither overflow nor cancel.
+
+1/(1 + exp(-x)) is expit(x), log(1 + exp(x)) is logaddexp(0, x), (1 + erf(x/sqrt 2))/2 is ndtr(x), log(1 + x) is
+log1p(x), and a product of exponentials is one. `plain` writes the usual functions back, for whoever looks for break points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import (
+    Add,
+    Expr,
+    Function,
+    Integer,
+    Mul,
+    Pow,
+    S,
+    cosh,
+    erf,
+    erfc,
+    erfi,
+    exp,
+    log,
+    sqrt,
+)
+
+from hermitex.symbolic.special import ImErf, ReErf
+
+
+# The names are those of SciPy and of the helpers of generated source.
+class expit(Function):
+    """1/(1 + exp(-x))."""
+
+
+class ndtr(Function):
+    """(1 + erf(x/sqrt 2))/2."""
+
+
+class logaddexp(Function):
+    """log(exp(a) + exp(b))."""
+
+
+class log1p(Function):
+    """log(1 + x)."""
+
+
+class expm1(Function):
+    """exp(x) - 1."""
+
+
+class tail(Function):
+    """erfc(x), which SymPy itself would turn into 2 - erfc(-x) for a negative sign."""
+
+
+class exp_erfc(Function):
+    """exp(a) erfc(b)."""
+
+
+class exp_erfi(Function):
+    """exp(a) erfi(b)."""
+
+
+class exp_re_erf(Function):
+    """exp(a) Re erf(x + i y)."""
+
+
+class exp_im_erf(Function):
+    """exp(a) Im erf(x + i y)."""
+
+
+_PLAIN = {
+    expit: lambda x: 1/(1 + exp(-x)),
+    ndtr: lambda x: (1 + erf(x/sqrt(2)))/2,
+    logaddexp: lambda a, b: log(exp(a) + exp(b)),
+    log1p: lambda x: log(1 + x),
+    expm1: lambda x: exp(x) - 1,
+    tail: erfc,
+    exp_erfc: lambda a, b: exp(a)*erfc(b),
+    exp_erfi: lambda a, b: exp(a)*erfi(b),
+    exp_re_erf: lambda a, x, y: exp(a)*ReErf(x, y),
+    exp_im_erf: lambda a, x, y: exp(a)*ImErf(x, y),
+}
+
+
+def plain(expr: Expr) -> Expr:
+    """The usual functions again.
+
+    >>> from sympy.abc import x
+    >>> plain(recognise(x*log(1 + exp(x)))) == x*log(1 + exp(x))
+    True
+    """
+    for function, form in _PLAIN.items():
+        if expr.has(function):
+            expr = expr.replace(function, form)
+    return expr
+
+
+def recognise(expr: Expr) -> Expr:
+    """The same formula, stable in floating point.
+
+    >>> from sympy.abc import x
+    >>> recognise(exp(x)/(1 + exp(x))), recognise(exp(x**2)*(1 - erf(x)))
+    (expit(x), exp_erfc(x**2, x))
+    """
+    return expr.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
+
+
+def _rewritten(e: Expr) -> Expr:
+    if isinstance(e, Pow):
+        return _power(e)
+    if isinstance(e, log):
+        return _logarithm(e)
+    return _sum(e) if isinstance(e, Add) else _product(e)
+
+
+def _power(e: Expr) -> Expr:
+    if e.exp.is_Integer and e.exp.is_negative and isinstance(e.base, Add):
+        a = _one_plus(e.base, exp)
+        if a is not None and a.free_symbols:
+            return expit(-a) ** (-e.exp)
+    return e
+
+
+def _one_plus(e: Expr, function: Any) -> Expr | None:
+    """a, if e is 1 + function(a)."""
+    if len(e.args) == 2 and S.One in e.args:
+        other = e - 1
+        return other.args[0] if isinstance(other, function) else None
+    return None
+
+
+def _logarithm(e: Expr) -> Expr:
+    inside = e.args[0]
+    coefficient, rest = inside.as_coeff_Mul()
+    if isinstance(rest, cosh) and coefficient.is_positive:
+        return logaddexp(rest.args[0], -rest.args[0]) + log(coefficient/2)
+    if not isinstance(inside, Add) or not inside.free_symbols:
+        return e
+    a = _one_plus(inside, exp)
+    if a is not None:
+        return logaddexp(S.Zero, a)
+    if len(inside.args) == 2 and all(isinstance(t, exp) for t in inside.args):
+        return logaddexp(*(t.args[0] for t in inside.args))
+    return log1p(inside - 1) if S.One in inside.args else e
+
+
+def _sum(e: Expr) -> Expr:
+    """c + c erf(a) and 2c - c erfc(a) are c erfc(-a), and exp(a) - 1 is expm1(a)."""
+    if len(e.args) != 2:
+        return e
+    number, other = e.as_coeff_Add()
+    if number is S.NegativeOne and isinstance(other, exp) and other.free_symbols:
+        return expm1(other.args[0])
+    coefficient, rest = other.as_coeff_Mul()
+    if isinstance(rest, erf) and coefficient in (number, -number):
+        a = rest.args[0] if coefficient == number else -rest.args[0]
+        return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
+    if isinstance(rest, erfc) and number == -2*coefficient:
+        return -coefficient*tail(-rest.args[0])
+    return e
+
+
+def _product(e: Expr) -> Expr:
+    exponents = [f.args[0] for f in e.args if isinstance(f, exp)]
+    if not exponents:
+        return e
+    a, rest = Add(*exponents), [f for f in e.args if not isinstance(f, exp)]
+    for k, f in enumerate(rest):
+        others = rest[:k] + rest[k + 1:]
+        base, n = f.as_base_exp()
+        if isinstance(base, expit) and n.is_Integer and n > 0:  # exp(-u) expit(u) = expit(-u)
+            times = -a/base.args[0]
+            if times.is_Integer and 0 < times <= n:
+                return Mul(*others, expit(-base.args[0]) ** times, base ** (n - times))
+        merged = _merged(a, f)
+        if merged is not None:
+            return Mul(*others, merged)
+    return Mul(*rest, exp(a)) if len(exponents) > 1 else e
+
+
+def _merged(a: Expr, f: Expr) -> Expr | None:
+    """exp(a) f as one function, where the factors may overflow and their product does not."""
+    if isinstance(f, (erfc, tail, ndtr)) and not a.is_nonpositive:
+        return exp_erfc(a, f.args[0]) if not isinstance(f, ndtr) else exp_erfc(a, -f.args[0]/sqrt(2))/Integer(2)
+    for function, form in ((erfi, exp_erfi), (ReErf, exp_re_erf), (ImErf, exp_im_erf)):
+        if isinstance(f, function):
+            return form(a, *f.args)
+    return None
