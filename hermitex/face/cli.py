@@ -119,6 +119,8 @@ def report(error: BaseException, about: str = "") -> int:
         traceback.print_exception(error)
     if isinstance(error, RecursionError | MemoryError):
         text = f"the expression is too large or too deeply nested ({type(error).__name__})"
+    elif isinstance(error, UnknownName):
+        text = str(error).partition("; or declare it, symbols=")[0]  # as one does in Python
     elif isinstance(error, HermitexError):
         text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
     else:

@@ -16,7 +16,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import bounded
 from hermitex.symbolic.grammar import Reader, check_variables, syntax
-from hermitex.symbolic.lexical import clean
+from hermitex.symbolic.lexical import clean, excerpt
 from hermitex.symbolic.names import declared
 from hermitex.symbolic.reality import check_real
 from hermitex.symbolic.trees import from_tree, to_text, to_tree
@@ -60,7 +60,7 @@ def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None 
     reader = Reader(source, declared(symbols))
     result = reader.expr(syntax(source).body, 0)
     if result.has(I):
-        raise BadInput(f"{bounded.short(result)} is not a real number")
+        raise BadInput(f"{excerpt(text)} is not a real number")
     used = field.normals(result)
     check_variables([v.name for v in used], variables)
     return check_real(result, used)
