@@ -172,8 +172,7 @@ def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Itera
     centre, spread = (S.Zero, _scale(u, x)[1]) if reflection == -1 else _scale(u, x)
     for shift in (S.Zero,) if reflection == -1 else (S.Zero, Rational(1, 2), -Rational(1, 2)):
         w = (u - centre) / spread - shift
-        text = f"({label} - {centre})/({spread})" if centre else f"{label}/({spread})"
-        text = text if not shift else f"{text} - {shift}"
+        text = str((Symbol(label) - centre) / spread - shift)
         above, below = fraction(_in_sines(w).together())  # 1/(1 + (a/b)^2) = b^2/(a^2 + b^2) has no pole
         if reflection != -1:
             yield f"1/(1 + w**2), w = {text}", below**2 / (above**2 + below**2)
@@ -190,7 +189,7 @@ def _periodic_maps(u: Expr, label: str) -> Iterator[tuple[str, Expr]]:
         above, below = fraction(_in_sines(u - shift).together())
         size = (above**2 + below**2).expand()
         size = TR8(size) if size.count_ops() < 60 else size  # sin^4 + cos^4 = 3/4 + cos(4 z)/4 is seen not to vanish
-        text = f"{label} - {shift}" if shift else label
+        text = str(Symbol(label) - shift)
         yield f"w/(1 + w**2), w = {text}", above * below / size
         yield f"1/(1 + w**2), w = {text}", below**2 / size
 

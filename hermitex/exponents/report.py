@@ -54,14 +54,37 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget
     >>> exponents("z**3 - 3*z")
     Exponents(z**3 - 3*z: information 3, generative 1, trivial, alpha_c = 0)
     """
+    g, law, names, x = _read(target, channel, variables)
+    with time_budget(budget):
+        try:
+            return _exponents(g, law, names, x)
+        except BudgetExceeded as err:
+            return _nothing(g, law, names, str(err))
+
+
+def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:
+    """The answer where nothing was decided: the target as it was read, every exponent None, and the reason."""
+    g, law, names, _ = _read(target, channel, variables)
+    return _nothing(g, law, names, why)
+
+
+def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], Symbol]:
     from hermitex.symbolic.parsing import expression, parse
 
     declared = _declared(variables)
     g = parse(target, variables=declared or None) if isinstance(target, str) else expression(target)
     law = read_channel(channel)
     names, x = _variable(g, law, declared)
-    with time_budget(budget):
-        return _exponents(g, law, names, x)
+    return g, law, names, x
+
+
+def _nothing(g: Expr, law: Named | Channel, names: tuple[str, ...], why: str) -> Exponents:
+    note = f"everything is undetermined: {why}"
+    return Exponents(
+        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name, square_integrable=None,
+        information_exponent=None, leap_exponent=None, leap_coordinate=None, staircase=(), generative_exponent=None,
+        generative_staircase=(), threshold=Threshold(None), certificates=(), notes=(note,),
+        complexity=complexity(degree=None, square_integrable=None, first=None, leap=None, generative=None))
 
 
 def _declared(variables: Any) -> list[str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from hermitex.errors import BudgetExceeded
 from hermitex.face import cli, guard, output
+
+_READING = 5.0  # seconds to read a target once more after its budget ran out
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,8 +26,7 @@ def run(args: argparse.Namespace) -> int:
     status, several = cli.ANSWERED, len(args.targets) > 1
     for target in args.targets:
         try:
-            with guard.deadline(args.budget):
-                answers.append(_answer(target, args))
+            answers.append(_answer(target, args))
         except Exception as error:
             answers.append(None)
             status = max(status, cli.report(error, _about(target) if several else ""))
@@ -37,16 +39,24 @@ def run(args: argparse.Namespace) -> int:
     elif several and given:
         from hermitex.show.tables import text_table
 
-        print(text_table([a.table_row() for a in given], given[0].HEADERS))
+        # Each target as it was typed: He3(z), not z**3 - 3*z.
+        rows = [(_about(t), *a.table_row()[1:]) for t, a in zip(args.targets, answers, strict=True) if a is not None]
+        print(text_table(rows, given[0].HEADERS))
     elif given:
         print(_sheet(given[0]))
     return status
 
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
-    from hermitex.exponents.report import exponents
+    """The exponents, or what is left of them when the time runs out: everything undetermined, and why."""
+    from hermitex.exponents.report import exponents, undecided
 
-    return exponents(target, channel=args.channel, variables=args.variables, budget=args.budget)
+    try:
+        with guard.deadline(args.budget):
+            return exponents(target, channel=args.channel, variables=args.variables, budget=args.budget)
+    except BudgetExceeded as late:
+        with guard.deadline(max(args.budget, _READING)):
+            return undecided(target, args.channel, variables=args.variables, why=str(late))
 
 
 def _sheet(answer: Any) -> str:
