@@ -164,7 +164,7 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
 
     program, parameters = system.compile(), _parameters(system)
     imports, helpers, functions = _parts(program.source)
-    axes = [a.identifier for a in program.axes]
+    axes = program.axes
     own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Block", "Code", "NotSolved", "solve_all")]
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     more, (quadrature, solving) = flat(*groups, rename=_RENAME)
@@ -173,26 +173,33 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
     page = {
         "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
         "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy",
-        "imports": "\n".join(imports), "signature": "".join(f"{identifier(p)}, " for p in parameters),
+        "imports": "\n".join(imports), "signature": _folded("".join(f"{_argument(p)}, " for p in parameters), 10),
         "tolerance": repr(tolerance), "parameters": _documented(parameters), "returned": _returned(program),
-        "given": ", ".join(f'"{p.name}": {identifier(p)}' for p in parameters),
+        "given": _folded(", ".join(f'"{p.name}":\x00{_argument(p)}' for p in parameters), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "quadrature": quadrature, "solving": solving, "rules": rules,
-        "axes": "AXES = (" + "".join(f'Axis("{n}"), ' for n in axes).rstrip() + ")\n" if axes else "",
+        "axes": "AXES = (" + "".join(f'Axis("{a.identifier}", {a.depth}), ' for a in axes).rstrip() + ")\n" if axes else "",
         "code": _code(program), "reference": _points(points, system), "checked": checked,
     }
     return PAGE.render(page)
 
 
 def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
-    """Import lines, the helpers that are used, and the functions of a generated module."""
+    """Import lines, the helpers that are used at any remove, and the functions of a generated module."""
     tree, lines = ast.parse(source), source.split("\n")
-    texts = {n.name: "\n".join(lines[n.lineno - 1:n.end_lineno]) for n in tree.body if isinstance(n, ast.FunctionDef)}
+    texts: dict[str, str] = {}
+    for node in tree.body:
+        names = [getattr(node, "name", ""), *(getattr(t, "id", "") for t in getattr(node, "targets", ()))]
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        texts |= {n: "\n".join(lines[first - 1:node.end_lineno]) for n in names if n}
     imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
     results = [n for n in texts if n in FORMULAS or n.startswith("block_")]
-    used = {n.id for r in results for n in ast.walk(ast.parse(texts[r])) if isinstance(n, ast.Name)}
-    helpers = [texts[n] for n in texts if n not in results and n in used]
-    return imports, helpers, [_wrapped(texts[n]) for n in results]
+    used, left = set(results), list(results)
+    while left:
+        found = {n.id for n in ast.walk(ast.parse(texts[left.pop()])) if isinstance(n, ast.Name)} & set(texts) - used
+        used |= found
+        left += found
+    return imports, [texts[n] for n in texts if n in used - set(results)], [_wrapped(texts[n]) for n in results]
 
 
 def _wrapped(text: str) -> str:
@@ -258,11 +265,11 @@ def _parameters(system: System) -> tuple[Symbol, ...]:
 
 
 def _documented(parameters: Sequence[Symbol]) -> str:
-    width = max([len(identifier(p)) for p in parameters] + [9])
+    width = max([len(_argument(p)) for p in parameters] + [9])
 
     def line(p: Symbol) -> str:
         kind = next((f", {k}" for k in ("positive", "nonnegative", "negative") if getattr(p, f"is_{k}")), "")
-        return f"    {identifier(p):<{width}} : number or array{kind}"
+        return f"    {_argument(p):<{width}} : number or array{kind}"
 
     return "\n".join(map(line, parameters))
 
@@ -293,14 +300,29 @@ def _code(program: Any) -> str:
 
 
 def _points(points: Sequence[Point], system: System) -> str:
-    rename = {p.name: identifier(p) for p in _parameters(system)}
+    rename = {p.name: _argument(p) for p in _parameters(system)}
 
     def table(values: Mapping[str, float]) -> str:
         items = ", ".join(f'"{n}":\x00{_number(v)}' for n, v in values.items())
-        return textwrap.fill(items, _WIDTH - 9, break_long_words=False, subsequent_indent=" "*6).replace("\x00", " ")
+        return _folded(items, 6)
 
     return "".join(f"    ({{{table({rename.get(n, n): v for n, v in given.items()})}}},\n     {{{table(values)}}}),\n"
                    for given, values in points)
+
+
+def _folded(text: str, indent: int) -> str:
+    """A list of items, folded at its blanks (a zero byte stands for a blank where it must not be)."""
+    if not text:
+        return text
+    folded = textwrap.fill(text, _WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False, drop_whitespace=True,
+                           subsequent_indent=" "*indent)
+    return folded.replace("\x00", " ") + (" " if text.endswith(" ") else "")
+
+
+def _argument(p: Symbol) -> str:
+    """The keyword of a parameter."""
+    name = identifier(p)
+    return f"{name}_" if name in ("start", "tolerance") else name
 
 
 def _number(v: float) -> str:

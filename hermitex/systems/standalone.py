@@ -31,9 +31,10 @@ class Block(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """An integration variable."""
+    """An integration variable, and how deep its expectation stands within others."""
 
     identifier: str
+    depth: int
 
 
 class Code(NamedTuple):

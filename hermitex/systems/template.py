@@ -50,7 +50,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     ----------
 <<parameters>>
     start     : {unknown: first guess}; by default 1 for what Newton's method seeks as positive, else 0
-    tolerance : relative, for the unknowns; the quadrature is held to a tenth of it
+    tolerance : relative, for the unknowns; the quadrature is held to a third of it
 
     Returns
     -------
@@ -61,7 +61,8 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     NotSolved : some points did not converge; it names the first, and carries `.values` and `.converged`.
     ValueError : a parameter is not finite, or the shapes do not broadcast.
     """
-    return solve_all(CODE, {<<given>>}, start or {}, tolerance)
+    numbers = {<<given>>}
+    return solve_all(CODE, numbers, start or {}, tolerance)
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def selftest():
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
-def numbers(text):
+def values(text):
     """0.5, or 0.2,0.9, or first:last:points."""
     if ":" in text:
         first, last, points = text.split(":")
@@ -118,7 +119,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0], conflict_handler="resolve")
     for name in CODE.parameters:
         also = ["--lam"] if name == "lamda" else []
-        parser.add_argument(f"--{name}", *also, type=numbers, metavar="VALUES")
+        parser.add_argument(f"--{name}", *also, dest=name, type=values, metavar="VALUES")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))

@@ -3,9 +3,10 @@
 from functools import cache
 
 from one_step import one_step
-from sympy import Eq, Max, Symbol, erf, exp, pi, sqrt, tanh
+from sympy import Eq, Max, Symbol, erf, exp, log, pi, sqrt, tanh
 
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1
 from hermitex.systems.system import System
 
@@ -28,6 +29,12 @@ def _kinked():
     return System({x: E(Max(0, z + x/3)*tanh(alpha*z)**2, z)})
 
 
+def _proximal():
+    x, f = Symbol("x", real=True), Symbol("f", real=True)
+    return System({x: E(Prox(log(1 + exp(-f)), f, x + z, alpha), z)/2},
+                  observables={"envelope": E(Moreau(log(1 + exp(-f)), f, x + z, alpha), z)})
+
+
 def _singular():
     x, y = Symbol("x", real=True), Symbol("y", real=True)
     return System({x: Eq(x + y, alpha), y: Eq(2*x + 2*y, 2*alpha)})
@@ -45,6 +52,7 @@ CATALOGUE = {
                                 [{**ONE, "alpha": 1.5, "lamda": 0.1, "gamma": 1.0}]),
     "special functions": (_special, [{"alpha": 0.4}, {"alpha": 1.5}]),
     "kinks that move": (_kinked, [{"alpha": 0.3}]),
+    "a proximal operator": (_proximal, [{"alpha": 0.7}]),
     "a singular linear block": (_singular, [{"alpha": 0.5}]),
     "formulas alone": (lambda: System({"a": alpha*exp(-alpha), "b": pi*Symbol("a", real=True)}), [{"alpha": 0.5}]),
 }
