@@ -35,7 +35,7 @@ _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kerne
 _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", (_ADAPTIVE, "_ROUNDING"): "_NOISE"}
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
-_CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 8.0, 20, 1e-7
+_CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
         "given": _folded(", ".join(f'"{p.name}":\x00{_argument(p)}' for p in parameters), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "quadrature": quadrature, "solving": solving, "rules": rules,
-        "axes": "AXES = (" + "".join(f'Axis("{a.identifier}", {a.depth}), ' for a in axes).rstrip() + ")\n" if axes else "",
+        "axes": "AXES = (" + " ".join(f'Axis("{a.identifier}", {a.depth}),' for a in axes) + ")\n" if axes else "",
         "code": _code(program), "reference": _points(points, system), "checked": checked,
     }
     return PAGE.render(page)
@@ -289,9 +289,10 @@ def _tuple(names: Iterable[Any]) -> str:
 
 def _code(program: Any) -> str:
     def line(b: Any) -> str:
-        fields = ", ".join(map(_tuple, (b.unknowns, b.torn, b.members, b.positive, b.explicit)))
-        text = f'        Block("{b.kind}", {fields}),\n'
-        return text if len(text) <= _WIDTH else text.replace(", (", ",\n              (", 2)
+        fields = [f'"{b.kind}"', f"unknowns={_tuple(b.unknowns)}"]
+        fields += [f"{n}={_tuple(getattr(b, n))}" for n in ("torn", "members", "positive", "explicit") if getattr(b, n)]
+        whole = f"        Block({', '.join(fields)}),\n"
+        return whole if len(whole) <= _WIDTH else whole.replace(", torn=", ",\n              torn=")
 
     blocks = "".join(map(line, program.blocks))
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
@@ -314,7 +315,7 @@ def _folded(text: str, indent: int) -> str:
     """A list of items, folded at its blanks (a zero byte stands for a blank where it must not be)."""
     if not text:
         return text
-    folded = textwrap.fill(text, _WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False, drop_whitespace=True,
+    folded = textwrap.fill(text, _WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False,
                            subsequent_indent=" "*indent)
     return folded.replace("\x00", " ") + (" " if text.endswith(" ") else "")
 

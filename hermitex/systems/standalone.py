@@ -24,10 +24,10 @@ class Block(NamedTuple):
 
     kind: str
     unknowns: tuple[str, ...]
-    torn: tuple[str, ...]
-    members: tuple[str, ...]
-    positive: tuple[bool, ...]  # torn unknowns that are solved for in logarithms
-    explicit: tuple[bool, ...]  # torn unknowns whose equation reads x = rhs
+    torn: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    positive: tuple[bool, ...] = ()  # torn unknowns that are solved for in logarithms
+    explicit: tuple[bool, ...] = ()  # torn unknowns whose equation reads x = rhs
 
 
 class Axis(NamedTuple):
