@@ -21,6 +21,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes, resolve
 
 _MOST_FIELDS = 4
+_LONG = 100
 _SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator
 
 
@@ -233,11 +234,12 @@ def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     node = over(moving, normals)
     if not isinstance(node, Expectation):
         return fixed * node
-    roots = _deviations(moving, normals)
+    roots = _deviations(fixed * moving, normals)
     exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if not has_nodes(moving) else None
-    if exact is None:
+    exact = None if exact is None else _printed(exact)
+    if exact is None or exact.count_ops() > max(_LONG, moving.count_ops()):  # what nobody prints, and cancels in floats
         return fixed * over(_stepped(moving), normals)
-    return fixed * (_printed(exact).xreplace({s: sqrt(a) for a, s in roots.items()}))
+    return fixed * (exact.xreplace({s: sqrt(a) for a, s in roots.items()}))
 
 
 def _printed(e: Expr) -> Expr:
@@ -247,8 +249,8 @@ def _printed(e: Expr) -> Expr:
         return e
     flat = {g: Dummy(real=True) for g in e.atoms(erf, exp)}
     outer = e.xreplace(flat)
-    forms = (outer, outer.expand(), outer.factor(), Add(*(a.factor() for a in outer.expand().collect(list(flat.values()), evaluate=True).args))
-             if outer.expand().is_Add else outer)
+    like = outer.expand().collect(list(flat.values()))
+    forms = (outer, outer.expand(), outer.factor(), Add(*(a.factor() for a in Add.make_args(like))))
     return min(forms, key=lambda f: f.count_ops()).xreplace({d: g for g, d in flat.items()})
 
 
@@ -258,7 +260,7 @@ def _mirrored(body: Expr, variables: Sequence[Symbol]) -> Expr:
         return body
     one, other = body.args
     back = other.xreplace({v: -v for v in variables})
-    same = one == back or (one - back).expand() == 0
+    same = one == back or (_stepped(one) - _stepped(back)).expand() == 0
     return 2 * one if same else body
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sympy import Eq, Expr, Matrix, S, Symbol
+from sympy import Dummy, Eq, Expr, Matrix, S, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.derivation import Derivation, Step
@@ -55,12 +55,18 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     Vhat = alpha/(V + 1)
     V = 1/(Vhat + lamda)
     """
-    form, couples = _read(phi, pairs)
+    given, couples = _read(phi, pairs)
+    # V >= 0 is V > 0 almost everywhere, and the exact engine need not ask about V = 0
+    generic = {s: Dummy(s.name, positive=True) for s in sorted(given.free_symbols, key=str) if s.is_nonnegative and not s.is_positive}
+    back = {d: s for s, d in generic.items()}
+    form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
     steps: list[Step] = []
     slopes = {v: _condition(form, v, steps) for v in (*order, *conjugates)}
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
+    equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
+    steps = [Step(s.rule, s.before.xreplace(back), s.after.xreplace(back)) for s in steps]
     system = System(equations, parameters=parameters, observables=dict(observables or {}), source=source, **options)
     claim = (steps[-1].before, steps[-1].after) if steps else (form, form)
     object.__setattr__(system, "derivation", Derivation(claim, tuple(steps), name="stationarity of the free energy"))

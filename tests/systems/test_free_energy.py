@@ -1,0 +1,250 @@
+"""Free energies of ridge-penalised GLMs: the printed equations, their numbers by other means, planted errors, simulation."""
+
+from pathlib import Path
+import sys
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, exp, log, oo, pi, sign, simplify, sqrt
+
+import hermitex as hx
+from hermitex.errors import BadInput
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.moreau import Moreau
+from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
+from hermitex.symbols import f as F
+from hermitex.symbols import y as Y
+from hermitex.systems.free_energy import free_energy
+
+sys.path.insert(0, str(Path(__file__).parent))
+import glm_by_scipy as other  # noqa: E402
+
+PAIRS = {V: Vhat, q: qhat, m: mhat}
+delta = Symbol("delta", positive=True)
+OMEGA = sqrt(q)*z1
+NU = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2
+HUBER = Piecewise(((Y - F)**2/2, Abs(Y - F) <= delta), (delta*Abs(Y - F) - delta**2/2, True))
+LOGISTIC = log(1 + exp(-Y*F))
+MARGIN = acos(m/sqrt(rho*q))/pi
+
+
+def coupling():
+    return q*Vhat/2 - V*qhat/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2
+
+
+def glm(loss, label, sign_=1, factor=1):
+    """Phi = (q Vhat - V qhat)/2 - m mhat + (rho mhat^2 + qhat)/(2 (lamda + Vhat)) - alpha E[M]."""
+    return factor*(coupling() - sign_*alpha*E(Moreau(loss.subs(Y, label), F, OMEGA, V), z1, z2, z3))
+
+
+def regression(loss, **options):
+    return free_energy(glm(loss, NU + sqrt(Delta)*z3, **options), PAIRS, observables={"test_error": rho + q - 2*m})
+
+
+def classification(loss, **options):
+    return free_energy(glm(loss, sign(NU), **options), PAIRS, observables={"test_error": MARGIN})
+
+
+@pytest.fixture(scope="module")
+def ridge():
+    return regression((Y - F)**2/2)
+
+
+@pytest.fixture(scope="module")
+def huber():
+    return regression(HUBER)
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    return classification(LOGISTIC)
+
+
+def papers():
+    """STYLE: the six equations as [loureiro2021] prints them for the square loss."""
+    return {Vhat: alpha/(1 + V), qhat: alpha*(rho + Delta + q - 2*m)/(1 + V)**2, mhat: alpha/(1 + V),
+            V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat)}
+
+
+# -- the printed form --------------------------------------------------------------------------------------------------
+def test_ridge_is_what_papers_print(ridge):
+    assert set(ridge.equations) == set(papers())
+    for unknown, rhs in papers().items():
+        assert simplify(ridge.equations[unknown] - rhs) == 0
+
+
+def test_ridge_needs_no_expectation_and_no_root(ridge):
+    assert not any(r.has(E(z1, z1).func) or r.has(sqrt(q)) for r in ridge.equations.values())
+
+
+@pytest.mark.parametrize("factor", [-1, Rational(1, 2), -3*alpha])
+def test_overall_sign_and_factor_do_not_matter(ridge, factor):
+    other_ = regression((Y - F)**2/2, factor=factor)
+    for unknown, rhs in ridge.equations.items():
+        assert simplify(other_.equations[unknown] - rhs) == 0
+
+
+def test_fields_by_covariance_are_the_same_fields(ridge):
+    node = E(Moreau((z2 + sqrt(Delta)*z3 - F)**2/2, F, z1, V), z1, z2, z3,
+             cov={(z1, z1): q, (z1, z2): m, (z2, z2): rho})
+    system = free_energy(coupling() - alpha*node, PAIRS)
+    for unknown, rhs in ridge.equations.items():
+        assert simplify(system.equations[unknown] - rhs) == 0
+
+
+def test_the_derivation_is_kept_and_holds(ridge):
+    assert len(ridge.derivation.steps) == 3
+    assert ridge.derivation.check(digits=12)
+    assert "align" in ridge.derivation.latex()
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+def test_reference_of_the_square_loss_to_all_digits(ridge):
+    """V, q, m from the quadratic for V and linear equations for m and q at 30 digits."""
+    with mpmath.workdps(30):
+        a, lam, noise = mpmath.mpf(2), mpmath.mpf(1)/10, mpmath.mpf(1)/4
+        # 1/V = lam + a/(1 + V)
+        v = mpmath.findroot(lambda v: lam*v*(1 + v) + a*v - 1 - v, 0.8)
+        vhat = a/(1 + v)
+        overlap = vhat/(lam + vhat)
+        k = a/(1 + v)**2/(lam + vhat)**2
+        power = (vhat**2/(lam + vhat)**2 + k*(1 + noise - 2*overlap))/(1 - k)
+        reference = {"V": v, "q": power, "m": overlap, "test_error": 1 + power - 2*overlap}
+    found = ridge.solve(alpha=2, lamda=0.1, Delta=0.25, rho=1)
+    for name, printed in (("V", 0.844289), ("q", 1.023807), ("m", 0.915571), ("test_error", 0.192665)):
+        assert abs(found[name] - float(reference[name])) < 1e-12
+        assert abs(found[name] - printed) < 5e-7
+
+
+def test_huber_against_scipy(huber):
+    width = 0.7
+    found = huber.solve(alpha=2, lamda=0.1, Delta=0.25, rho=1, delta=width)
+    expected = other.regression(lambda u: np.clip(u, -width, width), lambda u: float(abs(u) < width), alpha=2, lamda=0.1,
+                                Delta=0.25, rho=1, kinks=lambda V: (width*(1 + V), -width*(1 + V)))
+    assert np.allclose([found["V"], found["q"], found["m"]], expected, rtol=1e-9)
+
+
+def test_wide_huber_is_the_square_loss(huber, ridge):
+    numbers = {"alpha": 2, "lamda": 0.1, "Delta": 0.25, "rho": 1}
+    wide, square = huber.solve(**numbers, delta=60.0), ridge.solve(**numbers)
+    assert all(abs(wide[n] - square[n]) < 1e-12 for n in ("V", "q", "m", "test_error"))
+
+
+def test_logistic_against_scipy(logistic):
+    def slope(f):
+        return -0.5*(1 - np.tanh(f/2))
+
+    def bend(u, omega, V):
+        curvature = 0.25/np.cosh(u/2)**2
+        return V*curvature/(1 + V*curvature)
+
+    found = logistic.solve(alpha=2, lamda=0.1, rho=1)
+    expected = other.classification(slope, bend, alpha=2, lamda=0.1, rho=1)
+    assert np.allclose([found["V"], found["q"], found["m"]], expected, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_hinge_against_scipy():
+    found = classification(Max(0, 1 - Y*F)).solve(alpha=2, lamda=0.1, rho=1)
+    expected = other.classification(lambda f: -float(f < 1), lambda u, omega, V: float(1 - V < omega < 1), alpha=2, lamda=0.1,
+                                    rho=1, kinks=lambda V: (1.0, 1 - V))
+    assert np.allclose([found["V"], found["q"], found["m"]], expected, rtol=1e-8)
+
+
+def test_logistic_solves_where_newton_on_the_prox_would_cycle(logistic):
+    """V >> 20: the prox is found inside a bracket."""
+    found = logistic.solve(alpha=1, lamda=1e-3, rho=1)
+    assert found["V"] > 20 and found.residual < 1e-9
+
+
+# -- teeth -------------------------------------------------------------------------------------------------------------
+def test_a_sign_error_in_phi_is_seen(ridge):
+    wrong = regression((Y - F)**2/2, sign_=-1)
+    assert simplify(wrong.equations[Vhat] - ridge.equations[Vhat]) != 0
+    assert simplify(wrong.equations[Vhat] + ridge.equations[Vhat]) == 0
+
+
+def test_swapped_q_and_m_are_seen(ridge):
+    swapped = free_energy(glm((Y - F)**2/2, NU + sqrt(Delta)*z3).subs({q: m, m: q}, simultaneous=True), PAIRS)
+    assert simplify(swapped.equations[qhat] - ridge.equations[qhat]) != 0
+
+
+def test_a_lost_factor_is_seen(huber):
+    found = huber.solve(alpha=2, lamda=0.1, Delta=0.25, rho=1, delta=0.7)
+    planted = huber.subs(delta=2*delta).solve(alpha=2, lamda=0.1, Delta=0.25, rho=1, delta=0.7)
+    assert abs(found["q"] - planted["q"]) > 1e-4
+
+
+# -- other shapes ------------------------------------------------------------------------------------------------------
+def test_conditions_that_are_not_linear_stay_implicit():
+    a, b = Symbol("a", positive=True), Symbol("b", positive=True)
+    system = free_energy(a**3*b + b**2 - a, {a: b})
+    assert isinstance(system.equations[a], Eq)
+    assert system.equations[b] == 1/(3*a**2) or isinstance(system.equations[b], Eq)
+    found = system.solve(start={"a": 0.8, "b": 0.5}, raise_on_failure=False)
+    if found.converged:
+        x, c = found["a"], found["b"]
+        assert abs(3*x**2*c - 1) < 1e-9 and abs(x**3 + 2*c) < 1e-9
+
+
+def test_names_that_phi_does_not_hold():
+    with pytest.raises(BadInput, match="does not depend on t"):
+        free_energy(V*Vhat - V, {"t": Vhat})
+    with pytest.raises(BadInput, match="two pairs"):
+        free_energy(V*Vhat*q, {V: Vhat, q: Vhat})
+
+
+def test_public_name_and_text():
+    system = hx.free_energy("a*b/2 - log(1 + b)/2 - a^2/4", {"a": "b"})
+    assert [str(u) for u in system.equations] == ["b", "a"]
+
+
+def test_generic_potential_by_price():
+    """d/dq E[f(sqrt(q) z)] = E[f''(sqrt(q) z)]/2 for a function that nobody named."""
+    f = Function("f")
+    from hermitex.systems.fields import variation
+
+    found, rule = variation(E(f(sqrt(q)*z1), z1), q)
+    assert rule == "Price"
+    assert simplify(found.subs(f, lambda u: u**4).doit() - 6*q) == 0
+    assert oo > 0
+
+
+# -- simulation --------------------------------------------------------------------------------------------------------
+def simulate(fit, *, label, error, d=200, runs=24, ratio=2, seed=7):
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(runs):
+        teacher = rng.standard_normal(d)
+        teacher *= np.sqrt(d)/np.linalg.norm(teacher)
+        X = rng.standard_normal((ratio*d, d))/np.sqrt(d)
+        w = fit(X, label(X @ teacher, rng))
+        errors.append(error(teacher, w))
+    return np.mean(errors), np.std(errors, ddof=1)/np.sqrt(runs)
+
+
+@pytest.mark.slow
+def test_ridge_simulation(ridge):
+    def fit(X, y):
+        return np.linalg.solve(X.T @ X + 0.1*np.eye(X.shape[1]), X.T @ y)
+
+    mean, error = simulate(fit, label=lambda nu, rng: nu + 0.5*rng.standard_normal(nu.shape),
+                           error=lambda t, w: ((t - w)**2).mean())
+    assert abs(mean - ridge.solve(alpha=2, lamda=0.1, Delta=0.25, rho=1)["test_error"]) < 4*error
+
+
+@pytest.mark.slow
+def test_logistic_simulation(logistic):
+    from scipy.optimize import minimize
+
+    def fit(X, y):
+        def value(w):
+            margin = y*(X @ w)
+            return np.logaddexp(0, -margin).sum() + 0.05*w @ w, -X.T @ (y/(1 + np.exp(margin))) + 0.1*w
+
+        return minimize(value, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
+
+    mean, error = simulate(fit, label=lambda nu, rng: np.sign(nu),
+                           error=lambda t, w: np.arccos(t @ w/np.linalg.norm(t)/np.linalg.norm(w))/np.pi)
+    assert abs(mean - logistic.solve(alpha=2, lamda=0.1, rho=1)["test_error"]) < 4*error
