@@ -205,7 +205,7 @@ class Expansion:
         rows = [{"order": a if isinstance(a, int) else list(a), "exact": self._text(c), "value": self._plain(c, digits)}
                 for a, c in self.coefficients.items()]
         return {"target": self._text(self.target), "variables": [v.name for v in self.variables], "basis": self.basis,
-                "coefficients": rows, "norm": self._plain(self.norm, digits), "tail": self._plain(self.tail(), digits)}
+                "coefficients": rows, "norm": self._plain(self.norm, digits), "tail": self._plain(self.tail(digits=digits), digits)}
 
     def _text(self, expr: Expr) -> str | None:
         from hermitex.symbolic.parsing import to_text

@@ -52,7 +52,7 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
 
     formulas: dict[str, Any] = {f"mu_{k}": mu(args.sigma, k) for k in range(args.order + 1)}
     formulas["mu_star_squared"] = mu_star(args.sigma).squared
-    notes: list[str] = []
+    notes: dict[str, list[str]] = {}  # reason -> the formulas that it holds for
     # A formula that takes too long to find leaves time for the numbers.
     with budget(args.budget/2):
         exact = {name: _exact(name, formula, notes) for name, formula in formulas.items()}
@@ -62,22 +62,23 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
     answer |= {"r": at.get(r), "c": at.get(c), "kappa": None, "values": None}
     if points:
         if len(given) < 2:
-            notes.append(f"values at r = {at[r]}, c = {at[c]}")
+            notes[f"values at r = {at[r]}, c = {at[c]}"] = []
         answer["kappa"] = [float(p) for p in points]
         answer["values"] = {name: _values(formula, exact[name], {**at, kappa: points})
                             for name, formula in formulas.items()}
-    return {**{k: _numeric(v) if k in ("r", "c") else v for k, v in answer.items()}, "notes": notes}
+    said = [f"{', '.join(names)}: {why}" if names else why for why, names in notes.items()]
+    return {**{k: _numeric(v) if k in ("r", "c") else v for k, v in answer.items()}, "notes": said}
 
 
-def _exact(name: str, formula: Any, notes: list[str]) -> Any:
+def _exact(name: str, formula: Any, notes: dict[str, list[str]]) -> Any:
     from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 
     try:
         return formula.expr
     except NoClosedForm as error:
-        notes.append(f"{name} has no closed form: {error.reason}")
+        notes.setdefault(f"no closed form with m = r*kappa, s = sqrt(c): {error.reason}", []).append(name)
     except (AssumptionNeeded, BudgetExceeded) as error:
-        notes.append(f"{name}: {error}")
+        notes.setdefault(str(error), []).append(name)
     return None
 
 
