@@ -16,6 +16,7 @@ from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Pow, ceiling, floor
 from hermitex.errors import HermitexError
 from hermitex.kernels import quadrature
 from hermitex.kernels.lowering import Axis, Lowered
+from hermitex.kernels.recognition import plain
 from hermitex.kernels.source import place
 
 _MOST_KINKS = 6
@@ -36,7 +37,7 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     found: dict[str, list[Expr]] = {}
     for s in lowered.statements:
         for axis in s.axes:
-            body = _inlined(s.expr, definitions, axis)
+            body = plain(_inlined(s.expr, definitions, axis))
             if not _rough(body, axis):
                 continue
             try:

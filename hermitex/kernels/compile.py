@@ -139,6 +139,6 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     lowered = lower([formula], taken=names)
     kinked = moving_kinks(lowered)
     symbols: set[Symbol] = set(free)
-    writer = Writer(lowered.axes, symbols, kinked)
+    writer = Writer(lowered, symbols, kinked)
     writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]}, doc=str(formula)[:200])
     return Kernel(writer.source(), tuple(names), Quadratures(lowered.axes, kinked), tolerance, str(formula))

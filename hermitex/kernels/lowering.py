@@ -28,7 +28,8 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
@@ -69,15 +70,20 @@ class Statement:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Statements in an order in which each reads only what stands before it, and the symbols of the outputs."""
+    """Statements in an order in which each reads only what stands before it, and the outputs as formulas of their targets.
+
+    `temporaries` are the targets that no one named; `notes` say what the expectations average.
+    """
 
     statements: tuple[Statement, ...]
-    outputs: tuple[Symbol, ...]
+    outputs: tuple[Expr, ...]
     axes: tuple[Axis, ...]
+    temporaries: frozenset[Symbol] = frozenset()
+    notes: Mapping[Symbol, str] = field(default_factory=dict)
 
-    def needed(self, outputs: Iterable[Symbol], known: set[Symbol]) -> list[Statement]:
+    def needed(self, outputs: Iterable[Expr], known: set[Symbol]) -> list[Statement]:
         """The statements that compute `outputs` from `known`, in order."""
-        wanted = set(outputs) - known
+        wanted = set().union(*(e.free_symbols for e in outputs)) - known
         kept = []
         for s in reversed(self.statements):
             if s.target in wanted:
@@ -95,12 +101,16 @@ class Lowered:
                 fixed.add(s.target)
         return fixed
 
+    def reach(self) -> dict[Symbol, frozenset[Symbol]]:
+        """The axes along which each target varies, and each axis itself."""
+        found = {a.symbol: frozenset([a.symbol]) for a in self.axes}
+        for s in self.statements:
+            found[s.target] = frozenset().union(*(found.get(v, frozenset()) for v in s.needs)) - {a.symbol for a in s.axes}
+        return found
+
     def along_axes(self) -> set[Symbol]:
         """The targets whose value varies along an integration variable."""
-        axes = {a.symbol for a in self.axes}
-        reach: dict[Symbol, set[Symbol]] = {a: {a} for a in axes}
-        for s in self.statements:
-            reach[s.target] = set().union(*(reach.get(v, set()) for v in s.needs)) - {a.symbol for a in s.axes}
+        reach = self.reach()
         return {s.target for s in self.statements if reach[s.target]}
 
 
@@ -136,7 +146,8 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
             base = power.base
             plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation)
             if power.exp.is_Rational and power.exp.q == 2 and plain and not base.is_positive and base not in found:
-                found[base] = Symbol(f"root{len(found) + 1}", positive=True)
+                name = f"root{len(found) + 1}"
+                found[base] = Symbol(f"{name}_" if name in taken else name, positive=True)
     return found
 
 
@@ -153,6 +164,7 @@ class _Lowering:
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
         self.hiding = {s for s in names if s.name not in taken}
         self.axes: dict[tuple[str, int], Axis] = {}
+        self.fresh = numbered_symbols("E", start=1, real=True)
         self.nodes: dict[Expr, Symbol] = {}  # flat body with its axes -> the symbol of its value
         self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
         self.values: set[Symbol] = set()
@@ -191,7 +203,7 @@ class _Lowering:
             if done is not None:
                 return done
         if body not in self.nodes:
-            symbol = Symbol(f"E{len(self.nodes) + 1}", real=True)
+            symbol = next(s for s in self.fresh if s.name not in self.taken)
             self.nodes[body] = symbol
             self.values.add(symbol)
             self.contractions.append((symbol, body, axes))
@@ -208,34 +220,41 @@ class _Lowering:
     # -- statements ------------------------------------------------------------------------------------------------
     def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
         """Common subexpressions over everything at once, then an order that respects every dependence."""
-        exprs = [*named.values(), *(body for _, body, _ in self.contractions), *outputs]
-        shared, reduced = cse(exprs, symbols=numbered_symbols("t", real=True), order="canonical", list=True)
+        bodies = [body for _, body, _ in self.contractions]
+        exprs = [recognise(e) for e in (*named.values(), *bodies, *outputs)]
+        given = {s.name for e in exprs for s in e.free_symbols} | self.taken
+        fresh = (s for s in numbered_symbols("t", real=True) if s.name not in given)
+        shared, reduced = cse(exprs, symbols=fresh, order="canonical", list=True)
         statements = [Statement(s, e) for s, e in shared]
-        rename = {}
+        temporaries, rename = {s for s, _ in shared}, {}
         for symbol, e in zip(named, reduced[: len(named)], strict=True):
-            if isinstance(e, Symbol) and e in dict(shared) and e not in rename:
+            if e in temporaries and e not in rename:
                 rename[e] = symbol
             else:
                 statements.append(Statement(symbol, e))
-        bodies = reduced[len(named): len(named) + len(self.contractions)]
-        for (target, _, axes), body in zip(self.contractions, bodies, strict=True):
+        short = reduced[len(named): len(named) + len(bodies)]
+        for (target, _, axes), body in zip(self.contractions, short, strict=True):
             statements.append(Statement(target, body, axes))
-        results = []
-        for k, e in enumerate(reduced[len(named) + len(self.contractions):]):
-            target = Symbol(f"out{k}")
-            statements.append(Statement(target, e))
-            results.append(target)
         statements = [Statement(rename.get(s.target, s.target), s.expr.xreplace(rename), s.axes) for s in statements]
         used = {a for _, _, axes in self.contractions for a in axes}
         axes = tuple(a for a in self.axes.values() if a in used)
-        return Lowered(tuple(_ordered(statements)), tuple(results), axes)
+        results = tuple(e.xreplace(rename) for e in reduced[len(named) + len(bodies):])
+        known = {e: s for s, e in named.items() if not e.is_Atom}
+        notes = {target: f"E({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
+                 for target, body, over in self.contractions}
+        return Lowered(tuple(_ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes)
 
 
 def exact_or_none(node: Expr) -> Expr | None:
-    """The closed form, if the engine has one within its bounds."""
+    """The closed form, if the engine has one within its bounds.
+
+    Raises Divergent where the expectation provably does not exist.
+    """
     try:
         with budget(_CLOSED_FORM_SECONDS):
             return closed_form(node)
+    except Divergent:
+        raise
     except (BudgetExceeded, HermitexError):
         return None
 

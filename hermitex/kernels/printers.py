@@ -170,13 +170,12 @@ class NumPyPrinter(SymPyPrinter):
         for a in Mul.make_args(rest):
             if isinstance(a, Pow) and a.exp.is_Rational and a.exp.is_negative:
                 inverse = a.base if a.exp == -1 else Pow(a.base, -a.exp, evaluate=False)
-                below.append(f"({self._print(inverse)})" if isinstance(inverse, Mul) else self._factor(inverse))
+                below.append(_closed(self._print(inverse)) if isinstance(inverse, Mul) else self._factor(inverse))
             elif a != 1:
                 above.append(self._factor(a))
         text = "*".join(above) or "1"
         if below:
-            bottom = "*".join(below)
-            text += f"/({bottom})" if len(below) > 1 or "*" in bottom else f"/{bottom}"
+            text += f"/{_closed('*'.join(below))}"
         return f"-{text}" if coefficient.is_negative else text
 
     def _factor(self, e: Any) -> str:
@@ -190,7 +189,7 @@ class NumPyPrinter(SymPyPrinter):
             whole, half = divmod(abs(exponent.p), exponent.q)
             parts = ([self._power(base, whole)] if whole else []) + ([f"np.sqrt({self._print(base)})"] if half else [])
             text = "*".join(parts)
-            return text if exponent > 0 else f"1/({text})" if "*" in text else f"1/{text}"
+            return text if exponent > 0 else f"1/{_closed(text)}"
         return f"np.power({self._print(base)}, {self._print(exponent)})"
 
     def _power(self, base: Expr, n: int) -> str:
@@ -279,6 +278,16 @@ class NumPyPrinter(SymPyPrinter):
 
     def _print_BooleanFalse(self, e: Any) -> str:
         return "False"
+
+
+def _closed(text: str) -> str:
+    """The text, in parentheses unless it is a name, a number, one call or in parentheses already."""
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and not (letter.isalnum() or letter in "_." or (letter == ")" and k == len(text) - 1)):
+            return f"({text})"
+    return text
 
 
 def _sum(terms: list[str]) -> str:

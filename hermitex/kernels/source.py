@@ -21,11 +21,15 @@ import numpy as np
 from sympy import Expr, Function, Pow, Symbol
 
 from hermitex.kernels.helpers import HELPERS, used
-from hermitex.kernels.lowering import Axis, Statement
+from hermitex.kernels.layout import tidy
+from hermitex.kernels.lowering import Axis, Lowered, Statement
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
 
 _KEYWORDS = {"lambda": "lamda", **{n: f"{n}_" for n in (*keyword.kwlist, *HELPERS, *SPECIAL, "np", "s", "quad") if n != "lambda"}}
+
+_WIDTH = 116
+
 
 def identifier(symbol: Symbol) -> str:
     """A legal, readable Python name for a symbol."""
@@ -46,22 +50,23 @@ def guard_zero(expr: Expr, fixed: set[Symbol]) -> Expr:
 class Writer:
     """Collects functions into one module source."""
 
-    def __init__(self, axes: Sequence[Axis], parameters: set[Symbol],
-                 kinked: Mapping[str, tuple[Expr, ...]] | None = None) -> None:
-        self.axes = tuple(axes)
+    def __init__(self, lowered: Lowered, parameters: set[Symbol], kinked: Mapping[str, tuple[Expr, ...]] | None = None) -> None:
+        self.lowered, self.axes = lowered, lowered.axes
+        self.reach = lowered.reach()
         self.kinked = dict(kinked or {})
         self.parameters = parameters
         self.printer = NumPyPrinter(identifier)
         self.functions: list[str] = []
 
-    def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Symbol], *, doc: str = "",
-                 notes: Mapping[Symbol, str] | None = None) -> None:
+    def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "") -> None:
         """Write one function of (s, quad) that returns {label: value}."""
+        loose = self.lowered.temporaries - {v for points in self.kinked.values() for p in points for v in p.free_symbols}
+        statements, results = tidy(statements, results, loose=loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes}
-        used = {mine[v] for s in statements for v in s.needs if v in mine} | {a for s in statements for a in s.axes}
+        reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
+        used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes}
         kinks = {a: self.kinked.get(a.identifier, ()) for a in used}
-        reads = {v for s in statements for v in s.needs} | set(results.values())
         reads |= {v for points in kinks.values() for p in points for v in p.free_symbols}
         lines = [f'"""{doc}"""'] if doc else []
         lines += [f'{identifier(v)} = s["{v.name}"]' for v in sorted(reads, key=lambda v: v.name) if v not in made | set(mine)]
@@ -79,9 +84,8 @@ class Writer:
             step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
             rest.remove(step)
             done.add(step.target)
-            lines.append(self._line(step) + (f"  # {notes[step.target]}" if notes and step.target in notes else ""))
-        items = ", ".join(f'"{label}": {identifier(v)}' for label, v in results.items())
-        lines.append(f"return {{{items}}}")
+            lines.append(self._line(step))
+        lines.append(_returned({label: self.printer.doprint(guard_zero(e, self.parameters)) for label, e in results.items()}))
         self.functions.append(f"def {name}(s, quad):\n" + textwrap.indent("\n".join(lines), "    "))
 
     def _axis_line(self, axis: Axis) -> str:
@@ -95,7 +99,9 @@ class Writer:
         text = self.printer.doprint(guard_zero(s.expr, self.parameters))
         for axis in reversed(s.axes):
             text = f"average({text}, w_{axis.identifier}, {1 + self.axes.index(axis)})"
-        return f"{identifier(s.target)} = {text}"
+        note = self.lowered.notes.get(s.target, "")
+        line = f"{identifier(s.target)} = {text}"
+        return f"{line}  # {note}" if s.axes and len(line) + len(note) <= _WIDTH - 8 else line
 
     def source(self) -> str:
         """The module text: imports, helpers, functions."""
@@ -104,6 +110,17 @@ class Writer:
         self.printer.special.update(n for name in helpers for n in HELPERS[name][0])
         parts = [HELPERS[name][1] for name in helpers] + bodies
         return "\n".join(self.printer.imports()) + "\n\n\n" + "\n\n\n".join(p.strip("\n") for p in parts) + "\n"
+
+
+def _returned(items: Mapping[str, str]) -> str:
+    """The return statement: one line, or one line for each formula and as many names as fit on a line."""
+    parts = [f'"{label}": {text}' for label, text in items.items()]
+    line = f"return {{{', '.join(parts)}}}"
+    if len(line) <= _WIDTH - 4:
+        return line
+    names = all(text.isidentifier() for text in items.values())
+    inside = textwrap.wrap(", ".join(parts).replace(": ", ":\0"), _WIDTH - 8) if names else parts
+    return "return {\n" + "".join(f"    {part.strip(',')},\n" for part in inside).replace(":\0", ": ") + "}"
 
 
 def load(source: str, **replace: Callable) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     kinked = moving_kinks(lowered)
     fixed = _fixed(lowered, set(unknowns), kinked) - set(members)
     settled = fixed - lowered.along_axes()
-    writer = Writer(lowered.axes, set(parameters) | settled, kinked)
+    writer = Writer(lowered, set(parameters) | settled, kinked)
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
@@ -130,10 +130,10 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
                      tuple(u in positive for u in block.torn), tuple(not equations[u].implicit for u in block.torn))
 
 
-def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Symbol], blocks: tuple[Block, ...], fixed: set[Symbol],
+def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
            observables: tuple[Symbol, ...], members: set[Symbol], doc: str) -> None:
     """The functions of the module, each with only what it needs."""
-    parts: list[tuple[str, dict[str, Symbol], set[Symbol], str]] = []
+    parts: list[tuple[str, dict[str, Expr], set[Symbol], str]] = []
     for k, block in enumerate(blocks, start=1):
         inside = set(block.unknowns)
         results = {"/".join((label[0], *(s.name for s in label[1:]))): target for label, target in output.items()
@@ -143,15 +143,16 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Symbol], blo
         title = f"Block {k}, {block}."
         parts.append((f"block_{k}", results, own, title))
     everything = {f"rhs/{u.name}": output["rhs", u] for b in blocks for u in b.unknowns}
-    parts.append(("right_hand_sides", everything, set(), "Every right-hand side (or implicit form), at a full state."))
+    # Torn members are computed afresh, so that the quadrature of their own averages is examined too.
+    parts.append(("right_hand_sides", everything, members, "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
     parts.append(("observables", named, set(), "Observables, at a full state."))
     # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
     bodies, boundary = [], set()
     for name, results, own, title in parts:
         known = set(fixed) | (members - own)
-        statements = lowered.needed(set(results.values()), known)
-        reads = {v for s in statements for v in s.needs} | set(results.values())
+        statements = lowered.needed(results.values(), known)
+        reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
         boundary |= reads & fixed
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}
