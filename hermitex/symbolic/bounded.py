@@ -224,9 +224,10 @@ def _polynomial_size(expr: Expr, variables: frozenset[Symbol]) -> tuple[int, int
         return 1, 0, frozenset()
     if isinstance(expr, Add | Mul):
         parts = [_polynomial_size(a, variables) for a in expr.args]
-        terms, degree = (sum, max) if isinstance(expr, Add) else (math.prod, sum)
-        generators = frozenset().union(*(p[2] for p in parts))
-        return min(terms(p[0] for p in parts), _COUNTED), min(degree(p[1] for p in parts), _COUNTED), generators
+        many, high = [p[0] for p in parts], [p[1] for p in parts]
+        generators: frozenset[Expr] = frozenset().union(*(p[2] for p in parts))
+        counts = (sum(many), max(high)) if isinstance(expr, Add) else (math.prod(many), sum(high))
+        return min(counts[0], _COUNTED), min(counts[1], _COUNTED), generators
     if isinstance(expr, Pow) and expr.exp.is_Rational and (expr.exp.is_Integer or abs(expr.exp) > 1):
         terms, degree, generators = _polynomial_size(expr.base, variables)
         n = abs(int(expr.exp))

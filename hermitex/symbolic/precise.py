@@ -20,10 +20,11 @@ from sympy import Dummy, Expr, Rational, Symbol
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.mp_backend import MPMath
 from hermitex.symbolic.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.program import Program
+from hermitex.symbolic.radial import radial
 from hermitex.symbolic.summation import Sum, double_exponential, trapezoid
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
@@ -178,7 +179,11 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
     if node.has(sp.DiracDelta):
         raise NoClosedForm(node, "a Dirac delta has no value at a point; it is integrated by exact rules only")
-    one = nested(node) if len(node.bound) > 1 or not node.independent else node
+    along = radial(*node.open()) if node.independent else None
+    if along is not None:
+        one: Expr = E(*along)
+    else:
+        one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if not isinstance(one, Expectation):
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))

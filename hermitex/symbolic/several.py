@@ -34,6 +34,7 @@ from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.one_variable import SWITCHES, Answer, expectation
+from hermitex.symbolic.radial import radial
 from hermitex.symbolic.tidy import depends, multiplied_out, relations, root, tidy
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded
@@ -63,6 +64,11 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
     moment = _isserlis(body, variables, cov)
     if moment is not None:
         return Answer(moment)
+    along = radial(body, variables) if cov == eye(len(variables)) else None
+    if along is not None:
+        found = expectation(*along)
+        if not found.rest:
+            return Answer(tidy(found.value))
     body = _signs_apart(body, variables)
     value: list[Expr] = []
     rest: list[tuple[Expr, str]] = []
