@@ -80,5 +80,5 @@ def _identity(u: Expr, x: Symbol, k: int) -> str | None:
     if constant.has(t):
         return None
     size_text = f"|u - {base}|" if base else "|u|"
-    return (f"identity on the branches of u = {u}: He_{k}(z) exp(-z**2/2)/u'(z) = {constant}*{size_text}**({power}) for z > 0, and "
-            "the preimages of every label come in pairs of opposite orientation")
+    return (f"identity on the branches of u = {u}: He_{k}(z) exp(-z**2/2)/u'(z) = {constant}*{size_text}**({power}) "
+            "for z > 0, and the preimages of every label come in pairs of opposite orientation")

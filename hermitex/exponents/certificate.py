@@ -1,7 +1,8 @@
 """A certificate: the statement `quantity (order k) is zero / is not zero`, its exact value or enclosure, and the proof.
 
-Zero is a claim: it is made only where a symmetry, an exact value, exact algebra or an identity between branches proves it.
-Non-zero is shown by an exact value or by a ball that excludes 0. What is neither is undetermined, with the bound reached.
+Zero is a claim: it is made only where a symmetry, an exact value, exact algebra or an identity between branches
+proves it. Non-zero is shown by an exact value or by a ball that excludes 0. What is neither is undetermined, with the
+bound reached.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ Status = Literal["zero", "nonzero", "undetermined"]
 class Certificate:
     """One statement and its proof.
 
-    Attributes: `quantity` (c_3 or lambda_1 in the letters of the field), `order` k, `status`, `how` the proof in words, `value` the
-    exact value where it is known, `enclosure` a pair (low, high) of exact numbers that contains it.
+    Attributes: `quantity` (c_3 or lambda_1 in the letters of the field), `order` k, `status`, `how` the proof in words,
+    `value` the exact value where it is known, `enclosure` a pair (low, high) of exact numbers that contains it.
     """
 
     quantity: str

@@ -66,7 +66,7 @@ class Channel:
             raise BadInput(f"Channel: p holds {', '.join(map(str, unknown))}; only y and z, z1, ... may stand in it")
 
     def mean(self, g: Expr) -> Expr:
-        """E[Y|z]: `regression` if it was given, else the sum or (for a Gaussian-like density) the integral of y p(y|z)."""
+        """E[Y|z]: `regression` if given, else the sum, or for a Gaussian-like density the integral, of y p(y|z)."""
         if self.regression is not None:
             return self.regression
         if not isinstance(self.support, str):
@@ -77,13 +77,15 @@ class Channel:
 
             # int f(y) dy = E[f(y)/phi(y)]: the Gaussian engine integrates a density against y.
             return closed_form(E(self.y * self.p * sqrt(2 * pi) * exp(self.y**2 / 2), self.y))
-        raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts", "Give it: Channel(p, y, 'integers', regression=...)")
+        raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts",
+                           "Give it: Channel(p, y, 'integers', regression=...)")
 
     def labels(self, g: Expr) -> Labels:
         """What the generative exponent depends on."""
         if isinstance(self.support, str):
             return Labels(probabilities=tuple(self._at_points()), why="the law of the label at fixed values of y")
-        return Labels(probabilities=tuple(self.p.xreplace({self.y: v}) for v in self.support), why="finitely many labels")
+        return Labels(probabilities=tuple(self.p.xreplace({self.y: v}) for v in self.support),
+                      why="finitely many labels")
 
     def _at_points(self) -> list[Expr]:
         points = range(6) if self.support == "integers" else [Rational(k, 2) for k in (0, 1, -1, 2, -2, 3, -3, 5, -5)]
@@ -178,7 +180,8 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
     low_high = {"variance": (S.Zero, oo), "probability": (S.Zero, S.One)}[role]
-    if value.free_symbols or not (value.is_extended_real and value >= low_high[0] and value <= low_high[1]) or value is oo:
+    inside = value.is_extended_real and value >= low_high[0] and value <= low_high[1]
+    if value.free_symbols or not inside or value is oo:
         bound = "in [0, 1]" if role == "probability" else "positive"
         raise BadInput(f"channel {name}: the {role} {text} is not {bound}")
     if role == "variance" and value == 0:
@@ -211,7 +214,8 @@ def _signs(g: Expr) -> None:
 
 def _nonnegative(g: Expr) -> None:
     if not g.is_nonnegative and any(v < 0 for v in _samples(g)):
-        raise BadInput(f"channel poisson: the target is the rate and must not be negative; {g} is, somewhere. Try ({g})**2")
+        raise BadInput(f"channel poisson: the target is the rate and must not be negative; {g} is, somewhere. "
+                       f"Try ({g})**2")
 
 
 def _probability(g: Expr) -> None:
@@ -225,7 +229,7 @@ _FITS: dict[str | None, Callable[[Expr], None]] = {
 
 
 def _samples(g: Expr) -> list[Any]:
-    """Values of g at fixed points of (-6, 6)^r: enough to refuse a g that does not fit, never to accept one as proved."""
+    """Values of g at fixed points of (-6, 6)^r: enough to refuse a g, never to prove that one fits."""
     from mpmath import mpf
 
     from hermitex.symbolic.precise import evaluate
@@ -233,7 +237,8 @@ def _samples(g: Expr) -> list[Any]:
     variables = symbols.normals(g) or (symbols.z,)
     # Multiples of an irrational spread over the window without meeting the kinks of everyday functions.
     golden = (mpf(5) ** mpf("0.5") - 1) / 2
-    points = [[12 * ((k * golden * (i + 1) ** mpf("0.5")) % 1) - 6 for i in range(len(variables))] for k in range(1, 200)]
+    points = [[12 * ((k * golden * (i + 1) ** mpf("0.5")) % 1) - 6 for i in range(len(variables))] for k in range(1,
+                                                                                                                  200)]
     values = []
     for point in points:
         value = evaluate(g, 15, subs={v: Rational(str(x)) for v, x in zip(variables, point, strict=True)})

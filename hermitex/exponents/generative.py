@@ -1,7 +1,7 @@
 """The generative exponent k* = min{k >= 1 : lambda_k != 0}, lambda_k^2 = E[zeta_k(Y)^2], zeta_k(Y) = E[h_k(z) | Y].
 
-Source: Damian, Pillaud-Vivien, Lee, Bruna (2024). Equivalently the least information exponent of T(Y) over label maps T,
-since E[T(Y) h_k] = E[T zeta_k]. So lambda_k != 0 is certified by one map T with E[T(Y) He_k] != 0, and lambda_k = 0
+Source: Damian, Pillaud-Vivien, Lee, Bruna (2024). Equivalently the least information exponent of T(Y) over label maps
+T, since E[T(Y) h_k] = E[T zeta_k]. So lambda_k != 0 is certified by one map T with E[T(Y) He_k] != 0, and lambda_k = 0
 by a reflection, by finitely many labels, or by an identity between the branches of the target.
 """
 
@@ -35,7 +35,8 @@ MAX_ORDER = 24
 _MOMENTS = 4
 
 
-def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None, law: Expr | None = None) -> Found:
+def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None,
+                        law: Expr | None = None) -> Found:
     """The smallest k >= 1 with lambda_k != 0, with a certificate for each order up to it.
 
     Parameters
@@ -105,7 +106,7 @@ def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool
 
 
 def indicator_moment(intervals: list[Piece], k: int) -> Expr:
-    """E[He_k(z) 1_A] for a union A of intervals: sum of He_{k-1}(a) phi(a) - He_{k-1}(b) phi(b); its probability at k = 0."""
+    """E[He_k(z) 1_A], A a union of intervals: sum of He_{k-1}(a) phi(a) - He_{k-1}(b) phi(b); P(A) at k = 0."""
     from sympy import erf
 
     def at(point: Expr) -> Expr:

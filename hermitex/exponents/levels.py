@@ -6,7 +6,6 @@ lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from sympy import (
@@ -215,7 +214,7 @@ def injective_odd(u: Expr, x: Symbol) -> bool:
 
 
 # -- monotone calculus on t > 0: every answer is proved, 0 says nothing -----------------------------------------------
-_INCREASING: tuple[Callable, ...] = (exp, log, sinh, tanh, asinh, atan, erf)
+_INCREASING: tuple[type, ...] = (exp, log, sinh, tanh, asinh, atan, erf)
 
 
 def sign_of(e: Expr) -> int:
@@ -240,14 +239,15 @@ def sign_of(e: Expr) -> int:
     if isinstance(e, Add):
         if e.args[0].is_number and e.args[0].is_negative and sign_of(e - e.args[0]) == 1:
             return _above(e - e.args[0], -e.args[0])
-        signs = {sign_of(a) for a in e.args}
-        return signs.pop() if len(signs) == 1 else 0
+        same = {sign_of(a) for a in e.args}
+        return same.pop() if len(same) == 1 else 0
     return 0
 
 
 def _above(e: Expr, bound: Expr) -> int:
     """+1 if e > bound is proved from cosh > 1 and exp(positive) > 1, else 0."""
-    if bound <= 1 and ((isinstance(e, cosh) and sign_of(e.args[0])) or (isinstance(e, exp) and sign_of(e.args[0]) == 1)):
+    if bound <= 1 and ((isinstance(e, cosh) and sign_of(e.args[0])) or (isinstance(e,
+                                                                                   exp) and sign_of(e.args[0]) == 1)):
         return 1
     return 0
 
@@ -263,7 +263,7 @@ def monotone(e: Expr, t: Symbol) -> int:
     if poly is not None and all(c.is_Rational for c in poly.all_coeffs()):
         return _monotone_polynomial(poly)
     if isinstance(e, _INCREASING):
-        return monotone(e.args[0], t)
+        return monotone(e.args[0], t)  # type: ignore[attr-defined]
     if isinstance(e, erfc):
         return -monotone(e.args[0], t)
     if isinstance(e, cosh):

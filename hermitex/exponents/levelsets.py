@@ -1,4 +1,4 @@
-"""1/alpha_c = int A(y)^2 / B(y) dy over the labels y = u(z), A = sum He_2 phi/|u'|, B = sum phi/|u'| over the preimages.
+"""1/alpha_c = int A(y)^2 / B(y) dy over labels y = u(z), A = sum He_2 phi/|u'|, B = sum phi/|u'| over the preimages.
 
 The line is cut into branches on which u is monotone. Between two consecutive critical labels the same branches are
 active; the integral runs along one of them, s = a + (b - a) sin(theta)^2, which makes the square-root singularities
@@ -100,7 +100,7 @@ class Branch:
             size = max(1, abs(s))
             if abs(new - s) <= tiny * size or b - a <= tiny * size:
                 return new
-            # The error left is step^2 u''/(2 u'), and u''/u' is at most about 1/(distance to the nearest critical point).
+            # The error left is step^2 u''/(2 u'), and u''/u' is about 1/(distance to the nearest critical point).
             if newton and abs(new - s) <= _STEP * min(s - self.lo, self.hi - s):
                 return new
             s = new
@@ -172,7 +172,7 @@ def _he2_mass(a: mpf, b: mpf) -> mpf:
 
 
 def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[Branch]:
-    """Cut (lo, hi) at the critical points of a smooth expression, found by a scan that is refined until it is stable."""
+    """Cut (lo, hi) at the critical points of a smooth expression, by a scan that is refined until it is stable."""
     u, slope, bend = (_function(e, x) for e in (expr, diff(expr, x), diff(expr, x, 2)))
     rough = _rough(expr, x)
     ends = [lo, *_critical(slope, bend, (lo, hi), rough), hi]
@@ -237,7 +237,8 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     return mpmath.inf if nearer > near else -mpmath.inf
 
 
-def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], rough: tuple[Callable, Callable] | None) -> list[mpf]:
+def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf],
+              rough: tuple[Callable, Callable] | None) -> list[mpf]:
     counts, roots, cells = -1, [], _SCAN
     while True:
         checkpoint("looking for critical points")
@@ -278,7 +279,8 @@ def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int,
 
 def _bisect(f: Callable, df: Callable, a: mpf, b: mpf) -> mpf:
     rising = f(b) > f(a)
-    return Branch(a, b, f, df, -mpmath.inf if rising else mpmath.inf, mpmath.inf if rising else -mpmath.inf).preimage(mpf(0))
+    return Branch(a, b, f, df, -mpmath.inf if rising else mpmath.inf,
+                  mpmath.inf if rising else -mpmath.inf).preimage(mpf(0))
 
 
 def _touch(slope: Callable, bend: Callable, a: mpf, b: mpf) -> mpf | None:
@@ -361,5 +363,5 @@ def _legendre(a: mpf, b: mpf, degree: int) -> list[tuple[mpf, mpf]]:
     return rule.get_nodes(a, b, degree, mp.prec)
 
 
-_RULES: dict[str, object] = {}
+_RULES: dict[str, Any] = {}
 

@@ -183,7 +183,8 @@ def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
 
         def moments(label: float, nodes: Nodes = nodes) -> float:
             with np.errstate(all="ignore"):
-                law = np.broadcast_to(np.nan_to_num(np.asarray(compiled(label, nodes.value), dtype=float)), nodes.value.shape)
+                law = np.broadcast_to(np.nan_to_num(np.asarray(compiled(label, nodes.value), dtype=float)),
+                                      nodes.value.shape)
             b, a = nodes.weights @ law
             return a * a / b if b > 0 else 0.0
 

@@ -25,7 +25,8 @@ from hermitex.symbolic.budget import budget as time_budget
 DEFAULT_BUDGET = 60.0
 
 
-def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget: float | None = DEFAULT_BUDGET) -> Exponents:
+def exponents(target: Any, channel: Any = None, *, variables: Any = None,
+              budget: float | None = DEFAULT_BUDGET) -> Exponents:
     """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
 
     information exponent l = min{k >= 1: E[Y He_k] != 0};  generative exponent k* = min{k >= 1: E[E[h_k|Y]^2] != 0};
@@ -105,9 +106,11 @@ def _variable(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tuple
         used += [s for s in symbols.normals(law.p) if s not in used]
     free = {s for s in g.free_symbols if s not in used}
     if free:
-        raise BadInput(f"exponents: {', '.join(sorted(map(str, free)))} has no value; put a number in, the target must hold z only")
+        raise BadInput(f"exponents: {', '.join(sorted(map(str, free)))} has no value; put a number in, "
+                       "the target must hold z only")
     if len(used) > 1:
-        raise BadInput(f"exponents: the target holds {', '.join(map(str, used))}; one variable is answered, z or one of z1, z2, ...")
+        raise BadInput(f"exponents: the target holds {', '.join(map(str, used))}; one variable is answered, "
+                       "z or one of z1, z2, ...")
     names = tuple(declared) or tuple(s.name for s in used) or ("z",)
     x = used[0] if used else symbols.normal(names[0])
     if x.name not in names:
@@ -139,9 +142,11 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol)
     _hint_flint(notes, (*information.certificates, *generative.certificates))
     direction = [[int(n == x.name) for n in names]]
     first = information.order
-    rates = complexity(degree=degree, square_integrable=integrable, first=first, leap=first, generative=generative.order)
+    rates = complexity(degree=degree, square_integrable=integrable, first=first, leap=first,
+                       generative=generative.order)
     return Exponents(
-        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name, square_integrable=integrable,
+        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
+        square_integrable=integrable,
         information_exponent=first, leap_exponent=first, leap_coordinate=first, staircase=_staircase(first, direction),
         generative_exponent=generative.order, generative_staircase=_staircase(generative.order, direction),
         threshold=threshold, complexity=rates, certificates=(*information.certificates, *generative.certificates),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -48,7 +49,8 @@ class Exponents(Shown):
         alpha = None if t.alpha_c is None else float(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
         stages = [] if alpha is None else [
-            {"alpha_c": alpha, "directions": stage["directions"], "conditional": False} for stage in self.generative_staircase]
+            {"alpha_c": alpha, "directions": stage["directions"],
+             "conditional": False} for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "stages": stages}
 
     @property
@@ -79,19 +81,22 @@ class Exponents(Shown):
         alpha = "inf" if t.kind == "hard" else "-" if t.alpha_c is None else f"{float(t.alpha_c):.10g}"
         if t.exact is not None and len(_text(t.exact)) < 12:
             alpha = _text(t.exact)
-        return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent), _word(self.generative_exponent),
+        return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
+                _word(self.generative_exponent),
                 t.kind or "-", alpha, _word(self.complexity["one_pass_sgd"]), _word(self.complexity["batch_reuse"]))
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
         from hermitex.show.cite import cite
 
-        lines = [f"target      {_text(self.target)}   channel {self.channel}   variables {', '.join(self.variables)}", ""]
+        lines = [f"target      {_text(self.target)}   channel {self.channel}   variables {', '.join(self.variables)}",
+                 ""]
         for title, value, of_mean, theorem, keys in (
             ("information exponent", self.information_exponent, True,
              "l = min{k >= 1: E[Y He_k(z)] != 0}; asks for E[Y|z] in L2", ("BAJ21",)),
             ("generative exponent", self.generative_exponent, False,
-             "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T", ("DPLB24",)),
+             "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
+             ("DPLB24",)),
         ):
             lines.append(f"{title}: {_word(value)}")
             lines.append(f"  {theorem}  [{'; '.join(cite(k) for k in keys)}]")
@@ -99,7 +104,8 @@ class Exponents(Shown):
             lines.append("")
         t = self.threshold
         lines.append(f"weak recovery: {t.kind or 'undetermined'}" + _alpha_words(t))
-        lines.append(f"  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
+        lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
+                     f"[{cite('T24')}]")
         lines.append("")
         lines.append("sample complexities")
         for key, rate in RATES.items():
@@ -129,8 +135,10 @@ class Exponents(Shown):
                 f"{_alpha_words(self.threshold)})")
 
     def _html(self) -> str:
-        numbers = [("information exponent", _word(self.information_exponent)), ("leap exponent", _word(self.leap_exponent)),
-                   ("generative exponent", _word(self.generative_exponent)), ("weak recovery", self.threshold.kind or "-"),
+        numbers = [("information exponent", _word(self.information_exponent)),
+                   ("leap exponent", _word(self.leap_exponent)),
+                   ("generative exponent", _word(self.generative_exponent)),
+                   ("weak recovery", self.threshold.kind or "-"),
                    (_math(r"\alpha_c"), _alpha_html(self.threshold))]
         rates = [(f"{escape(RATES[key].algorithm)}", _math(_power_latex(rate)) if rate else "-")
                  for key, rate in self.complexity.items()]
@@ -145,7 +153,7 @@ class Exponents(Shown):
         return "".join(parts)
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
     cell = '<td style="border:none;text-align:left">'
     body = "".join("<tr style='background:none'>" + "".join(f"{cell}{c}</td>" for c in row) + "</tr>" for row in rows)
     return f'<table style="border:none"><tbody>{body}</tbody></table>'

@@ -64,7 +64,7 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
     return Threshold("easy", alpha, None, alpha * relative, notes)
 
 
-# -- exact ---------------------------------------------------------------------------------------------------------------
+# -- exact -------------------------------------------------------------------------------------------------------------
 def _exact(g: Expr, channel: Named | Channel, x: Symbol) -> Expr | None:
     labels = channel.labels(g)
     if labels.levels is not None and channel.name in ("deterministic", "random_sign"):
@@ -115,7 +115,7 @@ def _poisson(g: Expr, x: Symbol) -> Expr | None:
         return None
 
 
-# -- numeric -------------------------------------------------------------------------------------------------------------
+# -- numeric -----------------------------------------------------------------------------------------------------------
 def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     from hermitex.exponents import levelsets, noise
 
@@ -124,7 +124,7 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
         return noise.custom(channel.p, channel.y, x, channel.support)
     if labels.probabilities:
         return _finite_numeric(labels.probabilities, x)
-    if channel.name == "gaussian":
+    if channel.name == "gaussian" and isinstance(channel, Named) and channel.parameter is not None:
         return noise.additive(g, x, channel.parameter)
     if channel.name == "multiplicative":
         return noise.multiplicative(g, x)

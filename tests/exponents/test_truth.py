@@ -54,7 +54,8 @@ def agrees(answer, row):
     same_staircase(answer["staircase"], row["staircase"])
     same_staircase(answer["generative_staircase"], row["generative_staircase"])
     assert answer["weak_recovery"]["class"] == row["class"]
-    for key, theirs in (("one_pass_sgd", "online_sgd"), ("csq", "csq_lower_bound"), ("one_giant_step", "one_giant_step"),
+    for key, theirs in (("one_pass_sgd", "online_sgd"), ("csq", "csq_lower_bound"),
+                        ("one_giant_step", "one_giant_step"),
                         ("low_degree", "sq_low_degree")):
         assert answer["complexity"][key] == in_our_words(row["sample_complexity"][theirs]), key
     assert answer["complexity"]["amp"] == AMP[row["sample_complexity"]["amp"]]
@@ -80,7 +81,7 @@ def agrees_in_value(answer, row):
 
 
 def certified(answer, row):
-    """Each order up to the exponent has a proof, the zeros below it and the non-zero at it; the value is the source's."""
+    """Each order up to the exponent has a proof, zeros below it and a non-zero at it; the value is the source's."""
     for key, letter in (("information_exponent", "c_"), ("generative_exponent", "other")):
         found = [c for c in answer["certificates"] if c["quantity"].startswith("c_") == (letter == "c_")]
         last = row[key] or 0
@@ -127,7 +128,7 @@ def test_command_line(channel, capsys):
         certified(answer, row)
 
 
-# -- the same checks refuse what is wrong --------------------------------------------------------------------------------
+# -- the same checks refuse what is wrong ------------------------------------------------------------------------------
 def row_of(target):
     return next(row for row in TABLE if row["target"] == target)
 
