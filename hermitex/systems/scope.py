@@ -21,7 +21,7 @@ def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict
     if isinstance(expr, Expectation):  # not memorised: equal nodes may bind under different names
         bound = {b.name for b in expr.bound}
         inside = {n: s for n, s in free_names(expr.body, where, memo).items() if n not in bound}
-        return inside | {s.name: s for extra in expr.args[2:] for s in extra.free_symbols}
+        return inside | {n: s for extra in expr.args[2:] for n, s in free_names(extra, where, memo).items()}
     if isinstance(expr, Bound):
         return {}
     if expr in memo:
@@ -73,8 +73,9 @@ def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symb
         public = tuple(letters.get(b.name) or Dummy(b.name, real=True) for b in expr.bound)
         body = expr.body.xreplace(dict(zip(expr.bound, public, strict=True)))
         body = _write(body, where, letters, inside)
-        cov = None if expr.independent else {(public[i], public[j]): expr.covariance[i, j]
-                                             for i in range(len(public)) for j in range(i, len(public))}
+        cov = None if expr.independent else {
+            (public[i].name, public[j].name): _write(expr.covariance[i, j], where, letters, inside)
+            for i in range(len(public)) for j in range(i, len(public))}
         return E(body, *public, cov=cov)
     if not expr.args or not any(isinstance(a, Symbol) for a in expr.atoms(Symbol)):
         return expr

@@ -7,7 +7,7 @@ from sympy import Eq, Max, Symbol, erf, exp, log, pi, sqrt, tanh
 
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau, Prox
-from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1
+from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1, z2
 from hermitex.systems.system import System
 
 
@@ -27,6 +27,13 @@ def _special():
 def _kinked():
     x = Symbol("x", real=True)
     return System({x: E(Max(0, z + x/3)*tanh(alpha*z)**2, z)})
+
+
+def _correlated():
+    x, overlap = Symbol("x", real=True), Symbol("overlap", real=True)
+    mean = E(tanh(z1)*tanh(z2) + exp(-z1**2)*z2**2, z1, z2, cov={(z1, z2): overlap})
+    return System({x: mean/4 + x**2/9, "y": E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): Symbol("y", real=True)})/2 + alpha/4},
+                  where={overlap: tanh(alpha)})
 
 
 def _proximal():
@@ -52,6 +59,7 @@ CATALOGUE = {
                                 [{**ONE, "alpha": 1.5, "lamda": 0.1, "gamma": 1.0}]),
     "special functions": (_special, [{"alpha": 0.4}, {"alpha": 1.5}]),
     "kinks that move": (_kinked, [{"alpha": 0.3}]),
+    "correlated normals": (_correlated, [{"alpha": 0.4}]),
     "a proximal operator": (_proximal, [{"alpha": 0.7}]),
     "a singular linear block": (_singular, [{"alpha": 0.5}]),
     "formulas alone": (lambda: System({"a": alpha*exp(-alpha), "b": pi*Symbol("a", real=True)}), [{"alpha": 0.5}]),
