@@ -164,7 +164,7 @@ class Moreau(_Minimisation):
     >>> from hermitex.symbols import y, f, V
     >>> w = Symbol("omega", real=True)
     >>> Moreau((y - f)**2/2, f, w, V).doit()
-    (-omega + y)**2/(2*(V + 1))
+    (-omega + y)**2/(2*V + 2)
     >>> Moreau(Abs(f), f, w, V).diff(w)
     (omega - Prox(Abs(f), f, omega, V))/V
     """
@@ -351,7 +351,7 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
     value = (core - b) / a
     if core.has(_Minimisation) or core.count_ops() > 30:
         return value
-    return min((value, value.expand(), value.factor()), key=lambda e: e.count_ops())
+    return min((value.factor(), value.expand(), value), key=lambda e: e.count_ops())
 
 
 # -- digits ------------------------------------------------------------------------------------------------------------
@@ -370,6 +370,9 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
     """The root of g(f) = f - omega + V l'(f), which rises with slope 1 at least: it is within |g(f)| of any f."""
     checkpoint("solving for a proximal operator")
     goal = mp.prec
+    if any(isinstance(v, mpmath.mpc) and v.imag != 0 for v in (omega, V, *values)):
+        raise NoClosedForm(loss, "a proximal operator is for real arguments, and a square root in them is not real")
+    omega, V, *values = (mpmath.re(v) for v in (omega, V, *values))
     with mpmath.workprec(goal + 20):
         slope, curvature, _ = _programs(loss, goal + 20)
         lo, hi = (e if isinstance(e, mpf) else _end(e, loss, values) for e in loss.domain)

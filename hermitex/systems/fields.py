@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from sympy import Add, Basic, DiracDelta, Dummy, Expr, Ge, Gt, Heaviside, Le, Lt, Matrix, Mul, Piecewise, Pow, Rational
 from sympy import S, Symbol, Tuple, cancel, default_sort_key, erf, exp, expand, pi, sign, sqrt, true
 
+from sympy.core.function import AppliedUndef
+
 from hermitex.errors import HermitexError
 from hermitex.kernels.lowering import exact_or_none
 from hermitex.symbolic import rules
@@ -168,7 +170,7 @@ def _weight(w: Expr) -> Expr:
 
 
 def _weak(f: Expr, u: Symbol) -> Expr:
-    return rules.weak(f, u) if f.has(sign, Heaviside, Piecewise) else f.diff(u)
+    return rules.weak(f, u) if f.has(sign, Heaviside, Piecewise, AppliedUndef) else f.diff(u)
 
 
 def _jumps(f: Expr, u: Symbol) -> bool:

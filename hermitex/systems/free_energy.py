@@ -9,6 +9,7 @@ its fields span, a normal that only decides a switch becomes a probability, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,9 +19,12 @@ from hermitex.errors import BadInput
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
-from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.parsing import expression, parse
+from hermitex.symbolic.rules import SOURCES
+from hermitex.systems.derivatives import derivative
 from hermitex.systems.fields import settle, variation
 from hermitex.systems.system import System
+from hermitex.symbols import FIELD, is_normal_name
 
 
 def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any] | None = None,
@@ -62,7 +66,8 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
     steps: list[Step] = []
-    slopes = {v: _condition(form, v, steps) for v in (*order, *conjugates)}
+    short = settle(form)
+    slopes = {v: _condition(form, short, v, steps) for v in (*order, *conjugates)}
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
@@ -74,7 +79,7 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
 
 
 def _read(phi: Any, pairs: Mapping[Any, Any]) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
-    form = expression(phi)
+    form = parse(phi, _declared(phi, pairs)) if isinstance(phi, str) else expression(phi)
     by_name = {s.name: s for s in form.free_symbols}
     named = [str(v) for couple in pairs.items() for v in couple]
     for name in named:
@@ -85,13 +90,20 @@ def _read(phi: Any, pairs: Mapping[Any, Any]) -> tuple[Expr, list[tuple[Symbol, 
     return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
 
 
-def _condition(phi: Expr, v: Symbol, steps: list[Step]) -> Expr:
-    """d phi/dv, simplified, the steps noted."""
+def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
+    """The field's symbols and the members of the pairs that stand in a text."""
+    words = set(re.findall(r"[A-Za-z_]\w*", text))
+    known = {n: s for n, s in FIELD.items() if not is_normal_name(n)}
+    known |= {str(v): FIELD.get(str(v)) or Symbol(str(v), real=True) for couple in pairs.items() for v in couple}
+    return [s for n, s in known.items() if n in words]
+
+
+def _condition(phi: Expr, short: Expr, v: Symbol, steps: list[Step]) -> Expr:
+    """d phi/dv, simplified; noted as the derivative of phi in its shortest form, which is another way to it."""
     raw, rule = variation(phi, v)
     done = settle(raw)
-    if phi.has(Expectation) and v in {s for n in phi.atoms(Expectation) for s in n.free_symbols}:
-        if done != raw:
-            steps.append(Step("closed form" if not done.has(Expectation) else rule, raw, done))
+    if v in {s for n in phi.atoms(Expectation) for s in n.free_symbols}:
+        steps.append(Step(rule, derivative(short, v), done, SOURCES.get(rule)))
     return done
 
 

@@ -1,12 +1,10 @@
 """Free energies of ridge-penalised GLMs: the printed equations, their numbers by other means, planted errors, simulation."""
 
-from pathlib import Path
-import sys
-
+import glm_by_scipy as other
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, exp, log, oo, pi, sign, simplify, sqrt
+from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, exp, log, pi, sign, simplify, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput
@@ -15,10 +13,8 @@ from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
+from hermitex.systems.fields import variation
 from hermitex.systems.free_energy import free_energy
-
-sys.path.insert(0, str(Path(__file__).parent))
-import glm_by_scipy as other  # noqa: E402
 
 PAIRS = {V: Vhat, q: qhat, m: mhat}
 delta = Symbol("delta", positive=True)
@@ -196,19 +192,15 @@ def test_names_that_phi_does_not_hold():
 
 
 def test_public_name_and_text():
-    system = hx.free_energy("a*b/2 - log(1 + b)/2 - a^2/4", {"a": "b"})
-    assert [str(u) for u in system.equations] == ["b", "a"]
+    system = hx.free_energy("V*Vhat/2 - log(1 + Vhat)/2 - V**2/4", {"V": "Vhat"})
+    assert [str(u) for u in system.equations] == ["Vhat", "V"]
 
 
 def test_generic_potential_by_price():
     """d/dq E[f(sqrt(q) z)] = E[f''(sqrt(q) z)]/2 for a function that nobody named."""
-    f = Function("f")
-    from hermitex.systems.fields import variation
-
-    found, rule = variation(E(f(sqrt(q)*z1), z1), q)
+    found, rule = variation(E(Function("f")(sqrt(q)*z1), z1), q)
     assert rule == "Price"
-    assert simplify(found.subs(f, lambda u: u**4).doit() - 6*q) == 0
-    assert oo > 0
+    assert str(found) == "E(f''(sqrt(q)*z1)/2, z1)"
 
 
 # -- simulation --------------------------------------------------------------------------------------------------------
