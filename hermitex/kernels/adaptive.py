@@ -86,7 +86,8 @@ class Quadratures:
     def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]]) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else quadrature.trapezoid(_STEPS[a.depth > 0]) for a in self.axes}
+        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else quadrature.trapezoid(_STEPS[a.depth > 0])
+                      for a in self.axes}
         self.error = np.nan
         self._arrays: dict[str, tuple] | None = None
         self._best: dict[str, tuple[float, int]] = {}
@@ -209,4 +210,5 @@ def _unit(count: int) -> quadrature.Rule:
     edges = np.linspace(0.0, 1.0, 4 * count + 1)
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (1 + x)).ravel()
-    return quadrature.Rule(nodes, *((half * w).ravel() for w in levels), "unit", quadrature.WINDOW)
+    weights, coarse, coarser = ((half * w).ravel() for w in levels)
+    return quadrature.Rule(nodes, weights, coarse, coarser, "unit", quadrature.WINDOW)

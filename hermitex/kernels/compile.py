@@ -6,6 +6,7 @@ A kernel is its source: it pickles from it (no SymPy in the worker), shows it, a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ class Kernel(Shown):
         Raises BadInput for a missing or unknown name; NotConverged where the tolerance is not reached.
         """
         values = self._arguments(args, numbers)
-        shape = np.broadcast_shapes(*(v.shape for v in values.values()))
+        try:
+            shape = np.broadcast_shapes(*(v.shape for v in values.values()))
+        except ValueError:
+            shapes = ", ".join(f"{n} {v.shape}" for n, v in values.items() if v.ndim)
+            raise BadInput(f"kernel: the arguments do not broadcast: {shapes}") from None
         flat = {n: (np.broadcast_to(v, shape).ravel() if v.ndim else v) for n, v in values.items()}
         points = int(np.prod(shape))
         nodes = int(np.prod([len(r) for r in self.quadratures.rules.values()] or [1]))
@@ -73,7 +78,7 @@ class Kernel(Shown):
         missing = [n for n in self.parameters if n not in given]
         if missing:
             raise BadInput(f"kernel: {', '.join(missing)} has no value; it takes {', '.join(self.parameters)}")
-        return {n: np.asarray(v, dtype=float) for n, v in given.items()}
+        return {n: _number(n, v) for n, v in given.items()}
 
     def _evaluate(self, values: dict[str, np.ndarray]) -> np.ndarray:
         ndim = self.quadratures.ndim
@@ -81,12 +86,18 @@ class Kernel(Shown):
         with np.errstate(all="ignore"):
             for _ in range(60):
                 quad = self.quadratures.arrays()
-                if self.quadratures.examine(lambda average, quad=quad: self._run(s, quad, average), self.tolerance):
+                if self.quadratures.examine(partial(self._run, s, quad), self.tolerance):
                     break
             value = np.asarray(self._run(s, self.quadratures.arrays(), None))
+        value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values())))
+        bad = np.flatnonzero(~np.isfinite(value))
+        if bad.size and self.quadratures.error > self.tolerance:
+            at = ", ".join(f"{n} = {np.broadcast_to(v, value.shape).ravel()[bad[0]]:g}" for n, v in s.items())
+            raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{' at ' + at if at else ''}; "
+                               "it seems to diverge")
         if self.quadratures.error > max(self.tolerance, 1e-13) * 100:
-            raise NotConverged(value, f"kernel: the quadrature reached {self.quadratures.error:.1e} where {self.tolerance:.0e} was asked; "
-                               "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
+            raise NotConverged(value, f"kernel: the quadrature reached {self.quadratures.error:.1e} where {self.tolerance:.0e} was "
+                               "asked; the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
         return value.ravel()
 
     def _run(self, s: dict, quad: dict, average: Any) -> Any:
@@ -108,6 +119,17 @@ class Kernel(Shown):
         """Source, parameters, nodes and the error reached."""
         return {"formula": self.formula, "parameters": list(self.parameters), "nodes": self.nodes, "error": float(self.error),
                 "source": self.source}
+
+
+def _number(name: str, value: Any) -> np.ndarray:
+    try:
+        given = np.asarray(value)
+        number = given.astype(float, casting="safe" if given.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError):
+        raise BadInput(f"kernel: {name} = {value!r} is not a real number or an array of them") from None
+    if np.isnan(number).any():
+        raise BadInput(f"kernel: {name} holds nan")
+    return number
 
 
 def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:

@@ -16,10 +16,10 @@ def average(values, weights, axis):
 '''),
     "between": ((), '''
 def between(rule, *kinks):
-    """Nodes and weights of N(0, 1) on the intervals between moving break points: `rule` is one on [0, 1]."""
+    """Nodes and weights of N(0, 1) between moving break points (nan: there is none); `rule` is one on [0, 1]."""
     x, w = rule
     axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
-    ends = np.broadcast_arrays(*(np.clip(k, -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
+    ends = np.broadcast_arrays(*(np.clip(np.where(np.isnan(k), 9.0, k), -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
     inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
     first, last = np.full_like(inner.take([0], axis), -9.0), np.full_like(inner.take([0], axis), 9.0)
     edges = np.concatenate([first, inner, last], axis=axis)

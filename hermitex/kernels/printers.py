@@ -26,7 +26,8 @@ _NUMPY = {
 _RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}
 _INVERSES = {"asec": "arccos", "acsc": "arcsin", "acot": "arctan", "asech": "arccosh", "acsch": "arcsinh", "acoth": "arctanh"}
 _SCIPY = {
-    "erf": "erf", "erfc": "erfc", "tail": "erfc", "erfi": "erfi", "erfinv": "erfinv", "erfcinv": "erfcinv", "gamma": "gamma", "loggamma": "gammaln",
+    "erf": "erf", "erfc": "erfc", "tail": "erfc", "erfi": "erfi", "erfinv": "erfinv", "erfcinv": "erfcinv",
+    "gamma": "gamma", "loggamma": "gammaln",
     "OwenT": "owens_t", "besselk": "kv", "besseli": "iv", "besselj": "jv", "bessely": "yv", "digamma": "digamma",
     "polygamma": "polygamma", "beta": "beta", "zeta": "zeta", "Ei": "expi", "expit": "expit", "ndtr": "ndtr",
 }
@@ -49,7 +50,8 @@ _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_fu
 _HELPERS = ("nonzero", "exp_erfc", "exp_erfi")  # functions of the generated module that bear the name of their node
 _SHORT, _HORNER = 4, 4
 #: Names of SciPy's functions as generated source may call them.
-SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(), *(n for needs, _ in _COMPOSED.values() for n in needs))})
+SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(),
+                                                  *(n for needs, _ in _COMPOSED.values() for n in needs))})
 
 
 class Printer(Protocol):
@@ -233,7 +235,8 @@ class NumPyPrinter(SymPyPrinter):
     def _print_hyper(self, e: Any) -> str:
         name = _HYPER.get((len(e.ap), len(e.bq)))
         if name is None:
-            raise NoClosedForm(e, f"the hypergeometric function {len(e.ap)}F{len(e.bq)} has no numeric form", "Put an expression in for it")
+            raise NoClosedForm(e, f"the hypergeometric function {len(e.ap)}F{len(e.bq)} has no numeric form",
+                               "Put an expression in for it")
         self.special.add(name)
         return f"{name}({', '.join(self._print(a) for a in (*e.ap, *e.bq, e.argument))})"
 
@@ -254,7 +257,8 @@ class NumPyPrinter(SymPyPrinter):
     def _print_Piecewise(self, e: Any) -> str:
         text = "np.nan"
         for branch, condition in reversed(e.args):
-            text = self._print(branch) if condition == S.true else f"np.where({self._print(condition)}, {self._print(branch)}, {text})"
+            value = self._print(branch)
+            text = value if condition == S.true else f"np.where({self._print(condition)}, {value}, {text})"
         return text
 
     # -- conditions --------------------------------------------------------------------------------------------------

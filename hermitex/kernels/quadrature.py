@@ -112,7 +112,8 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
     half = np.diff(edges)[:, None] / 2
     nodes = edges[:-1, None] + half * (1 + x)
     density = half * _density(nodes)
-    return Rule(nodes.ravel(), *((density * w).ravel() for w in levels), "panels", float(np.max(np.abs(edges))), edges=edges)
+    weights, coarse, coarser = ((density * w).ravel() for w in levels)
+    return Rule(nodes.ravel(), weights, coarse, coarser, "panels", float(np.max(np.abs(edges))), edges=edges)
 
 
 def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:

@@ -279,7 +279,8 @@ class _Line:
         from hermitex.symbolic.pieces import switch_arguments
 
         found = []
-        for argument in (a for a in switch_arguments(self.body) if self.x in a.free_symbols):
+        # A switch of an inner node belongs to the line over that node's own variable.
+        for argument in (a for a in switch_arguments(self.body) if a.free_symbols == {self.x}):
             program = Program(argument, [self.x], self.backend)
             grid = [mpf(int(self.L)) * k / 1000 for k in range(-1000, 1001)]
             values = [program(g) for g in grid]

@@ -103,7 +103,8 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tupl
     return tuple(rows), tuple(e.residual.subs(zero) for e in equations)
 
 
-def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
+def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation],
+          depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
     """A smallest set of unknowns without which the rest is computed in order (implicit and self-dependent ones are in it)."""
     forced = [u for u in component if equations[u].implicit or u in depends[u]]
     free = [u for u in component if u not in forced]

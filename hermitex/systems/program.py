@@ -52,7 +52,7 @@ class Program:
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
-        """Rules as they are chosen from the structure alone: every solve begins with these, so the same input gives the same bits."""
+        """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
         return Quadratures(self.axes, self.kinked)
 
     def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:

@@ -40,6 +40,23 @@ def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict
     return found
 
 
+def acyclic(where: Mapping[Symbol, Expr]) -> None:
+    """Raises BadInput, naming the circle, if `where` names refer to each other in one."""
+    done: set[Symbol] = set()
+
+    def visit(name: Symbol, path: tuple[Symbol, ...]) -> None:
+        if name in path:
+            circle = " -> ".join(s.name for s in (*path[path.index(name):], name))
+            raise BadInput(f"where: {circle} is a circle")
+        if name not in done:
+            for other in sorted(where[name].atoms(Symbol) & where.keys(), key=str):
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in where:
+        visit(name, ())
+
+
 def depends_on(where: Mapping[Symbol, Expr], unknowns: set[Symbol]) -> dict[Symbol, Expr]:
     """The `where` names that an unknown enters, at any remove."""
     memo: dict[Basic, dict[str, Symbol]] = {}

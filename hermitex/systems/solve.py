@@ -49,10 +49,11 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     if points == 0:
         raise BadInput("solve: an array of parameters is empty")
     parts = []
-    guess = dict(start or {})
+    guess = _start(program, start or {}, shape)
     for first in range(0, points, _CHUNK):
         chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
-        parts.append(_Run(program, chunk, min(_CHUNK, points - first), guess, tolerance).solution())
+        near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
+        parts.append(_Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
     found = parts[0] if len(parts) == 1 else _joined(parts)
     found = _shaped(found, shape)
     return found.require() if raise_on_failure else found
@@ -74,6 +75,26 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: {name} holds {value[~np.isfinite(value)].ravel()[0]}; every parameter must be finite")
         values[name] = value
+    return values
+
+
+def _start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """First guesses, checked: known unknowns, finite, positive where the unknown is, one or one a point."""
+    positive = {u for b in program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
+    values = {}
+    for name, given in start.items():
+        if name not in program.unknowns:
+            raise UnknownName(name, program.unknowns, "name in start")
+        try:
+            value = np.asarray(given, dtype=float)
+            values[name] = np.broadcast_to(value, shape).ravel() if value.ndim else value
+        except (TypeError, ValueError):
+            raise BadInput(f"solve: start {name} = {given!r} is not a number or an array of the shape {shape} of the "
+                           "parameters") from None
+        if not np.all(np.isfinite(value)):
+            raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")
+        if name in positive and not np.all(value > 0):
+            raise BadInput(f"solve: start {name} = {value[~(value > 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
 
 
@@ -99,7 +120,7 @@ class _Run:
                 self._settle_tables(quality)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
-                if self.quad.examine(lambda average, out=verdict: self._into(out, ("right_hand_sides", "observables"), average), quality):
+                if self.quad.examine(partial(self._into, verdict, ("right_hand_sides", "observables")), quality):
                     break
                 self.guess = {u: found[u] for u in self.program.unknowns}
             return self._finish(found, verdict)
@@ -108,7 +129,7 @@ class _Run:
         """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
         for _ in range(_REFINEMENTS):
             tables: State = {}
-            good = self.quad.examine(lambda average, out=tables: self._into(out, ("tables",), average), quality)
+            good = self.quad.examine(partial(self._into, tables, ("tables",)), quality)
             self.s.update(tables)
             if good:
                 return

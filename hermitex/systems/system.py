@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, Divergent, UnknownName
 from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.scope import depends_on, free_names, written_out
+from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +50,9 @@ class System(Shown):
 
     equations: Mapping[Any, Any]
     where: Mapping[Any, Any] = field(default_factory=dict)
-    parameters: Iterable[Any] | None = None
+    parameters: Any = None
     observables: Mapping[Any, Any] = field(default_factory=dict)
-    positive: Iterable[Any] = ()
+    positive: Any = ()
     source: str = ""
     name: str = ""
 
@@ -60,14 +60,17 @@ class System(Shown):
         put = object.__setattr__
         if not self.equations:
             raise BadInput("System: no equation was given")
-        put(self, "equations", {_symbol(u): _right(v) for u, v in self.equations.items()})
+        twice = sorted({str(u) for u in self.equations if [str(v) for v in self.equations].count(str(u)) > 1})
+        if twice:
+            raise BadInput(f"System: {', '.join(twice)} has two equations")
+        put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(v) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
         put(self, "positive", frozenset(self._unknown(v) for v in self.positive)
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
-        clash = set(self.equations) & set(self.where)
+        clash = sorted({u.name for u in self.equations} & {k.name for k in self.where})
         if clash:
-            raise BadInput(f"System: {', '.join(map(str, clash))} is both an unknown and a where name")
+            raise BadInput(f"System: {', '.join(clash)} is both an unknown and a where name")
         put(self, "parameters", self._parameters())
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -90,10 +93,15 @@ class System(Shown):
             for name, s in sorted(free_names(e, self.where, memo).items()):
                 if s not in self.equations:
                     used.setdefault(name, (s, place))
+        acyclic(self.where)
+        integrated = {b.name for e in self._all() for node in e.atoms(Expectation) for b in node.bound}
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
             if symbols.is_normal_name(name):
                 raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+            if declared is None and name in integrated:
+                raise BadInput(f"System: {name} is integrated over in one place and stands outside of every expectation in the "
+                               f"equation of {place}; if it is a parameter there, declare it in parameters=")
             if declared is not None and name not in declared:
                 raise BadInput(f"System: {name}, in the equation of {place}, is neither an unknown, a where name nor a parameter; "
                                "give its equation or declare it in parameters=")
@@ -139,21 +147,24 @@ class System(Shown):
     def _closed_functions(self) -> None:
         loose = {type(f).__name__ for e in self._all() for f in e.atoms(Function) if isinstance(type(f), UndefinedFunction)}
         if loose:
-            raise BadInput(f"System: the function {', '.join(sorted(loose))} is not defined; put it in by .substitute({sorted(loose)[0]}=...)")
+            raise BadInput(f"System: the function {', '.join(sorted(loose))} is not defined; "
+                           f"put it in by .substitute({sorted(loose)[0]}=...)")
 
     # -- changing ----------------------------------------------------------------------------------------------------
     def _mapped(self, change: Any, **fields: Any) -> System:
         def right(v: Any) -> Any:
             return Eq(change(v.lhs), change(v.rhs), evaluate=False) if isinstance(v, Eq) else change(v)
 
-        return System({u: right(v) for u, v in self.equations.items()}, where={k: change(v) for k, v in self.where.items()},
-                      parameters=None, observables={k: change(v) for k, v in self.observables.items()},
+        equations, where = {u: right(v) for u, v in self.equations.items()}, {k: change(v) for k, v in self.where.items()}
+        observables, memo = {k: change(v) for k, v in self.observables.items()}, {}
+        names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
+        return System(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}), observables=observables,
                       positive=[u.name for u in self.positive], **{"source": self.source, "name": self.name, **fields})
 
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
-        old = dict(args[0] if len(args) == 1 and isinstance(args[0], Mapping) else [args] if len(args) == 2 else (args[0] if args else {}))
-        old = {**old, **kwargs}
+        given: Any = {} if not args else args[0] if len(args) == 1 else [args]
+        old = {**dict(given), **kwargs}
         by_name = {p.name: p for p in self.parameters}
         for k in old:
             if str(k) not in by_name:
@@ -202,8 +213,14 @@ class System(Shown):
             scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters]
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
-            cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
-                                            observables=observables, positive=self.positive, doc=self.source)
+            try:
+                cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
+                                                observables=observables, positive=self.positive, doc=self.source)
+            except Divergent as error:
+                places = {**self.where, **self.equations, **self.observables}
+                at = next((k.name for k, e in places.items() if e.has(error.integral)), "")
+                place = f" in the equation of {at}" if at else ""
+                raise BadInput(f"System: {error.integral}{place} does not exist: {error.reason}") from error
         return cache[blocks]
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
@@ -273,9 +290,10 @@ def _symbol(name: Any) -> Symbol:
     raise BadInput(f"System: {name!r} is not a symbol or a name")
 
 
-def _right(value: Any) -> Any:
+def _right(unknown: Any, value: Any) -> Any:
     if isinstance(value, Eq):
         return value
-    if value in (S.true, S.false, True, False):
-        raise BadInput("System: an equation is trivially true or false; write Eq(lhs, rhs) with different sides")
+    if isinstance(value, bool | type(S.true) | type(S.false)):
+        says = "always true: it says nothing of its unknown" if value == True else "never true"  # noqa: E712 - SymPy's true
+        raise BadInput(f"System: the equation of {unknown} is {says}")
     return expression(value)

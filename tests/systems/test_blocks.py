@@ -43,7 +43,8 @@ def test_blocks_come_in_an_order_in_which_everything_is_known():
     for block in found:
         seen |= set(block.unknowns)
         for u in block.unknowns:
-            assert not ({a, b, c, d} & {v for v in System({d: c + a, c: b**2 + exp(-c), b: a/2 + p, a: b/3}).written[u].rhs.free_symbols}) - seen
+            written = System({d: c + a, c: b**2 + exp(-c), b: a/2 + p, a: b/3}).written[u]
+            assert not ({a, b, c, d} & written.rhs.free_symbols) - seen
     assert [[u.name for u in block.unknowns] for block in found] == [["b", "a"], ["c"], ["d"]]
 
 
