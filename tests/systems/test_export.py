@@ -22,7 +22,7 @@ from hermitex.systems import export
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
-QUICK = [n for n in CATALOGUE if "step" not in n or "tanh and sin" in n]
+QUICK = [n for n in CATALOGUE if ("step" not in n and "GLM" not in n) or "tanh and sin" in n]
 SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in CATALOGUE if n not in QUICK]
 _numbers = count()
 

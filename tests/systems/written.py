@@ -3,11 +3,14 @@
 from functools import cache
 
 from one_step import one_step
-from sympy import Eq, Max, Symbol, erf, exp, log, pi, sqrt, tanh
+from sympy import Abs, Eq, Max, Piecewise, Rational, Symbol, erf, exp, log, pi, sign, sqrt, tanh
 
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1, z2
+from hermitex.symbols import f as F
+from hermitex.symbols import y as Y
+from hermitex.systems.free_energy import free_energy
 from hermitex.systems.system import System
 
 
@@ -36,6 +39,14 @@ def _correlated():
                   where={overlap: tanh(alpha)})
 
 
+def _glm(loss, label):
+    """Stationarity of the replica-symmetric free energy of a ridge-penalised generalised linear model."""
+    omega, nu = sqrt(q)*z1, m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2
+    coupling = q*Vhat/2 - V*qhat/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2
+    envelope = Moreau(loss.subs(Y, label(nu)), F, omega, V)
+    return free_energy(coupling - alpha*E(envelope, z1, z2), {V: Vhat, q: qhat, m: mhat})
+
+
 def _proximal():
     x, f = Symbol("x", real=True), Symbol("f", real=True)
     return System({x: E(Prox(log(1 + exp(-f)), f, x + z, alpha), z)/2},
@@ -48,6 +59,8 @@ def _singular():
 
 
 ONE = {"beta": 1.0, "r": 0.9, "c": 0.8, "gamma": 0.6, "Delta": 0.1}
+HUBER = Piecewise(((Y - F)**2/2, Abs(Y - F) <= 1), (Abs(Y - F) - Rational(1, 2), True))
+GLM = [{"alpha": 2.0, "lamda": 0.1, "rho": 1.0}]
 CATALOGUE = {
     "ridge": (ridge, [{"alpha": 2.0, "lamda": 0.1, "Delta": 0.25, "rho": 1.0},
                       {"alpha": 0.3, "lamda": 1e-4, "Delta": 0.0, "rho": 2.0}]),
@@ -59,6 +72,9 @@ CATALOGUE = {
                                 [{**ONE, "alpha": 1.5, "lamda": 0.1, "gamma": 1.0}]),
     "special functions": (_special, [{"alpha": 0.4}, {"alpha": 1.5}]),
     "kinks that move": (_kinked, [{"alpha": 0.3}]),
+    "GLM, Huber": (lambda: _glm(HUBER, lambda u: u), GLM),
+    "GLM, logistic": (lambda: _glm(log(1 + exp(-Y*F)), sign), GLM),
+    "GLM, hinge": (lambda: _glm(Max(0, 1 - Y*F), sign), GLM),
     "correlated normals": (_correlated, [{"alpha": 0.4}]),
     "a proximal operator": (_proximal, [{"alpha": 0.7}]),
     "a singular linear block": (_singular, [{"alpha": 0.5}]),
