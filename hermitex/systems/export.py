@@ -179,7 +179,7 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "quadrature": quadrature, "solving": solving, "rules": rules,
         "axes": "AXES = (" + " ".join(f'Axis("{a.identifier}", {a.depth}),' for a in axes) + ")\n" if axes else "",
-        "code": _code(program), "reference": _points(points, system), "checked": checked,
+        "code": _code(program), "reference": _points(points, system), "checked": checked or "no",
     }
     return PAGE.render(page)
 
