@@ -223,7 +223,7 @@ def _affine_parts(expr: Basic, f: Symbol) -> list[Expr]:
     if isinstance(expr, Expr) and expr.is_polynomial(f) and f not in expr.diff(f).expand().free_symbols:
         return [expr]
     if isinstance(expr, Mul):  # y*f*log(..): f is a factor of its own
-        fixed, moving = expr.as_independent(f, as_Add=False)
+        moving = expr.as_independent(f, as_Add=False)[1]
         return [p for a in Mul.make_args(moving) for p in _affine_parts(a, f)]
     return [p for a in expr.args for p in _affine_parts(a, f)]
 
@@ -262,7 +262,7 @@ def require_convex(branch: Expr, f: Symbol, interval: tuple[Expr, Expr]) -> None
         values = {s: (-sample if s.is_negative else S(2) if s.is_integer else sample) for s in others}
         lo, hi = (e.xreplace(values) for e in interval)
         for point in _PROBES:
-            if not (lo < point) == True or not (point < hi) == True:  # noqa: E712
+            if not ((point - lo).is_positive and (hi - point).is_positive):
                 continue
             value = bend.xreplace({**values, f: point}).evalf(25)
             size = branch.xreplace({**values, f: point}).evalf(25)

@@ -31,7 +31,7 @@ class _Minimisation(Function):
     def __new__(cls, *args: Any, domain: tuple[Any, Any] = (-oo, oo)) -> Expr:
         if not isinstance(args[0], Loss):
             if len(args) != 4:
-                raise BadInput(f"{cls.__name__}(loss, f, omega, V): the loss is an expression in f; {len(args)} arguments were given")
+                raise BadInput(f"{cls.__name__}(loss, f, omega, V) takes four arguments, not {len(args)}")
             loss, values = bind(_expression(args[0]), _variable(args[1], _expression(args[0])), domain)
             _judge(loss)
             args = (loss, _expression(args[2]), _expression(args[3]), *values)
@@ -195,7 +195,8 @@ class Moreau(_Minimisation):
                 else self._spread(found.envelope)
         a, b = self._spread(outer.a), self._spread(outer.b)
         values = dict(zip(self.loss.parameters, self.values, strict=True))
-        return Moreau(outer.core, a * self.args[1] + b, labels(a**2) * self.args[2], *(values[p] for p in outer.core.parameters))._exact()
+        kept = (values[p] for p in outer.core.parameters)
+        return Moreau(outer.core, a * self.args[1] + b, labels(a**2) * self.args[2], *kept)._exact()
 
     def _latex(self, printer: Any, exp: Any = None) -> str:
         loss, f, omega, V = self._written(printer)
@@ -381,7 +382,7 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
             if lo < f < hi:
                 g = f - omega + V * slope(f, *values)
                 low, high = (max(low, f - g), min(high, f)) if g > 0 else (max(low, f), min(high, f - g))
-        f = mpf(0) if low <= 0 <= high else _inside(low, high)
+        f = mpf(0) if lo < 0 < hi and low <= 0 <= high else _inside(low, high)
         for _ in range(40 * goal):
             g = f - omega + V * slope(f, *values)
             if g == 0:
@@ -389,12 +390,24 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
             low, high = (max(low, f - g), f) if g > 0 else (f, min(high, f - g))
             step = -g / (1 + V * curvature(f, *values)) if loss.smooth else mpf("inf")
             # Newton while its steps shrink and stay inside, else the middle of the bracket
-            trial = f + step if abs(step) <= before / 2 and low <= f + step <= high else _inside(low, high)
+            trial = f + step if abs(step) <= before / 2 and low <= f + step <= high and lo < f + step < hi else _inside(low, high)
             before = abs(trial - f)
-            if before <= abs(trial) * mpf(2) ** (-goal - 8) or not low < high:
-                return +trial
+            floor = 0 if loss.smooth else (1 + abs(omega)) * mpf(2) ** -goal  # a kink at 0 is not approached for ever
+            if before <= max(abs(trial), floor) * mpf(2) ** (-goal - 8) or not low < high:
+                return +(trial if loss.smooth else _snapped(trial, loss, values))
             f = trial
     raise NotConverged(f, f"prox of {loss} at omega = {mpmath.nstr(omega, 8)}, V = {mpmath.nstr(V, 8)} did not settle")
+
+
+def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
+    """The kink itself, where the bisection has closed in on one."""
+    from hermitex.symbolic.pieces import breakpoints
+
+    for kink in breakpoints(loss.expr, loss.f):
+        at = _end(kink, loss, values)
+        if abs(f - at) <= (1 + abs(at)) * mpf(2) ** (16 - mp.prec):
+            return at
+    return f
 
 
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:

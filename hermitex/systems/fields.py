@@ -8,9 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Basic, DiracDelta, Dummy, Expr, Ge, Gt, Heaviside, Le, Lt, Matrix, Mul, Piecewise, Pow, Rational
-from sympy import S, Symbol, Tuple, cancel, default_sort_key, erf, exp, expand, pi, sign, sqrt, true
-
+from sympy import (
+    Add,
+    Basic,
+    DiracDelta,
+    Dummy,
+    Expr,
+    Ge,
+    Gt,
+    Heaviside,
+    Le,
+    Lt,
+    Matrix,
+    Mul,
+    Piecewise,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    Tuple,
+    cancel,
+    default_sort_key,
+    erf,
+    exp,
+    expand,
+    pi,
+    sign,
+    sqrt,
+    true,
+)
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError

@@ -21,10 +21,10 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.rules import SOURCES
+from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
 from hermitex.systems.fields import settle, variation
 from hermitex.systems.system import System
-from hermitex.symbols import FIELD, is_normal_name
 
 
 def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any] | None = None,
@@ -61,7 +61,8 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     """
     given, couples = _read(phi, pairs)
     # V >= 0 is V > 0 almost everywhere, and the exact engine need not ask about V = 0
-    generic = {s: Dummy(s.name, positive=True) for s in sorted(given.free_symbols, key=str) if s.is_nonnegative and not s.is_positive}
+    loose = [s for s in sorted(given.free_symbols, key=str) if s.is_nonnegative and not s.is_positive]
+    generic = {s: Dummy(s.name, positive=True) for s in loose}
     back = {d: s for s, d in generic.items()}
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
