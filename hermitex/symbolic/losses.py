@@ -262,7 +262,7 @@ def require_convex(branch: Expr, f: Symbol, interval: tuple[Expr, Expr]) -> None
         values = {s: (-sample if s.is_negative else S(2) if s.is_integer else sample) for s in others}
         lo, hi = (e.xreplace(values) for e in interval)
         for point in _PROBES:
-            if not ((point - lo).is_positive and (hi - point).is_positive):
+            if not ((point - lo).is_extended_positive and (hi - point).is_extended_positive):
                 continue
             value = bend.xreplace({**values, f: point}).evalf(25)
             size = branch.xreplace({**values, f: point}).evalf(25)

@@ -116,7 +116,7 @@ class Prox(_Minimisation):
     >>> print(node)
     Prox(log(1 + exp(-f*y)), f, omega, V)
     >>> node.subs({y: 1, w: 0, V: 4}).evalf(12)
-    1.24956757213
+    1.04259691400
     """
 
     def fdiff(self, argindex: int = 2) -> Expr:
