@@ -25,6 +25,7 @@ _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 _ROUNDING = 4e-16
 _NEGLIGIBLE = 1e-8
 _BEYOND = 2.0
+_LEAST_RATE = 1e-3
 _SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 
@@ -170,7 +171,10 @@ class _Record:
         size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
         fine, coarse, coarser = np.moveaxis(v @ levels, -1, 0)
         first, second = np.abs(fine - coarse) / size, np.abs(coarse - coarser) / size
-        self.error = max(self.error, _worst(first * np.minimum(1.0, _SAFETY * first / np.maximum(second, 1e-300))))
+        rate = first / np.maximum(second, 1e-300)
+        if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
+            rate = np.maximum(rate, _LEAST_RATE)
+        self.error = max(self.error, _worst(first * np.minimum(1.0, _SAFETY * rate)))
         if not kinked:
             # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
             ends = np.abs(v[..., [0, -1]]) * rule.weights[[0, -1]]

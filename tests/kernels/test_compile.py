@@ -1,0 +1,153 @@
+"""Compiled formulas against mpmath: honest errors, broadcasting, pickling, messages."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Abs, Max, Rational, exp, log, sign, sin, symbols, tanh
+
+from hermitex import E, compile
+from hermitex.errors import BadInput, Divergent, NotConverged, UnknownName
+from hermitex.symbolic.precise import evaluate
+from hermitex.symbols import kappa, z, z1, z2, z3
+
+a, b = symbols("a b", real=True)
+
+BODIES = [  # smooth, kinky, jumping, near-singular, growing; kinks that move with a parameter
+    lambda s, t: tanh(s*z + t)*z, lambda s, t: Abs(tanh(z) - t/4), lambda s, t: sign(z - t)*tanh(s*z),
+    lambda s, t: Max(0, s*z + t)*tanh(z), lambda s, t: tanh(20*s*z)*tanh(z + t), lambda s, t: 1/(z**2 + s**2),
+    lambda s, t: exp(s*z/2)*tanh(z - t), lambda s, t: 1/(1 + exp(-4*s*z - t))**2, lambda s, t: log(1 + exp(s*z + t))**2,
+    lambda s, t: Abs(z - t)*sin(3*z)/(1 + z**2),
+]
+
+
+def honest(which, s, t):
+    """|kernel - mpmath| is within 100 times the error that the kernel reports."""
+    node = E(BODIES[which](a, b), z)
+    kernel = compile(node)
+    s, t = Rational(s, 6), Rational(t, 5)
+    truth = float(evaluate(node, 20, {a: s, b: t}))
+    size = float(evaluate(E(Abs(BODIES[which](s, t)), z), 8))
+    numbers = {n: float(v) for n, v in (("a", s), ("b", t)) if n in kernel.parameters}
+    try:
+        value = kernel(**numbers)
+    except NotConverged as error:
+        value = float(np.ravel(error.solution)[0])  # it said so; what it has must still be within what it says
+        assert kernel.error > 1e-12
+    assert abs(value - truth) <= max(100*kernel.error, 1e-13)*size
+
+
+@pytest.mark.parametrize("which", range(len(BODIES)))
+def test_the_error_reported_is_honest(which):
+    honest(which, 1 + which, 3 - which)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.sampled_from(range(len(BODIES))), st.integers(1, 12), st.integers(-12, 12))
+def test_the_error_reported_is_honest_everywhere(which, s, t):
+    honest(which, s, t)
+
+
+def test_tooth_a_rule_that_is_too_coarse_is_reported(monkeypatch):
+    from hermitex.kernels import adaptive
+
+    monkeypatch.setattr(adaptive, "_exhausted", lambda rule: True)  # it must stay with the first rule
+    kernel = compile(E(tanh(200*(z - a))*tanh(z), z))
+    with pytest.raises(NotConverged, match="the quadrature reached"):
+        kernel(a=0.37)
+    assert kernel.error > 1e-6
+
+
+def test_broadcasting_and_positions():
+    kernel = compile(E(tanh(a*z + b)**2, z), "b", "a")
+    assert kernel([[0.1], [0.2]], [1, 2, 3]).shape == (2, 3)
+    assert kernel(0.1, 2) == pytest.approx(kernel(a=2, b=0.1)) == pytest.approx(float(kernel([[0.1], [0.2]], [1, 2, 3])[0, 1]))
+    assert compile(3*a + E(z**2, z) - a*3, "a")(a=[1, 2, 3]) == pytest.approx([1, 1, 1])
+    assert isinstance(kernel(1, 1), float)
+
+
+def test_a_kernel_runs_without_sympy_after_a_journey(tmp_path):
+    kernel = compile(E(tanh(a*z)**2, z))
+    (tmp_path / "k").write_bytes(pickle.dumps(kernel))
+    code = f"import pickle, sys; k = pickle.load(open({str(tmp_path / 'k')!r}, 'rb')); print(repr(k(a=1.5)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ, check=True)
+    assert float(done.stdout) == kernel(a=1.5)
+
+
+def test_the_source_reads_as_numpy_and_says_what_it_averages():
+    kernel = compile(E(a*tanh(a*z)**2, z) + 1)
+    assert "**" not in kernel.source.split("def kernel")[1].split("#")[0].split('"""')[2]
+    assert "average(" in kernel.source and "# E(" in kernel.source and "def between" not in kernel.source
+    assert kernel.to_dict()["parameters"] == ["a"] and "Kernel(a)" in repr(kernel)
+
+
+def test_closed_forms_need_no_nodes():
+    kernel = compile(E(Abs(a*z + b), z))
+    assert kernel.nodes == {} and kernel(a=1.0, b=0.0) == pytest.approx(np.sqrt(2/np.pi)) and kernel.error == 0
+
+
+@pytest.mark.parametrize("node, numbers", [
+    (E(Abs(tanh(z) - a), z), {"a": 0.3}),                     # a kink that moves with a parameter
+    pytest.param(E(Max(tanh(z1) - z2, 0)*tanh(z2), z1, z2), {}, marks=pytest.mark.slow),  # ... with an outer variable
+    (E(tanh(a*E(tanh(z + kappa)*z, z)*kappa), kappa), {"a": 1.5}),  # nested
+    pytest.param(E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): a}), {"a": 0.6}, marks=pytest.mark.slow),
+    pytest.param(E(tanh(z1)*tanh(z2)/(1 + z1**2), z1, z2, cov={(z1, z1): 2, (z1, z2): a}), {"a": -0.4}, marks=pytest.mark.slow),
+])
+def test_one_and_two_variables_against_mpmath(node, numbers):
+    truth = float(evaluate(node, 12, {a: Rational(str(v)) for v in numbers.values()}))
+    assert compile(node)(**numbers) == pytest.approx(truth, rel=1e-10, abs=1e-12)
+
+
+def test_three_correlated_variables_against_a_product():
+    """E[tanh(z1)] of independent copies factorises; a rotation of the normals changes nothing."""
+    node = E(tanh(z1 + 1)*tanh(z2 - 1)*tanh(z3 + 2), z1, z2, z3, cov={(z1, z2): a})
+    single = [compile(E(tanh(z + s), z))() for s in (1, -1, 2)]
+    assert compile(node, tolerance=1e-10)(a=0.0) == pytest.approx(np.prod(single), rel=1e-9)
+
+
+def test_limits_of_a_moving_kink_that_is_not_there():
+    kernel = compile(E(Abs(tanh(z) - a), z))
+    assert kernel(a=1.5) == pytest.approx(1.5, abs=1e-12)  # beyond 1 there is no kink
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda k: k(), "a, b has no value"),
+    (lambda k: k(alpha=1), "unknown parameter of the kernel 'alpha'"),
+    (lambda k: k(1, 2, 3), "3 arguments given"),
+    (lambda k: k(1j, 1), "a = 1j is not a real number"),
+    (lambda k: k("x", 1), "a = 'x' is not a real number"),
+    (lambda k: k([1, float("nan")], 1), "a holds nan"),
+    (lambda k: k([1, 2], [1, 2, 3]), "do not broadcast: a (2,), b (3,)"),
+])
+def test_a_bad_argument_is_named(call, text):
+    with pytest.raises(BadInput) as error:
+        call(compile(E(tanh(a*z + b)**2, z)))
+    assert text in str(error.value) and "\n" not in str(error.value)
+
+
+def test_divergence_is_named():
+    with pytest.raises(Divergent, match="does not exist"):
+        compile(E(exp(z**2), z))
+    with pytest.raises(NotConverged, match=r"no finite value at a = 0\.7"):
+        compile(E(exp(a*z**2)*tanh(z)**2, z))(a=0.7)
+
+
+def test_a_formula_with_more_letters_than_parameters():
+    with pytest.raises(BadInput, match="b stands in the formula"):
+        compile(a*b, "a")
+    assert issubclass(UnknownName, BadInput)
+
+
+def test_names_of_users_never_meet_names_of_the_compiler():
+    t0, t1, e1, gamma_, average = symbols("t0 t1 E1 gamma average", real=True)
+    formula = (t0 + t1)**2*E(tanh(e1*z), z)**2 + sin(t0 + t1)*E(tanh(e1*z)**2, z) + gamma_*average
+    kernel = compile(formula)
+    numbers = {"t0": 0.3, "t1": 0.5, "E1": 1.2, "gamma": 2.0, "average": 3.0}
+    truth = float(evaluate(formula, 15, {s: Rational(str(numbers[s.name])) for s in formula.free_symbols}))
+    assert kernel(**numbers) == pytest.approx(truth, rel=1e-12)

@@ -1,0 +1,79 @@
+"""Formulas -> statements: closed forms first, shared work once, names kept, radicals positive."""
+
+import numpy as np
+import pytest
+from sympy import Abs, Symbol, exp, sqrt, symbols, tanh
+
+from hermitex import E
+from hermitex.errors import Divergent
+from hermitex.kernels.lowering import exact_or_none, lower, promising
+from hermitex.kernels.source import Writer, load
+from hermitex.symbols import kappa, z, z1, z2
+
+a, b = symbols("a b", real=True)
+
+
+def value(formula, **numbers):
+    from hermitex import compile
+
+    return compile(formula)(**numbers)
+
+
+def test_closed_forms_leave_no_axis():
+    assert lower([E(Abs(a*z + b), z)], taken=["a", "b"]).axes == ()
+
+
+def test_equal_integrands_are_averaged_once():
+    lowered = lower([E(tanh(a*z)**2, z), 3*E(tanh(a*z)**2, z) + E(tanh(a*z)**2*z, z)], taken=["a"])
+    assert sum(bool(s.axes) for s in lowered.statements) == 2
+
+
+def test_an_inner_expectation_is_a_table_of_its_own():
+    lowered = lower([E(tanh(E(tanh(z + kappa), z))*a, kappa)], taken=["a"])
+    inner = next(s for s in lowered.statements if s.axes and s.axes[0].name == "z")
+    assert inner.target in lowered.along_axes() and {a.name for a in lowered.axes} == {"z", "kappa"}
+
+
+def test_each_statement_reads_only_what_stands_before_it():
+    lowered = lower([E(tanh(E(tanh(z + kappa), z))**2*a, kappa) + sqrt(a), E(kappa*tanh(kappa), kappa)], taken=["a"])
+    done = {a, *(axis.symbol for axis in lowered.axes)}
+    for s in lowered.statements:
+        assert s.needs <= done
+        done.add(s.target)
+
+
+def test_a_radical_of_unknown_sign_lets_the_exact_engine_work():
+    assert lower([E(Abs(a*kappa + sqrt(1 - a**2)*z), z)], taken=["a", "kappa"]).axes == ()
+
+
+def test_divergence_is_let_through_and_what_is_hopeless_is_not_tried():
+    with pytest.raises(Divergent):
+        exact_or_none(E(exp(z**2), z))
+    assert exact_or_none(E(tanh(z)**2, z)) is None
+    assert not promising(tanh(z), {z}) and promising(tanh(a)*z, {z})
+
+
+def test_names_keep_their_place_in_the_source():
+    Q = Symbol("Q", real=True)
+    lowered = lower([E(tanh(kappa)**2/(1 + a*kappa**2), kappa)], names={Q: 1/(1 + a*kappa**2)}, taken=["a"])
+    assert Q in {s.target for s in lowered.statements}
+    writer = Writer(lowered, {a})
+    writer.function("f", list(lowered.statements), {"value": lowered.outputs[0]})
+    assert "Q = 1/(1 + " in writer.source() and "E(Q*tanh(kappa)**2, kappa)" in writer.source()
+    assert callable(load(writer.source())["f"])
+
+
+def test_correlated_variables_become_independent_ones():
+    direct = value(E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): a}), a=0.6)
+    by_hand = value(E(tanh(z1)*tanh(a*z1 + sqrt(1 - a**2)*z2), z1, z2), a=0.6)
+    assert direct == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_a_product_of_numbers_is_not_taken_at_every_node():
+    """Temporaries that vary along fewer axes stay where they are."""
+    lowered = lower([E(tanh(a*b*kappa)*kappa, kappa)*a*b], taken=["a", "b"])
+    writer = Writer(lowered, {a, b})
+    writer.function("f", list(lowered.statements), {"value": lowered.outputs[0]})
+    text = writer.source()
+    code = "\n".join(line.split("#")[0] for line in text.splitlines())
+    assert code.count("a*b") == 1 and np.isfinite(value(E(tanh(a*b*kappa)*kappa, kappa)*a*b, a=1.0, b=0.5))
