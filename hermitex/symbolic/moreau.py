@@ -35,10 +35,10 @@ class _Minimisation(Function):
             loss, values = bind(_expression(args[0]), _variable(args[1], _expression(args[0])), domain)
             _judge(loss)
             args = (loss, _expression(args[2]), _expression(args[3]), *values)
-        loss, omega, V, *values = args
+        loss, omega, V, *rest = args
         if V == 0 or (V.is_number and V.is_negative):
             raise BadInput(f"{cls.__name__}: V must be positive, not {V}")
-        return super().__new__(cls, *_with_numbers(loss, omega, V, values))
+        return super().__new__(cls, *_with_numbers(loss, omega, V, rest))
 
     @property
     def loss(self) -> Loss:
@@ -80,7 +80,7 @@ class _Minimisation(Function):
 
         return Float(evaluate(self, int(prec * 0.30103) + 1), precision=prec)
 
-    def _written(self, printer: Any) -> tuple[str, str, str]:
+    def _written(self, printer: Any) -> tuple[str, ...]:
         names = {s.name for a in self.args for s in a.free_symbols}
         f = Symbol(next(n for n in ("f", "u", "f_", "u_") if n not in names), real=True)
         return tuple(printer._print(e) for e in (self.loss.at(f, self.values), f, *self.args[1:3]))
@@ -176,7 +176,7 @@ class Moreau(_Minimisation):
 
     def fdiff(self, argindex: int = 2) -> Expr:
         """The envelope theorem."""
-        loss, omega, V = self.loss, *self.args[1:3]
+        loss, omega, V = self.loss, self.args[1], self.args[2]
         if argindex == 1:
             raise ArgumentIndexError(self, argindex)
         if argindex == 2:
@@ -373,7 +373,7 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
     goal = mp.prec
     if any(isinstance(v, mpmath.mpc) and v.imag != 0 for v in (omega, V, *values)):
         raise NoClosedForm(loss, "a proximal operator is for real arguments, and a square root in them is not real")
-    omega, V, *values = (mpmath.re(v) for v in (omega, V, *values))
+    omega, V, values = mpmath.re(omega), mpmath.re(V), tuple(mpmath.re(v) for v in values)
     with mpmath.workprec(goal + 20):
         slope, curvature, _ = _programs(loss, goal + 20)
         lo, hi = (e if isinstance(e, mpf) else _end(e, loss, values) for e in loss.domain)

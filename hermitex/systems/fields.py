@@ -77,7 +77,8 @@ class Fields:
         if not e.free_symbols & set(self.variables):
             return e
         if isinstance(e, Add):
-            linear, rest = [], []
+            linear: list[Expr] = []
+            rest: list[Expr] = []
             for a in e.args:
                 (linear if self._homogeneous(a) else rest).append(a)
             if linear:
