@@ -1,0 +1,107 @@
+"""Cost of solving: against plain lambdify with damped iteration in the same run, and linear in the points."""
+
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sympy import lambdify
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "systems"))
+from one_step import ALPHAS, NOTEBOOK, one_step
+
+pytestmark = pytest.mark.slow
+POINT = {**NOTEBOOK, "Delta": 0.1}
+
+
+def cpu(run, repeat=1):
+    start = time.process_time()
+    for _ in range(repeat):
+        run()
+    return (time.process_time() - start)/repeat
+
+
+def test_the_curve_takes_milliseconds():
+    system = one_step("tanh", "sin")
+    for lam in (0.1, 1e-10):
+        numbers = {**NOTEBOOK, "lam": lam, "alpha": ALPHAS}
+        system.solve(numbers)
+        assert cpu(lambda numbers=numbers: system.solve(numbers), 20) <= 0.030  # measured 6 to 12 ms on an idle core
+
+
+def test_cost_grows_linearly_with_points():
+    system = one_step("erf", "erf")
+    cost = {}
+    for points in (512, 2048):
+        numbers = {**POINT, "alpha": np.linspace(0.2, 3, points)}
+        system.solve(numbers)
+        cost[points] = min(cpu(lambda numbers=numbers: system.solve(numbers)) for _ in range(3))
+    assert cost[2048] <= 6*cost[512]
+
+
+def test_memory_of_two_thousand_points():
+    system = one_step("erf", "erf")
+    numbers = {**POINT, "alpha": np.linspace(0.2, 3, 2000)}
+    system.solve(numbers)
+    tracemalloc.start()
+    system.solve(numbers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6
+
+
+def damped_picard(numbers, nodes=64, tolerance=1e-8, damping=0.5):
+    """The 13 equations by plain NumPy functions from lambdify, one point at a time, iterated with damping to `tolerance`."""
+    from scipy.special import erf
+    from sympy import symbols
+
+    names = "Vhat1 Vhat2 V1 V2 m zeta zetatilde psi psitilde qhat1 qhat2 q1 q2".split()
+    Vh1, Vh2, V1, V2, m, zeta, zt, psi, pt, qh1, qh2, q1, q2 = u = symbols(names)
+    al, be, la, r, c, ga, De, k, m0, m1, m22, h, h1, h2 = p = symbols("al be la r c ga De k m0 m1 m22 h h1 h2")
+    L, v = la + Vh2, 1/(1 + c*be*Vh1*V2)
+    Q = 1/(1 + m1**2*V1 + m22*V2)
+    T0 = V2**2/(1 - be*(c*Vh1*v*V2)**2)
+    T1 = c*v**2*T0
+    T2 = c*v**2*T1 + be*V1**2
+    B = m0*m + k*m1*zeta
+    e = h2 - 2*B*h + B**2 - 2*m1*psi*h1 + m1**2*q1 + m22*q2
+    inside = [lambdify((*u, *p), f) for f in (m1**2*Q, m22*Q, m0*(h - k*m1*zeta)*Q, m0**2*Q, k*m1*(h - B)*Q, m1*h1*Q,
+                                              m1**2*e*Q**2, m22*e*Q**2)]
+    x, w = np.polynomial.hermite_e.hermegauss(nodes)
+    w = w/w.sum()
+    steps = 0
+    for alpha in numbers["alpha"]:
+        b_, l_, r_, c_, g_, D_ = (numbers[n] for n in ("beta", "lam", "r", "c", "gamma", "Delta"))
+        state = np.full(13, 0.1)
+        outer = lambdify((*u, *p[:7]), [c*V2*v, 1/(L + c*Vh1*v), al*c*V2*zt, al*V1*pt,
+                                        al**2/be*(c*zt**2*T1 + pt**2*T2) + qh1*T2 + qh2*T1,
+                                        al**2/be*(c*zt**2*T0 + pt**2*T1) + qh1*T1 + qh2*T0])
+        for _ in range(5000):
+            steps += 1  # lambdify does not know that the inner expectations stay the same: they stand in the formulas
+            S, G = erf(r_*x[:, None] + np.sqrt(c_)*x), erf(g_*x[:, None] + np.sqrt(1 - g_**2)*x)
+            mu0, mu1 = S@w, S@(w*x)/np.sqrt(c_)
+            tables = (x, mu0, mu1, S**2@w - mu0**2 - c_*mu1**2, G@w, G@(w*x), G**2@w + D_)
+            a = [f(*state, alpha, b_, l_, r_, c_, g_, D_, *tables)@w for f in inside]
+            o = outer(*state, alpha, b_, l_, r_, c_, g_, D_)
+            new = np.array([alpha/b_*a[0], alpha/b_*a[1], o[0], o[1], a[2]/a[3], o[2], a[4], o[3], a[5], alpha/b_*a[6],
+                            alpha/b_*a[7], o[4], o[5]])
+            gap = np.max(np.abs(new - state)/(np.abs(state) + 1e-6))
+            state = damping*state + (1 - damping)*new
+            if gap < tolerance:
+                break
+    return state, steps
+
+
+def test_against_plain_lambdify_with_damped_iteration():
+    system = one_step("erf", "erf")
+    alphas = np.linspace(0.2, 3, 500)
+    numbers = {**POINT, "alpha": alphas}
+    few = {**POINT, "alpha": alphas[::125]}
+    slow = cpu(lambda: damped_picard(few))*125
+    ratios = {}
+    for blocks in (True, False):
+        system.solve(numbers, blocks=blocks, raise_on_failure=False)
+        ratios[blocks] = slow/cpu(lambda blocks=blocks: system.solve(numbers, blocks=blocks, raise_on_failure=False))
+    assert ratios[False] >= 100 and ratios[True] >= 300
