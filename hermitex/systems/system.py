@@ -242,6 +242,16 @@ class System(Shown):
 
         return write(self, path, reference=reference, tolerance=tolerance)
 
+    def branches(self, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any] | None = None, **keywords: Any) -> tuple[Any, ...]:
+        """Solve from several starts, {"informed": {"m": 1}, "uninformed": {"m": 1e-3}}, and keep the solutions that differ.
+
+        `.branch` of each is the start that led there, or "unique" at the points where all starts agree.
+        """
+        from hermitex.solvers.continuation import branches
+
+        return branches(lambda start: self.solve(numbers, start=start, raise_on_failure=False, **keywords), starts,
+                        names=[u.name for u in self.unknowns])
+
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         title = self.name or "System"
