@@ -62,3 +62,27 @@ def test_without_blocks_the_numbers_are_the_same():
     one, five = system.solve(point, blocks=False), system.solve(point)
     for u in system.unknowns:
         assert one[u.name] == pytest.approx(five[u.name], rel=1e-8)
+
+
+# -- what a System shows and changes -----------------------------------------------------------------------------------
+def test_a_system_shows_itself_as_its_author_wrote_it():
+    system = one_step("tanh", "sin")
+    text = system.latex()
+    assert text.startswith(r"\begin{align}") and len(system.rows()) == 13 + 15 + 2
+    assert system._repr_html_().count("<tr") == 30 and "System(" in repr(system) and "\n" not in repr(system)
+    table = system.to_dict()
+    assert table["where"]["rho"] == "1 - gamma**2" and len(table["blocks"]) == 5 and "m" in table["equations"]
+
+
+def test_subs_diff_and_substitute():
+    from sympy import Function, Symbol
+
+    from hermitex import E, System
+    from hermitex.symbols import z
+
+    a, b = Symbol("a", real=True), Symbol("b", real=True)
+    written = System({a: E(Function("sigma")(z + b), z)})
+    put = written.substitute(sigma="tanh")
+    assert put.diff(put) == {} and list(put.diff(written)) == ["a"]
+    fixed = put.subs(b=1)
+    assert fixed.parameters == () and fixed.solve()["a"] == pytest.approx(put.solve(b=1)["a"], rel=1e-12)
