@@ -156,7 +156,8 @@ class System(Shown):
             return Eq(change(v.lhs), change(v.rhs), evaluate=False) if isinstance(v, Eq) else change(v)
 
         equations, where = {u: right(v) for u, v in self.equations.items()}, {k: change(v) for k, v in self.where.items()}
-        observables, memo = {k: change(v) for k, v in self.observables.items()}, {}
+        observables = {k: change(v) for k, v in self.observables.items()}
+        memo: dict[Any, Any] = {}
         names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
         return System(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}), observables=observables,
                       positive=[u.name for u in self.positive], **{"source": self.source, "name": self.name, **fields})

@@ -57,9 +57,9 @@ def damped_picard(numbers, nodes=64, tolerance=1e-8, damping=0.5):
     from scipy.special import erf
     from sympy import symbols
 
-    names = "Vhat1 Vhat2 V1 V2 m zeta zetatilde psi psitilde qhat1 qhat2 q1 q2".split()
-    Vh1, Vh2, V1, V2, m, zeta, zt, psi, pt, qh1, qh2, q1, q2 = u = symbols(names)
-    al, be, la, r, c, ga, De, k, m0, m1, m22, h, h1, h2 = p = symbols("al be la r c ga De k m0 m1 m22 h h1 h2")
+    u = symbols("Vhat1 Vhat2 V1 V2 m zeta zetatilde psi psitilde qhat1 qhat2 q1 q2")
+    Vh1, Vh2, V1, V2, m, zeta, zt, psi, pt, qh1, qh2, q1, q2 = u
+    al, be, la, _, c, _, _, k, m0, m1, m22, h, h1, h2 = p = symbols("al be la r c ga De k m0 m1 m22 h h1 h2")
     L, v = la + Vh2, 1/(1 + c*be*Vh1*V2)
     Q = 1/(1 + m1**2*V1 + m22*V2)
     T0 = V2**2/(1 - be*(c*Vh1*v*V2)**2)

@@ -100,7 +100,7 @@ def test_closed_forms_need_no_nodes():
     pytest.param(E(tanh(z1)*tanh(z2)/(1 + z1**2), z1, z2, cov={(z1, z1): 2, (z1, z2): a}), {"a": -0.4}, marks=pytest.mark.slow),
 ])
 def test_one_and_two_variables_against_mpmath(node, numbers):
-    truth = float(evaluate(node, 12, {a: Rational(str(v)) for v in numbers.values()}))
+    truth = float(evaluate(node, 12, {symbols(n, real=True): Rational(str(v)) for n, v in numbers.items()}))
     assert compile(node)(**numbers) == pytest.approx(truth, rel=1e-10, abs=1e-12)
 
 
