@@ -131,6 +131,8 @@ class Quadratures:
         for axis, record in records.items():
             name = self.axes[axis - 1].identifier
             rule = self.rules[name]
+            if not np.isfinite(record.error):
+                continue  # no value somewhere: a finer rule does not mend that
             if record.tail > tolerance and rule.window < 40 and name not in self.kinked:
                 self.rules[name], good = rule.widen(rule.window + 3), False
             elif record.error > tolerance and not _exhausted(rule) and not self._stalled(name, record.error):
@@ -138,7 +140,6 @@ class Quadratures:
         if not good:
             self._arrays = None
         return good
-
 
     def _stalled(self, name: str, error: float) -> bool:
         """True if refining this axis has stopped helping: what is left is rounding, or an integrand that diverges."""

@@ -97,7 +97,8 @@ class Kernel(Shown):
                                "it seems to diverge")
         if self.quadratures.error > max(self.tolerance, 1e-13) * 100:
             raise NotConverged(value, f"kernel: the quadrature reached {self.quadratures.error:.1e} where {self.tolerance:.0e} was "
-                               "asked; the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
+                               "asked; the integrand may diverge, or have a kink that was not found. "
+                               "Try hx.compile(expr, tolerance=...)")
         return value.ravel()
 
     def _run(self, s: dict, quad: dict, average: Any) -> Any:

@@ -34,7 +34,7 @@ def between(rule, *kinks):
     "nonzero": ((), '''
 def nonzero(x):
     """x, or where x is 0 the smallest number whose powers are still finite: a limit such as rho -> 0 is taken."""
-    return np.where(x == 0, 1e-290, x)
+    return np.where(x == 0, 1e-100, x)
 '''),
     "power": ((), '''
 def power(x, n):

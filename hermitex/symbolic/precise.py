@@ -22,10 +22,10 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.mp_backend import MPMath
-from hermitex.symbolic.panels import Panel, from_end, nested, panels, weighted, window
+from hermitex.symbolic.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
 from hermitex.symbolic.program import Program
 from hermitex.symbolic.radial import radial
-from hermitex.symbolic.summation import Sum, double_exponential, trapezoid
+from hermitex.symbolic.summation import Sum, double_exponential, plane, trapezoid
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]
@@ -184,6 +184,10 @@ def integrate(node: Expectation, bits: int) -> Sum:
         one: Expr = E(*along)
     else:
         one = nested(node) if len(node.bound) > 1 or not node.independent else node
+    if isinstance(one, Expectation) and len(node.bound) == 2 and one.body.has(Expectation):
+        both = _plane(node, bits)
+        if both is not None:
+            return both
     if not isinstance(one, Expectation):
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
@@ -204,6 +208,27 @@ def integrate(node: Expectation, bits: int) -> Sum:
             raise
         why = str(error) or "division by zero"
         raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
+
+
+_ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, sp.log, sp.tan, Expectation)
+
+
+def _plane(node: Expectation, bits: int) -> Sum | None:
+    """Two variables at once on one grid, where the integrand is smooth and its tail is bounded; None elsewhere."""
+    body, variables = whitened(node)
+    powers = [p for p in body.atoms(sp.Pow) if p.free_symbols & set(variables)]
+    if body.has(*_ROUGH) or any(not p.exp.is_Integer or (p.exp.is_negative and not p.base.is_positive) for p in powers):
+        return None
+    try:
+        found = ball(body, variables, bits + 8)
+    except HermitexError:
+        return None
+    radius = sum((v**2 for v in variables), sp.Integer(0))
+    program = Program(body * sp.exp(-radius / 2), list(variables), MPMATH).prepare()
+    density = 1 / (2 * mp.pi)
+    total = plane(lambda x, y: density * program(x, y), mpf(found.L.numerator) / found.L.denominator,
+                  lambda scale: scale * mpf(2) ** -bits)
+    return total and Sum(total.value, total.error + mpf(found.tail.numerator) / found.tail.denominator, total.scale)
 
 
 def _odd(body: Expr, x: Symbol) -> bool:

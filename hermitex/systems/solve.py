@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.solvers.chain import robust
+from hermitex.solvers.chain import assemble, robust
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
 from hermitex.systems.program import BlockCode, Program, State
 
 _REFINEMENTS = 40
 _CHUNK = 512
+_POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
@@ -53,7 +54,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     for first in range(0, points, _CHUNK):
         chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
         near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-        parts.append(_Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
+        parts.append(_sound_apart(program, chunk, min(_CHUNK, points - first), near, tolerance))
     found = parts[0] if len(parts) == 1 else _joined(parts)
     found = _shaped(found, shape)
     return found.require() if raise_on_failure else found
@@ -96,6 +97,18 @@ def _start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -
         if name in positive and not np.all(value > 0):
             raise BadInput(f"solve: start {name} = {value[~(value > 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
+
+
+def _sound_apart(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
+                 tolerance: float) -> Solution:
+    """A batch; where some of its points have no finite solution at all, the rest is judged without them."""
+    found = _Run(program, numbers, points, guess, tolerance).solution()
+    sound = np.flatnonzero(np.all([np.isfinite(found[n]) for n in found.value], axis=0))
+    if not 0 < sound.size < points:
+        return found
+    some = ({n: (v[sound] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
+    again = _Run(program, next(some), sound.size, next(some), tolerance).solution()
+    return assemble([(np.arange(points), found), (sound, again)], points, program.unknowns)
 
 
 class _Run:
@@ -242,7 +255,7 @@ class _Run:
         notes = found.notes
         if quadrature > 10 * self.tolerance:
             notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 3:.0e} asked")
-            ok = ok & (quadrature <= 1e-6)
+            ok = ok & (quadrature <= max(1e3 * self.tolerance, _POOR))
         reason = np.array(found.reason, dtype=object)
         reason = np.where(ok | (reason != ""), reason, "the undamped residual or the quadrature error stayed above the tolerance")
         values = {u: found[u] for u in self.program.unknowns}

@@ -212,7 +212,7 @@ class Run:
             residual = np.maximum(residual, np.where(np.isfinite(gap), gap, np.inf))
             self.values[u] = x
         self.values.update({n: self.row(out[n]) for n in self.code.observables})
-        good = (residual <= max(100*self.tolerance, 1e-9)) & (self.quad.error <= max(10*self.tolerance, 1e-6))
+        good = (residual <= max(100*self.tolerance, 1e-9)) & (self.quad.error <= max(1e3*self.tolerance, 1e-9))
         self.values.update(residual=residual, quadrature_error=self.row(self.quad.error), converged=good)
 
 
