@@ -243,7 +243,8 @@ class System(Shown):
 
         return write(self, path, reference=reference, tolerance=tolerance)
 
-    def branches(self, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any] | None = None, **keywords: Any) -> tuple[Any, ...]:
+    def branches(self, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any] | None = None,
+                 **keywords: Any) -> tuple[Any, ...]:
         """Solve from several starts, {"informed": {"m": 1}, "uninformed": {"m": 1e-3}}, and keep the solutions that differ.
 
         `.branch` of each is the start that led there, or "unique" at the points where all starts agree.

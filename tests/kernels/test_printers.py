@@ -61,8 +61,8 @@ def _points(kind, n):
     return [tuple(v) for v in RNG.uniform(low, high, size=(5, n)).round(3)]
 
 
-_RANGES = {"acos": "unit", "arccos": "unit", "asin": "unit", "arcsin": "unit", "atanh": "unit", "erfinv": "unit", "acosh": "above one",
-           "acoth": "above one", "zeta": "above one",
+_RANGES = {"acos": "unit", "arccos": "unit", "asin": "unit", "arcsin": "unit", "atanh": "unit", "erfinv": "unit",
+           "acosh": "above one", "acoth": "above one", "zeta": "above one",
            **dict.fromkeys(("log", "ln", "sqrt", "gamma", "loggamma", "digamma", "besselj", "bessely", "besselk", "besseli",
                             "uppergamma", "lowergamma", "LambertW"), "positive")}
 
