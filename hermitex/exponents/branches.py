@@ -12,10 +12,10 @@ from sympy import Dummy, Expr, S, Symbol, diff, exp, log, oo, powsimp, preorder_
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.levels import differs, peel
-from hermitex.symbolic.asymptotics import expand_at_infinity
+from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
+from hermitex.symbolic.bounds.transseries import Undecided, limit_of
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import pieces
-from hermitex.symbolic.transseries import Undecided, limit_of
 
 
 @lru_cache(maxsize=256)

@@ -75,7 +75,7 @@ class Certificate:
 def _roughly(expr: Expr) -> Any:
     """The verdict of one enclosure in double precision if it excludes zero and no rule gives the value, else None."""
     from hermitex.errors import NoClosedForm
-    from hermitex.symbolic.enclosure import enclose, flint_available
+    from hermitex.symbolic.digits.enclosure import enclose, flint_available
     from hermitex.symbolic.gaussian import Expectation
     from hermitex.symbolic.integrals import integrate_or_keep
     from hermitex.symbolic.zero import Verdict

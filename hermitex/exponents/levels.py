@@ -37,7 +37,7 @@ from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
-from hermitex.symbolic.polynomials import poly_of
+from hermitex.symbolic.series.polynomials import poly_of
 
 _INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 _DEGREE_BOUND = 400

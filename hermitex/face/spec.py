@@ -179,7 +179,7 @@ class _Reader:
     def _letters(self) -> dict[str, Any]:
         """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
         from hermitex import symbols
-        from hermitex.symbolic.names import declared
+        from hermitex.symbolic.text.names import declared
 
         letters: dict[str, Any] = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
         given: dict[str, tuple[str, Any]] = {}

@@ -196,7 +196,7 @@ class _Named(dict):
         order = int(match[1])
         if order > _MAX_ORDER:
             raise BadInput(f"{name}: a Hermite polynomial is called by name up to He{_MAX_ORDER}")
-        from hermitex.symbolic.polynomials import He
+        from hermitex.symbolic.series.polynomials import He
 
         self[name] = Activation(name, He(order, z))
         return self[name]

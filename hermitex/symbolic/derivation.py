@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Expr
 
 from hermitex.show.display import latex
-from hermitex.symbolic.checking import Check, check
+from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
 

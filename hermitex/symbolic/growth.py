@@ -15,8 +15,8 @@ import sympy as sp
 from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import NoClosedForm
-from hermitex.symbolic.majorants import Bounds, Majorant, Term
-from hermitex.symbolic.outward import ONE, ZERO, Unbounded, above, exp_above, power_above
+from hermitex.symbolic.bounds.majorants import Bounds, Majorant, Term
+from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_above, power_above
 
 __all__ = ["Majorant", "Term", "integrable", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
 
@@ -60,7 +60,7 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
     >>> integrable(Abs(z)**Rational(-1, 2), z), integrable(Abs(z)**Rational(-1, 2), z, power=2)
     (True, False)
     """
-    from hermitex.symbolic.integrability import decide_integrable
+    from hermitex.symbolic.bounds.integrability import decide_integrable
 
     return decide_integrable(expr, x, power)
 

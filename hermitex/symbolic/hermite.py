@@ -3,9 +3,9 @@
 `polynomials` holds He_k and its algebra, `coefficients` what g projects to, `expansion` the series as an object.
 """
 
-from hermitex.symbolic.coefficients import SymmetricTensor, coefficient, coefficients, tensor
-from hermitex.symbolic.expansion import Expansion, expand
-from hermitex.symbolic.polynomials import (
+from hermitex.symbolic.series.coefficients import SymmetricTensor, coefficient, coefficients, tensor
+from hermitex.symbolic.series.expansion import Expansion, expand
+from hermitex.symbolic.series.polynomials import (
     He,
     compose_affine,
     differentiate,

@@ -12,10 +12,10 @@ from functools import lru_cache
 from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Symbol, diag, exp, sqrt, sympify
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
-from hermitex.symbolic.canonical import Diverges
+from hermitex.symbolic.engine.canonical import Diverges
+from hermitex.symbolic.engine.one_variable import RULES, Answer
+from hermitex.symbolic.engine.tidy import multiplied_out, tidy
 from hermitex.symbolic.gaussian import Bound, Expectation, _close
-from hermitex.symbolic.one_variable import RULES, Answer
-from hermitex.symbolic.tidy import multiplied_out, tidy
 
 
 def closed_form(expr: Expr) -> Expr:
@@ -48,7 +48,7 @@ def closed_form(expr: Expr) -> Expr:
     done = _replace(expr)
     if not done.has(Expectation):
         return done
-    from hermitex.symbolic.reduction import normal_form as reduce
+    from hermitex.symbolic.engine.reduction import normal_form as reduce
 
     done = reduce(done)
     left = sorted(done.atoms(Expectation), key=lambda n: n.level)
@@ -73,7 +73,7 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
 def normal_form(expr: Expr) -> Expr:
     """Closed forms put in; the rest over canonical irreducible nodes, so that equal parts cancel.
 
-    See `hermitex.symbolic.reduction`.
+    See `hermitex.symbolic.engine.reduction`.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def normal_form(expr: Expr) -> Expr:
     >>> normal_form(E(z*(tanh(z) - z*E(z*tanh(z), z)), z))
     0
     """
-    from hermitex.symbolic.reduction import normal_form as reduce
+    from hermitex.symbolic.engine.reduction import normal_form as reduce
 
     return reduce(sympify(expr))
 
@@ -162,7 +162,7 @@ def _reason(node: Expectation) -> str:
 @lru_cache(maxsize=2048)
 def _answer(node: Expectation) -> Answer:
     """The node's value over prepared symbols: real where nothing is said, squares where a root was taken."""
-    from hermitex.symbolic.several import expectation_of
+    from hermitex.symbolic.engine.several import expectation_of
 
     # The same symbols for every node, so that SymPy's caches know them; nothing inside this call opens a node.
     variables = tuple(_variable(b.name, i) for i, b in enumerate(node.bound))

@@ -359,8 +359,8 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 @lru_cache(maxsize=256)
 def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
     """l', l'' and l as programs of (f, parameters) at one precision."""
+    from hermitex.symbolic.digits.program import Program
     from hermitex.symbolic.precise import MPMATH
-    from hermitex.symbolic.program import Program
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
     forms = (slope, loss.curvature if loss.smooth else S.Zero, loss.expr)
@@ -413,8 +413,8 @@ def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
+    from hermitex.symbolic.digits.program import Program
     from hermitex.symbolic.precise import MPMATH
-    from hermitex.symbolic.program import Program
 
     return Program(e, list(loss.parameters), MPMATH)(*values)
 

@@ -44,9 +44,9 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
+from hermitex.symbolic.breaks.order import compare
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.order import compare
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.weak import in_heavisides
 

@@ -14,12 +14,12 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
-from hermitex.symbolic import bounded
-from hermitex.symbolic.grammar import Reader, check_variables, syntax
-from hermitex.symbolic.lexical import clean, excerpt
-from hermitex.symbolic.names import declared
-from hermitex.symbolic.reality import check_real
-from hermitex.symbolic.trees import from_tree, to_text, to_tree
+from hermitex.symbolic.text import bounded
+from hermitex.symbolic.text.grammar import Reader, check_variables, syntax
+from hermitex.symbolic.text.lexical import clean, excerpt
+from hermitex.symbolic.text.names import declared
+from hermitex.symbolic.text.reality import check_real
+from hermitex.symbolic.text.trees import from_tree, to_text, to_tree
 
 __all__ = ["check_real", "expression", "from_tree", "parse", "to_text", "to_tree"]
 

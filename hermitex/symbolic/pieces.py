@@ -36,12 +36,12 @@ from sympy import (
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, BadInput, NoClosedForm
+from hermitex.symbolic.breaks.order import between, compare, exact, inside, ordered, sign_of
+from hermitex.symbolic.breaks.ranges import bounds
+from hermitex.symbolic.breaks.roots import Where, Window, real_roots, zeros
+from hermitex.symbolic.breaks.singular import singularities
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.order import between, compare, exact, inside, ordered, sign_of
-from hermitex.symbolic.ranges import bounds
-from hermitex.symbolic.roots import Where, Window, real_roots, zeros
-from hermitex.symbolic.singular import singularities
 
 __all__ = ["Piece", "breakpoints", "pieces", "real_roots", "switch_arguments"]
 

@@ -19,13 +19,13 @@ from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.mp_backend import MPMath
+from hermitex.symbolic.digits.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
+from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.summation import Sum, double_exponential, plane, trapezoid
 from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.mp_backend import MPMath
-from hermitex.symbolic.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
-from hermitex.symbolic.program import Program
 from hermitex.symbolic.radial import radial
-from hermitex.symbolic.summation import Sum, double_exponential, plane, trapezoid
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]

@@ -52,10 +52,10 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
+from hermitex.symbolic.breaks.singular import SINGULAR
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces, switch_arguments
-from hermitex.symbolic.singular import SINGULAR
 
 _JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _SWITCHES = (*_JUMPING, Abs, Max, Min)

@@ -12,10 +12,10 @@ from sympy import Expr, Integer, Mul, Rational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, remaining
-from hermitex.symbolic.constants import is_identically_zero
-from hermitex.symbolic.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.constants import is_identically_zero
+from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.panels import whitened
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.panels import whitened
 
 _LIMIT = 400  # bits up to which an enclosure is refined
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"

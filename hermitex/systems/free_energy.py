@@ -16,11 +16,11 @@ from typing import Any
 from sympy import Dummy, Eq, Expr, Matrix, S, Symbol
 
 from hermitex.errors import BadInput
+from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
-from hermitex.symbolic.rules import SOURCES
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
 from hermitex.systems.fields import settle, variation

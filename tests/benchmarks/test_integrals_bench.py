@@ -64,8 +64,6 @@ def in_child(work, name: str, k: int) -> float | None:
 
 @pytest.mark.slow
 def test_ratio_to_sympy():
-    import hermitex.symbolic.pieces
-    import hermitex.symbolic.several  # noqa: F401
 
     ratios, only_ours, neither = [], 0, 0
     for i, name in enumerate(SAMPLE):

@@ -15,8 +15,8 @@ from hermitex.errors import NoClosedForm
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.recognition import plain, recognise
-from hermitex.symbolic.names import call, function_names
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
+from hermitex.symbolic.text.names import call, function_names
 
 FAR = {"ReErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, "ImErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag}
 RNG = np.random.default_rng(7)

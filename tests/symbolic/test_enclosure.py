@@ -33,7 +33,7 @@ from sympy import (
 )
 
 from hermitex.errors import Divergent, MissingExtra, NoClosedForm
-from hermitex.symbolic import enclosure, panels
+from hermitex.symbolic.digits import enclosure, panels
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error, flint_available
 from hermitex.symbolic.special import OwenT

@@ -39,9 +39,9 @@ from sympy import (
 )
 
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, NoClosedForm
+from hermitex.symbolic.breaks.order import compare, sign_of
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.order import compare, sign_of
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces, real_roots
 
 x, b, m = sp.symbols("x b m", real=True)

@@ -3,10 +3,10 @@
 import pytest
 from sympy import Abs, atan, exp, sin, tan, tanh
 
+from hermitex.symbolic.engine.reduction import by_parts
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.growth import integrable, majorant
 from hermitex.symbolic.integrals import normal_form
-from hermitex.symbolic.reduction import by_parts
 from hermitex.symbols import z
 
 

@@ -26,7 +26,7 @@ from sympy import (
 
 from hermitex.errors import Divergent
 from hermitex.symbolic import zero
-from hermitex.symbolic.constants import is_identically_zero
+from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.zero import decide
 from hermitex.symbols import z

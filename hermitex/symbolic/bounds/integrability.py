@@ -1,0 +1,212 @@
+"""E|f|^p < oo: what happens at infinity against exp(-x^2/2), and next to each point where f is not analytic.
+
+Next to a point a, x = a +- 1/t turns the question into one at t -> oo against t^-2. Both are read off the exact
+leading behaviour (`asymptotics`); where that is undecided a majorant may still prove that the integral is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import sympy as sp
+from sympy import Dummy, Expr, Rational, Symbol
+from sympy.functions.elementary.piecewise import ExprCondPair
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
+from hermitex.symbolic.bounds.transseries import Scale, Undecided, sign
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.growth import Majorant, local_majorant, majorant
+
+GAUSSIAN = Scale(((sp.Integer(2), Rational(-1, 2)),))
+LOCAL = Scale(n=sp.Integer(-2))
+REACH = 40  # singular points are enumerated up to here where there are infinitely many
+
+
+def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
+    """See `growth.integrable`."""
+    p = sp.sympify(power) if not isinstance(power, Fraction) else Rational(power.numerator, power.denominator)
+    expr = sp.sympify(expr)
+    if not isinstance(x, Symbol):
+        several = tuple(v for v in x if v in expr.free_symbols)
+        if len(several) != 1:
+            return _several(expr, several, p)
+        (x,) = several
+    if x not in expr.free_symbols or tempered(expr, x):
+        return True
+    verdicts = [_side(expr, x, side, p) for side in (1, -1)]
+    if False in verdicts:
+        return False
+    danger = dangers(expr, (x,))
+    if not danger:
+        return None if None in verdicts else True
+    points, all_of_them = _points(expr, x)
+    if points is None or not (all_of_them or _tame_beyond(expr, x)):
+        complete: bool | None = None
+    else:
+        complete = True
+    for point in points or ():
+        if all(certainly_nonzero(d.xreplace({x: point})) for d in danger):
+            continue
+        for side in (1, -1):
+            verdicts.append(_near(expr, x, point, side, p))
+            if verdicts[-1] is False:
+                return False
+    return None if None in verdicts else complete
+
+
+def tempered(expr: Expr, x: Symbol) -> bool:
+    """Is |expr| bounded by a polynomial by its form alone: sums and products of x and of bounded functions?"""
+    if expr == x:
+        return bool(x.is_real)
+    if x not in expr.free_symbols:
+        return True
+    if isinstance(expr, (sp.Add, sp.Mul)):
+        return all(tempered(a, x) for a in expr.args)
+    if isinstance(expr, sp.Pow):
+        return bool(expr.exp.is_Integer and expr.exp.is_positive and tempered(expr.base, x))
+    if isinstance(expr, (sp.Abs, sp.Max, sp.Min)):
+        return all(tempered(a, x) for a in expr.args)
+    if isinstance(expr, (sp.tanh, sp.erf, sp.erfc, sp.sin, sp.cos, sp.atan, sp.sign, sp.Heaviside, sp.sech)):
+        return bool(expr.args[0].is_real)  # on the real line only: sin(i x) grows
+    return False
+
+
+def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:
+    """What must not vanish for expr to be bounded on bounded sets (rough: to be analytic, switches apart).
+
+    0 stands for a function of which nothing is known.
+    """
+    tame = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sinh, sp.cosh, sp.asinh, sp.Abs, sp.sign,
+            sp.Heaviside, sp.Max, sp.Min, sp.floor, sp.ceiling, sp.sech, sp.Piecewise, ExprCondPair)
+    found = []
+    for f in sp.preorder_traversal(expr):
+        if not (isinstance(f, Expr) and f.args and f.free_symbols.intersection(variables)):
+            continue
+        if isinstance(f, sp.Pow) and f.base != sp.E:
+            if f.base.is_positive or (f.exp.is_nonnegative and (f.exp.is_Integer or not rough)):
+                continue
+            found.append(f.base)
+        elif isinstance(f, sp.log):
+            found.append(f.args[0])
+        elif isinstance(f, Expectation) and rough:
+            continue  # what smooths an inner integrand is read off that integrand, which is traversed too
+        elif not isinstance(f, (sp.Add, sp.Mul, sp.Pow, *tame)):
+            found.append(sp.cos(f.args[0]) if isinstance(f, (sp.tan, sp.sec)) else sp.S.Zero)
+    return found
+
+
+def certainly_nonzero(value: Expr) -> bool:
+    """Is the constant far enough from zero for 15 digits to tell?"""
+    number = value.evalf(15)
+    return bool(number.is_Float and abs(number) > Rational(1, 10**6))
+
+
+def _side(expr: Expr, x: Symbol, side: int, p: Expr) -> bool | None:
+    t = Dummy("t", positive=True)
+    try:
+        found = _converges(expr.xreplace({x: side * t}), t, p, GAUSSIAN)
+    except Undecided:
+        found = None
+    return found if found is not None else _bound_converges(majorant(expr, x, side), p, local=False)
+
+
+def _near(expr: Expr, x: Symbol, point: Expr, side: int, p: Expr) -> bool | None:
+    t = Dummy("t", positive=True)
+    try:
+        found = _converges(expr.xreplace({x: point + side / t}), t, p, LOCAL)
+    except Undecided:
+        found = None
+    return found if found is not None else _bound_converges(local_majorant(expr, x, point, side), p, local=True)
+
+
+def _converges(f: Expr, t: Symbol, p: Expr, weight: Scale) -> bool | None:
+    """Does int^oo |f|^p weight dt converge?"""
+    series = expand_at_infinity(f, t)
+    if series.top is None:
+        return True
+    scale = weight.times(series.top, p)
+    for _, a in scale.exponents:
+        return True if sign(a) < 0 else (False if series.exact else None)
+    beyond = sign(scale.n + 1) or sign(scale.l + 1) or 1  # int dt/(t log t) diverges
+    return True if beyond < 0 else (False if series.exact else None)
+
+
+def _bound_converges(bound: Majorant | None, p: Expr, *, local: bool) -> bool | None:
+    if bound is None:
+        return None
+    power = Fraction(int(p.p), int(p.q)) if p.is_Rational else None
+    if power is None:
+        return None
+    for term in bound.terms:
+        b = term.b * power - (0 if local else Fraction(1, 2))
+        n = term.n * power - (2 if local else 0)
+        if b > 0 or (b == 0 and term.a > 0) or (b == 0 and term.a == 0 and n >= -1):
+            return None
+    return True
+
+
+def _points(expr: Expr, x: Symbol) -> tuple[tuple[Expr, ...] | None, bool]:
+    """(the points where expr may fail to be analytic, whether these are all)."""
+    from hermitex.symbolic.pieces import breakpoints
+
+    try:
+        return breakpoints(expr, x), True
+    except HermitexError:
+        pass
+    try:
+        return breakpoints(expr, x, window=(sp.Integer(-REACH), sp.Integer(REACH))), False
+    except HermitexError:
+        return None, False
+
+
+def _tame_beyond(expr: Expr, x: Symbol) -> bool:
+    """A majorant that holds from within the enumerated window on leaves no singular point outside it."""
+    bounds = [majorant(expr, x, side) for side in (1, -1)]
+    return all(b is not None and b.start <= REACH for b in bounds)
+
+
+def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
+    """Several variables: exp of a quadratic form times a polynomial exactly; else by a radial majorant."""
+    if not variables:
+        return True
+    quadratic = _quadratic_exponent(expr, variables)
+    if quadratic is not None:
+        form = sp.eye(len(variables)) - p * quadratic
+        try:
+            return all(sign(form[:k, :k].det()) > 0 for k in range(1, form.rows + 1))
+        except Undecided:
+            return None
+    bound = majorant(expr, variables)
+    if bound is None or bound.start > 1 or dangers(expr, variables):
+        return None
+    radial = bound._replace(terms=tuple(t._replace(n=t.n + len(variables)) for t in bound.terms))
+    return _bound_converges(radial, p, local=False)
+
+
+def _quadratic_exponent(expr: Expr, variables: tuple[Symbol, ...]) -> sp.Matrix | None:
+    """The matrix H of exp(z.H.z/2 + linear) where expr is a polynomial times one such exponential."""
+    factors = sp.Mul.make_args(expr)
+    exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
+    rest = sp.Mul(*(f for f in factors if not isinstance(f, sp.exp)))
+    if not exponents or not rest.is_polynomial(*variables):
+        return None
+    exponent = sp.expand(sp.Add(*exponents))
+    if not exponent.is_polynomial(*variables) or sp.Poly(exponent, *variables).total_degree() > 2:
+        return None
+    return sp.hessian(exponent, variables)
+
+
+def require_integrable(expr: Expr, x: Symbol, power: int = 1) -> None:
+    """Raise `Divergent` where E|expr|^power is known not to exist.
+
+    >>> from hermitex.symbols import z
+    >>> require_integrable(1/(1 + z**2), z)
+    """
+    from hermitex.errors import Divergent
+
+    if decide_integrable(expr, x, power) is False:
+        raise Divergent(expr, "it is not absolutely integrable against the Gaussian")
+
+

@@ -1,0 +1,321 @@
+"""{x in (lo, hi) : f(x) = 0}, exactly: the points at which a switch can turn.
+
+Functions are peeled from the outside (exp(u) = v iff u = log v for v > 0), down to polynomials; periodic functions are
+enumerated in a finite window; what is left is decided by monotonicity (Rolle), or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import sympy as sp
+from sympy import (
+    Dummy,
+    Expr,
+    Function,
+    Poly,
+    Pow,
+    S,
+    Symbol,
+    cos,
+    exp,
+    fraction,
+    log,
+    oo,
+    pi,
+    sin,
+    tan,
+)
+from sympy.polys.polyerrors import BasePolynomialError
+
+from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
+from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
+from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
+from hermitex.symbolic.budget import checkpoint
+
+_DEPTH, _OPS, _MANY = 14, 120, 2000
+
+
+class Window(NamedTuple):
+    """An open interval of the real line."""
+
+    lo: Expr
+    hi: Expr
+
+
+class Where(NamedTuple):
+    """The variable, the window in which its zeros are wanted, and how deep the peeling is."""
+
+    x: Symbol
+    window: Window
+    depth: int = 0
+
+    def deeper(self, steps: int = 1) -> Where:
+        return self._replace(depth=self.depth + steps)
+
+
+def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Expr, ...]:
+    """The exact real roots of `expr` in the open interval (lo, hi), in increasing order.
+
+    Parameters
+    ----------
+    expr : an expression free of switches (sign, Abs, Piecewise, ...); other symbols are parameters.
+    x : the variable, taken real.
+
+    Raises
+    ------
+    NoClosedForm : no exact form of the roots is found (with the reason).
+    AssumptionNeeded : the answer turns on the sign of a symbol that is not declared.
+
+    Examples
+    --------
+    >>> from sympy import exp, sin, pi, Symbol
+    >>> x = Symbol('x', real=True)
+    >>> real_roots(x**4 - 5*x**2 + 6, x)
+    (-sqrt(3), -sqrt(2), sqrt(2), sqrt(3))
+    >>> real_roots(exp(2*x) - 3*exp(x) + 2, x)
+    (0, log(2))
+    >>> real_roots(sin(x), x, -4, 4)
+    (-pi, 0, pi)
+    """
+    t = Dummy(x.name, real=True)
+    f = exact(S(expr)).xreplace({x: t})
+    window = Window(S(lo), S(hi))
+    return tuple(r for r in inside(zeros(f, Where(t, window)), *window) if _may_vanish(f, t, r))
+
+
+def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:
+    """False where a candidate that elimination brought in is provably no root."""
+    if f.is_polynomial(x):
+        return True
+    value = f.subs(x, at)
+    return not value.has(S.NaN, S.ComplexInfinity) and not provably_nonzero(value)
+
+
+def zeros(f: Expr, where: Where) -> list[Expr]:
+    """Every zero of a switch-free f in the window, in no order; further points of the line may be among them."""
+    checkpoint("finding real roots")
+    x = where.x
+    if where.depth > _DEPTH:
+        raise no_roots(f, x, "it is nested too deeply")
+    if x not in f.free_symbols:
+        return []
+    if f == x:
+        return [S.Zero]
+    if f.is_Mul:
+        return [r for factor in f.args for r in zeros(factor, where.deeper())]
+    if f.is_Add:
+        return _of_a_sum(f, where.deeper())
+    if f.is_extended_positive or f.is_extended_negative:
+        return []
+    return _preimage(f, S.Zero, where.deeper())
+
+
+# -- one outer function -----------------------------------------------------------------------------------------------
+_Inverse = Callable[[Expr], Expr]
+_OPEN: dict[type, tuple[_Inverse, Expr, Expr]] = {      # h: (its inverse, and the open range of h on the line)
+    exp: (log, S.Zero, oo), log: (exp, -oo, oo), sp.tanh: (sp.atanh, -S.One, S.One), sp.sinh: (sp.asinh, -oo, oo),
+    sp.erf: (sp.erfinv, -S.One, S.One), sp.erfc: (sp.erfcinv, S.Zero, S(2)), sp.atan: (tan, -pi/2, pi/2),
+    sp.asinh: (sp.sinh, -oo, oo), sp.atanh: (sp.tanh, -oo, oo), sp.erfinv: (sp.erf, -oo, oo),
+    sp.erfcinv: (sp.erfc, -oo, oo),
+}
+_CLOSED: dict[type, tuple[_Inverse, Expr, Expr]] = {    # ... and those whose range is closed
+    sp.asin: (sin, -pi/2, pi/2), sp.acos: (cos, S.Zero, pi), sp.acosh: (sp.cosh, S.Zero, oo),
+}
+_PERIODIC: dict[type, tuple[Callable[[Expr], list[Expr]], Expr]] = {
+    sin: (lambda v: [sp.asin(v), pi - sp.asin(v)], 2*pi), cos: (lambda v: [sp.acos(v), -sp.acos(v)], 2*pi),
+    tan: (lambda v: [sp.atan(v)], pi), sp.cot: (lambda v: [pi/2 - sp.atan(v)], pi),
+}
+_RECIPROCAL: dict[type, type] = {sp.sec: cos, sp.csc: sin, sp.sech: sp.cosh, sp.csch: sp.sinh, sp.coth: sp.tanh}
+
+
+def _preimage(h: Expr, v: Expr, where: Where) -> list[Expr]:
+    """The solutions x of h(u(x)) = v, where v is free of x: peel h, go on with u."""
+    kind, u = type(h), h.args[0]
+
+    def go_on(*values: Expr) -> list[Expr]:
+        return [r for value in values for r in zeros(u - value, where.deeper())]
+
+    if kind in _OPEN:
+        inverse, low, high = _OPEN[kind]
+        return go_on(inverse(v)) if compare(v, low) > 0 and compare(v, high) < 0 else []
+    if kind in _CLOSED:
+        inverse, low, high = _CLOSED[kind]
+        return go_on(inverse(v)) if compare(v, low) >= 0 and compare(v, high) <= 0 else []
+    if kind is sp.cosh:
+        top = compare(v, S.One)
+        return go_on(*dict.fromkeys((-sp.acosh(v), sp.acosh(v)))) if top >= 0 else []
+    if kind in _RECIPROCAL:
+        return _preimage(_RECIPROCAL[kind](u), 1/v, where) if sign_of(v) else []
+    if kind in _PERIODIC:
+        return _periodic(h, v, where)
+    if h.is_Pow:
+        return _power(h, v, where)
+    if kind in (sp.erfi, sp.LambertW, sp.sinc) and sign_of(v) == 0:
+        return go_on(S.Zero) if kind is not sp.sinc else [r for r in zeros(sin(u), where.deeper())]
+    raise no_roots(h - v, where.x, f"{kind.__name__} has no inverse in the table")
+
+
+def _power(h: Pow, v: Expr, where: Where) -> list[Expr]:
+    """u**e = v for real u: integers, principal fractional powers (u >= 0), b**u = v, and u**w = v where u > 0."""
+    base, e = h.base, h.exp
+    if where.x in e.free_symbols:
+        return zeros(e*log(base) - log(v), where.deeper()) if sign_of(v) > 0 else []
+    if e.is_Integer:
+        values = real_powers(v, int(e)) if e.is_positive else real_powers(1/v, -int(e)) if sign_of(v) else []
+    else:
+        turn = sign_of(v)
+        if turn == 0 and sign_of(e) < 0:
+            return []
+        values = [v**(1/e)] if turn > 0 else [S.Zero] if turn == 0 else []
+    return [r for value in values for r in zeros(base - value, where.deeper())]
+
+
+def _periodic(h: Expr, v: Expr, where: Where) -> list[Expr]:
+    from hermitex.symbolic.breaks.ranges import bounds
+
+    starts, period = _PERIODIC[type(h)]
+    if type(h) in (sin, cos) and (compare(v, -S.One) < 0 or compare(v, S.One) > 0):
+        return []
+    low, high = bounds(h.args[0], where.x, where.window)
+    if not (low.is_finite and high.is_finite):
+        raise no_roots(h - v, where.x, "it is periodic: the roots are enumerated only in a finite window")
+    found: list[Expr] = []
+    for start in dict.fromkeys(starts(v)):
+        first, last = (int(sp.floor((end - start) / period)) for end in (low, high))
+        if last - first > _MANY:
+            raise no_roots(h - v, where.x, f"more than {_MANY} roots lie in the window")
+        for k in range(first, last + 2):
+            found += zeros(h.args[0] - start - k*period, where.deeper())
+    return found
+
+
+# -- sums -------------------------------------------------------------------------------------------------------------
+def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
+    """One moving term; a polynomial; over one denominator, in one function of x; by elimination; by monotonicity."""
+    x = where.x
+    fixed, moving = f.as_independent(x, as_Add=True)
+    if not moving.is_Add:
+        factor, h = moving.as_independent(x, as_Add=False)
+        nonzero(factor)
+        if h == x:
+            return [-fixed / factor]
+        if isinstance(h, Function) or (h.is_Pow and not (h.base == x and _is_count(h.exp) and h.exp < MAX_DEGREE)):
+            return _preimage(h, -fixed / factor, where)
+    powers = [p for p in f.atoms(Pow) if x in p.free_symbols and _is_count(p.exp)]
+    if f.count_ops() > 4*_OPS or any(p.exp > 10*MAX_DEGREE or (p.base.is_Add and p.exp > MAX_DEGREE) for p in powers):
+        raise no_roots(f, x, "it is too large")
+    if f.is_polynomial(x):
+        return polynomial_zeros(f, x)
+    if f.is_extended_positive or f.is_extended_negative:
+        return []
+    numerator = fraction(sp.together(f))[0]
+    if not numerator.is_Add:
+        return zeros(numerator, where)
+    if numerator.is_polynomial(x):
+        return polynomial_zeros(numerator, x)
+    for form in dict.fromkeys((numerator, _exponential(numerator, x))):
+        found = _in_few_functions(form, where)
+        if found is not None:
+            return found
+    return _by_monotonicity(f, where)
+
+
+def _is_count(e: Expr) -> bool:
+    return bool(e.is_Integer and e > 0)
+
+
+def _exponential(f: Expr, x: Symbol) -> Expr:
+    """Hyperbolic functions as exponentials, over one denominator, powers of exp expanded."""
+    if f.count_ops() > _OPS:
+        return f
+    kinds = (sp.sinh, sp.cosh, sp.tanh, sp.sech, sp.csch, sp.coth)
+    g = f.replace(lambda n: isinstance(n, kinds) and x in n.free_symbols, lambda n: n.rewrite(exp))
+    return sp.expand_power_exp(fraction(sp.together(g))[0].expand())
+
+
+def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
+    """f = p(h(x)): the roots of p carried back through h; else its factors, radicals out, angles halved, Lambert."""
+    x = where.x
+    if x not in f.free_symbols:
+        return []
+    try:
+        p = Poly(f)
+    except BasePolynomialError:
+        return None
+    gens = [g for g in p.gens if x in g.free_symbols]
+    if len(gens) == 1:
+        s, h = Dummy("s", real=True), gens[0]
+        in_s = p.as_expr(*(s if g == h else g for g in p.gens))       # not xreplace: exp(x)**2 is written exp(2*x)
+        return [r for v in polynomial_zeros(in_s, s) for r in _zeros_of_difference(h, v, where.deeper())]
+    if f.count_ops() > _OPS:
+        return None
+    factors = [q.as_expr() for q, _ in p.factor_list()[1]]
+    if len(factors) > 1:
+        return [r for q in factors for r in zeros(q, where.deeper())]
+    rational = without_radicals(p, gens)
+    if rational is not None:
+        return zeros(rational, where.deeper())
+    if log(x) in gens and set(gens) == {x, log(x)}:                   # x = exp(y)
+        inner = zeros(p.as_expr(*(exp(x) if g == x else x if g == log(x) else g for g in p.gens)),
+                      Where(x, Window(-oo, oo), where.depth + 2))
+        return [exp(y) for y in inner]
+    if len(gens) == 2 and {type(g) for g in gens} == {sin, cos} and gens[0].args == gens[1].args:
+        return _half_angle(p, gens[0].args[0], where.deeper())
+    return lambert_zeros(p, x)
+
+
+def _zeros_of_difference(h: Expr, v: Expr, where: Where) -> list[Expr]:
+    return _preimage(h, v, where) if isinstance(h, Function) or h.is_Pow else zeros(h - v, where)
+
+
+def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
+    """sin u = 2 t/(1 + t^2), cos u = (1 - t^2)/(1 + t^2), t = tan(u/2); u = pi mod 2 pi is added (a superset)."""
+    t = Dummy("t", real=True)
+    angle = {sin: 2*t/(1 + t**2), cos: (1 - t**2)/(1 + t**2)}
+    q = fraction(sp.together(p.as_expr(*(angle.get(type(g), g) for g in p.gens))))[0]
+    found = _preimage(cos(u), -S.One, where)
+    for v in polynomial_zeros(q.expand(), t):
+        found += _preimage(tan(u/2), v, where)
+    return found
+
+
+# -- Rolle ------------------------------------------------------------------------------------------------------------
+def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
+    """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
+    from hermitex.symbolic.breaks.ranges import bounds
+    from hermitex.symbolic.breaks.singular import singularities
+
+    x, w = where.x, where.window
+    if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
+        raise no_roots(f, x, "no rule isolates x")
+    slope = f.diff(x)
+    low, high = bounds(slope, x, w)
+    turning = [] if low.is_nonnegative or high.is_nonpositive else zeros(slope, where.deeper(4))
+    cuts = inside([*turning, *singularities(f, x, w)], *w)
+    found: list[Expr] = list(cuts)
+    for a, b in pairwise([w.lo, *cuts, w.hi]):
+        named = [p for p in (S.Zero, S.One, -S.One)
+                 if compare(a, p) < 0 and compare(p, b) < 0 and f.subs(x, p).is_zero]
+        if not named and _end_sign(f, x, (a, "+")) * _end_sign(f, x, (b, "-")) < 0:
+            raise no_roots(f, x, f"it has one root in ({a}, {b}) that no rule names")
+        found += named
+    return found
+
+
+def _end_sign(f: Expr, x: Symbol, end: tuple[Expr, str]) -> int:
+    """The sign of f just inside an end of an interval on which it is monotone (0: it tends to 0 there)."""
+    point, side = end
+    if point not in (oo, -oo):
+        value = f.subs(x, point)
+        if value.is_finite is not False and not value.has(S.NaN, S.ComplexInfinity, oo, -oo):
+            return sign_of(value)
+    if f.count_ops() > _OPS // 3:
+        raise no_roots(f, x, "it is too large for its limits to be found")
+    try:
+        return sign_of(sp.limit(f, x, point, "-" if point in (oo, -oo) else side))
+    except (NotImplementedError, ValueError, TypeError) as error:
+        raise no_roots(f, x, f"its limit at {point} is not known") from error
+

@@ -1,0 +1,1 @@
+"""The Gaussian calculus behind `stein` and `derivation`: rules, normal forms, checks."""

@@ -1,0 +1,199 @@
+"""E[f(u, v)] = E_u E_w[f(u, (C_vu/C_uu) u + sqrt(C_vv - C_vu^2/C_uu) w)]: correlated normals by conditioning.
+
+The same factorisation v = L w puts every node over independent standard normals, and takes the mass of a Dirac delta:
+E[delta(s z + m) f(z)] = phi(m/s) f(-m/s)/|s|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sympy import (
+    Abs,
+    Add,
+    DiracDelta,
+    Expr,
+    Heaviside,
+    ImmutableDenseMatrix,
+    Matrix,
+    Mul,
+    Piecewise,
+    S,
+    Symbol,
+    Tuple,
+    cancel,
+    exp,
+    expand,
+    pi,
+    sign,
+    sqrt,
+    zeros,
+)
+from sympy.core.relational import Relational
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.terms import linear, terms
+from hermitex.symbolic.gaussian import Expectation
+
+
+def cholesky(covariance: Any) -> Matrix:
+    """The lower triangular L with L L^T = C, symbols allowed; a semi-definite C gives zero columns.
+
+    Examples
+    --------
+    >>> from sympy import Matrix
+    >>> from hermitex.symbols import rho
+    >>> cholesky(Matrix([[1, rho], [rho, 1]]))
+    Matrix([
+    [  1,                0],
+    [rho, sqrt(1 - rho**2)]])
+    """
+    n = covariance.rows
+    lower = zeros(n, n)
+    for j in range(n):
+        checkpoint("factorising a covariance")
+        square = _short(covariance[j, j] - Add(*(lower[j, k]**2 for k in range(j))))
+        lower[j, j] = sqrt(square)
+        for i in range(j + 1, n):
+            rest = _short(covariance[i, j] - Add(*(lower[i, k]*lower[j, k] for k in range(j))))
+            lower[i, j] = S.Zero if lower[j, j] == 0 else rest/lower[j, j]
+    return lower
+
+
+def _short(expr: Expr) -> Expr:
+    flat = expand(expr)
+    return flat if flat.is_polynomial(*flat.free_symbols) or flat.count_ops() > 200 else cancel(flat)
+
+
+def independent(node: Expectation, first: Sequence[str] = ()) -> tuple[Expr, tuple[Symbol, ...]]:
+    """The integrand over independent standard normals; the variables named in `first` come first and stay as they are.
+
+    (Up to their variance: a variable of variance s^2 becomes s times a standard one.)
+    """
+    body, variables = node.open()
+    names = [v.name for v in variables]
+    for name in first:
+        if name not in names:
+            raise BadInput(f"tower: {name} is not a variable of {node}")
+    order = [names.index(n) for n in first] + [i for i, n in enumerate(names) if n not in first]
+    ordered = tuple(variables[i] for i in order)
+    if node.independent:
+        return body, ordered
+    lower = cholesky(node.covariance.extract(order, order))
+    images = [Add(*(lower[i, k]*ordered[k] for k in range(i + 1))) for i in range(len(ordered))]
+    return body.subs(dict(zip(ordered, images, strict=True)), simultaneous=True), ordered
+
+
+def tower(node: Any, *given: Any) -> Expr | None:
+    """E[f(u, v)] = E_u[E_{v|u} f]: nested nodes over independent standard normals; None if there is one variable.
+
+    Parameters
+    ----------
+    node : an `Expectation` over two or more variables
+    given : the variables conditioned on (default: the first); factors that hold no other come out of the inner node
+
+    Examples
+    --------
+    >>> from sympy import Function
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z1, z2, rho
+    >>> f, g = Function("f"), Function("g")
+    >>> tower(E(f(z1)*g(z2), z1, z2, cov={(z1, z2): rho}))
+    E(f(z1)*E(g(rho*z1 + z2*sqrt(1 - rho**2)), z2), z1)
+    """
+    if not isinstance(node, Expectation) or len(node.bound) < 2:
+        return None
+    names = [str(v) for v in given] or [node.bound[0].name]
+    body, variables = independent(node, names)
+    outer, inner = variables[:len(names)], variables[len(names):]
+    if not inner:
+        raise BadInput(f"tower: nothing is left to integrate given {', '.join(names)}")
+    return over(_pull_out(body, inner), outer)
+
+
+def over(body: Expr, variables: Sequence[Symbol], covariance: Any = None) -> Expr:
+    """The expectation over symbols that `open` gave (they keep their names); independent without a covariance."""
+    kept = [i for i, v in enumerate(variables) if body.has_free(v)]
+    if not kept:
+        return body
+    cov = None if covariance is None else ImmutableDenseMatrix(Matrix(covariance).extract(kept, kept))
+    return Expectation(body, Tuple(*(variables[i] for i in kept)), cov)
+
+
+def _pull_out(body: Expr, inner: Sequence[Symbol]) -> Expr:
+    """E_inner of a product or sum, what is constant outside."""
+    if body.is_Add:
+        return Add(*(_pull_out(a, inner) for a in body.args))
+    constant, rest = body.as_independent(*inner, as_Add=False)
+    return constant*over(rest, inner) if rest.has_free(*inner) else body
+
+
+def sift(node: Any) -> Expr | None:
+    """Take the mass of the Dirac deltas of a node: E[delta(s z + m) f] = phi(m/s) f(-m/s)/|s|; None if there is none.
+
+    Derivatives of delta are integrated by parts; in several variables the expectation over the others stays. A delta
+    that sits on a jump of the rest, or whose argument is not affine, is left as it is.
+
+    Examples
+    --------
+    >>> from sympy import cos
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> sift(E(DiracDelta(2*z)*cos(z), z))
+    sqrt(2)/(4*sqrt(pi))
+    """
+    if not isinstance(node, Expectation) or not node.body.has(DiracDelta):
+        return None
+    body, variables = independent(node)
+    parts, changed = [], False
+    for t in terms(body, variables):
+        rest = t.body(variables)
+        value = _sift_product(rest, variables)
+        changed = changed or value is not None
+        parts.append(t.coefficient*(over(rest, variables) if value is None else value))
+    return Add(*parts) if changed else None
+
+
+def _sift_product(body: Expr, variables: Sequence[Symbol]) -> Expr | None:
+    deltas = [f for f in Mul.make_args(body) if isinstance(f, DiracDelta)]
+    for delta in deltas:
+        for v in variables:
+            slope = delta.args[0].diff(v)
+            if slope == 0 or slope.has_free(*variables):
+                continue
+            value = _mass(delta, body/delta, v, slope)
+            if value is None:
+                continue
+            others = [u for u in variables if u != v]
+            reduced = linear(over(value, others)) if others else value
+            return reduced.replace(lambda e: isinstance(e, Expectation), lambda e: sift(e) or e)
+    return None
+
+
+def _mass(delta: DiracDelta, rest: Expr, v: Symbol, slope: Expr) -> Expr | None:
+    """int delta^(n)(s v + m) rest(v) phi(v) dv = (-1)^n (rest phi)^(n)(-m/s) / (s^n |s|)."""
+    order = delta.args[1] if len(delta.args) > 1 else 0
+    at = expand(v - delta.args[0]/slope)
+    density = exp(-v**2/2)/sqrt(2*pi)
+    if jumps_at(rest, v, at):
+        return None
+    value = (rest*density).diff(v, order) if order else rest*density
+    if order and jumps_at(value, v, at):  # the kink of an Abs or a Max
+        return None
+    return (S.NegativeOne/slope)**order*value.subs(v, at)/_size(slope)
+
+
+def _size(slope: Expr) -> Expr:
+    """|s|; a square root stands for a standard deviation here and is not negative."""
+    if slope.is_Pow and slope.exp == S.Half:
+        return slope
+    return Mul(*map(_size, slope.args)) if slope.is_Mul else Abs(slope)
+
+
+def jumps_at(expr: Expr, v: Symbol, at: Expr) -> bool:
+    """True if a switch of `expr` changes over at v = at (its argument vanishes there, or cannot be told not to)."""
+    switches = [e.args[0] for e in expr.atoms(sign, Heaviside, DiracDelta)]
+    switches += [r.lhs - r.rhs for p in expr.atoms(Piecewise) for r in p.atoms(Relational)]
+    return any(u.has_free(v) and expand(u.subs(v, at)).is_zero is not False for u in switches)

@@ -1,0 +1,168 @@
+"""E[f(m + L z)] = E_v[f(m + v)], v ~ N(0, L C L^T): one form for all nodes that are equal by Stein, tower and rotation.
+
+Expressions over undefined functions are brought to sum of coefficient * E_v[product of functions of m + v]: products
+and nests of nodes become one node, powers of z are integrated by parts, and the arguments become the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations, product
+from typing import Any
+
+import sympy
+from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, S, Symbol, cancel, diag, expand, together, zeros
+from sympy.core.function import AppliedUndef
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.conditioning import over
+from hermitex.symbolic.calculus.rules import by_parts
+from hermitex.symbolic.calculus.terms import terms
+from hermitex.symbolic.calculus.undefined import tidy
+from hermitex.symbolic.gaussian import Expectation
+
+SMALL = 400  # operations up to which cancel may be tried
+
+
+def stein_form(expr: Expr) -> Expr:
+    """A form in which Stein-equal expressions are the same expression.
+
+    Examples
+    --------
+    >>> from sympy import Function
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, kappa, r
+    >>> f = Function("f")
+    >>> stein_form(E(z*f(kappa + r*z), z)/r) == stein_form(E(f(kappa - r*z), z).diff(kappa))
+    True
+    """
+    expr = tidy(expr.replace(lambda e: isinstance(e, sympy.Derivative) and e.has(Expectation), lambda e: e.doit()))
+    tops = _top_nodes(expr)
+    names = {node: Dummy(f"n{i}", commutative=True) for i, node in enumerate(tops)}
+    back = {v: k for k, v in names.items()}
+    parts: dict[Expr, list[Expr]] = {}
+    for t in terms(expr.xreplace(names), tuple(back)):
+        if t.core != 1:
+            return expr  # a node inside a function: nothing is known of it
+        nodes = [back[d] for d, n in zip(back, t.powers, strict=True) for _ in range(n)]
+        open_ones = [n for n in nodes if n.has(AppliedUndef)]
+        known = Mul(t.coefficient, *(_evaluated(n) for n in nodes if not n.has(AppliedUndef)))
+        for coefficient, node in _merged(open_ones):
+            parts.setdefault(node, []).append(known*coefficient)
+    return Add(*(short(Add(*coefficients))*node for node, coefficients in parts.items()))
+
+
+def short(expr: Expr) -> Expr:
+    """Multiplied out; and over one denominator, if it is small."""
+    flat = expand(expr)
+    if flat == 0 or flat.is_number or flat.count_ops() > SMALL:
+        return flat
+    cancelled = cancel(together(flat))
+    return cancelled if cancelled == 0 or cancelled.count_ops() < flat.count_ops() else flat
+
+
+def _top_nodes(expr: Expr) -> list[Expectation]:
+    """The outermost nodes, in order of appearance."""
+    if isinstance(expr, Expectation):
+        return [expr]
+    found = [n for a in expr.args for n in _top_nodes(a)] if expr.has(Expectation) else []
+    return list(dict.fromkeys(found))
+
+
+def _evaluated(node: Expectation) -> Expr:
+    from hermitex.symbolic.integrals import normal_form
+
+    return normal_form(node)
+
+
+def _merged(nodes: Sequence[Expectation]) -> list[tuple[Expr, Expr]]:
+    """The product of nodes as sum of coefficient * canonical node (powers are independent copies)."""
+    body: Expr = S.One
+    variables: list[Symbol] = []
+    blocks: list[Any] = []
+    for node in nodes:
+        inside, fresh = node.open()
+        body, blocks = body*inside, [*blocks, node.covariance]
+        variables += fresh
+    if not nodes:
+        return [(S.One, S.One)]
+    return _flat(body, variables, ImmutableDenseMatrix(diag(*blocks)))
+
+
+def _flat(body: Expr, variables: Sequence[Symbol], cov: ImmutableDenseMatrix) -> list[tuple[Expr, Expr]]:
+    checkpoint("comparing expectations")
+    inner = [n for n in _top_nodes(body) if n.has(AppliedUndef) or n.has_free(*variables)]
+    names = {node: Dummy("n") for node in inner}
+    back = {v: k for k, v in names.items()}
+    found = []
+    for t in terms(body.xreplace(names), (*back, *variables)):
+        powers, core = t.powers[len(back):], t.core
+        nested = [back[d] for d, n in zip(back, t.powers, strict=False) for _ in range(n)]
+        if core.has_free(*back):
+            core, nested = core.xreplace(back), []
+            core *= Mul(*(back[d]**n for d, n in zip(back, t.powers, strict=False)))
+        if nested:
+            wider, blocks, rest = list(variables), [cov], core
+            for node in nested:
+                inside, fresh = node.open()
+                wider, blocks, rest = [*wider, *fresh], [*blocks, node.covariance], rest*inside
+            rest *= Mul(*(v**n for v, n in zip(variables, powers, strict=True)))
+            found += [(t.coefficient*c, n) for c, n in _flat(rest, wider, ImmutableDenseMatrix(diag(*blocks)))]
+            continue
+        for factor, reduced in by_parts(powers, core, variables, cov):
+            c, node = _over_arguments(reduced, variables, cov)
+            found.append((t.coefficient*factor*c, node))
+    return found
+
+
+def _over_arguments(core: Expr, variables: Sequence[Symbol], cov: ImmutableDenseMatrix) -> tuple[Expr, Expr]:
+    """(coefficient, node): the affine arguments of the functions become the variables, in an order of their own."""
+    constant, core = core.as_independent(*variables, as_Add=False)
+    if not core.has_free(*variables):
+        return constant*core, S.One
+    forms: list[Expr] = []
+    slots: list[Symbol] = []
+
+    def walk(e: Any) -> Any:
+        if not e.has_free(*variables):
+            return e
+        if e.is_polynomial(*variables) and all(not e.diff(v).has_free(*variables) for v in variables):
+            mean = e.subs(dict.fromkeys(variables, 0))
+            form = expand(e - mean)
+            for known, slot in zip(forms, slots, strict=True):
+                if _covariance(known - form, known - form, variables, cov) == 0:
+                    return mean + slot
+            forms.append(form)
+            slots.append(Dummy(f"v{len(slots) + 1}", real=True))
+            return mean + slots[-1]
+        return e.func(*(walk(a) for a in e.args))
+
+    body = walk(core)
+    matrix = zeros(len(forms), len(forms))
+    for i, a in enumerate(forms):
+        for j, b in enumerate(forms):
+            matrix[i, j] = _covariance(a, b, variables, cov)
+    return constant, _ordered(body, slots, matrix)
+
+
+def _covariance(a: Expr, b: Expr, variables: Sequence[Symbol], cov: ImmutableDenseMatrix) -> Expr:
+    left, right = [a.diff(v) for v in variables], [b.diff(v) for v in variables]
+    pairs = product(range(len(variables)), repeat=2)
+    return short(Add(*(left[i]*cov[i, j]*right[j] for i, j in pairs)))
+
+
+def _ordered(body: Expr, slots: list[Symbol], matrix: Any) -> Expr:
+    """The node with its variables in an order that depends on the functions alone."""
+    this, other = Symbol("this"), Symbol("other")
+    role = [str(body.xreplace({s: this if s is t else other for s in slots})) for t in slots]
+    ranks = sorted(set(role))
+    groups = [[i for i, r in enumerate(role) if r == rank] for rank in ranks]
+    candidates = []
+    for choice in product(*(permutations(g) for g in groups)):
+        order = [i for group in choice for i in group]
+        names = {slots[i]: Dummy(f"z{n + 1}" if len(order) > 1 else "z", real=True) for n, i in enumerate(order)}
+        fresh = [names[slots[i]] for i in order]
+        candidates.append(over(body.xreplace(names), fresh, matrix.extract(order, order)))
+        if len(candidates) >= 24:  # more alike functions than that: one of the orders, proof may be missed
+            break
+    return min(candidates, key=lambda n: str(n.args)) if candidates else body

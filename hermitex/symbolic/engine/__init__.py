@@ -1,0 +1,1 @@
+"""The exact engine behind `integrals`: canonical terms, Stein's recursions, several variables."""

@@ -1,0 +1,307 @@
+"""E[f] = sum over the pieces of f of int_lo^hi f_i(z) phi(z) dz: the rules for one standard normal.
+
+A rule is a function of the integrand and its variable that gives the exact value, or None if it has nothing to say;
+it raises `Refusal` with the reason where it applies and fails. Their order is from the cheap to the dear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sympy import (
+    Abs,
+    Add,
+    DiracDelta,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    S,
+    Symbol,
+    ceiling,
+    diff,
+    exp,
+    expand,
+    floor,
+    frac,
+    fraction,
+    oo,
+    pi,
+    sign,
+    sqrt,
+    together,
+)
+
+from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
+from hermitex.symbolic.engine.reading import NotCanonical, read
+from hermitex.symbolic.engine.tidy import depends, multiplied_out, tidy
+from hermitex.symbolic.gaussian import Expectation
+
+SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
+_JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
+_EXPANDABLE = 400  # operations of an integrand that is still multiplied out
+_DECIDABLE = 100   # operations of one whose growth is looked at
+
+
+class Answer(NamedTuple):
+    """The exact part of an expectation, and the terms of the integrand that have none, each with the reason."""
+
+    value: Expr
+    rest: tuple[tuple[Expr, str], ...] = ()
+
+
+Rule = Callable[[Expr, Symbol], Expr | None]
+
+
+def expectation(body: Expr, x: Symbol) -> Answer:
+    """E[body] over the standard normal x, as far as it is exact.
+
+    Raises
+    ------
+    Diverges : a term is provably not integrable.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> x = Symbol('x', real=True)
+    >>> expectation(x**2 + tanh(x)**2, x)[0]
+    1
+    """
+    if not depends(body, x):
+        return Answer(body)
+    try:
+        return Answer(integrate(read(body, x), real=not body.has(S.ImaginaryUnit)))
+    except (NotCanonical, Refusal):
+        pass
+    value, rest = [], []
+    for term in _groups(body, x):
+        factor, core = term.as_independent(x, as_Add=False)
+        found = _by_rules(core, x)
+        value.append(factor * found.value)
+        rest += [(factor * t, why) for t, why in found.rest]
+    return Answer(Add(*value), tuple(rest))
+
+
+def _groups(body: Expr, x: Symbol) -> list[Expr]:
+    """The terms of a sum; those with the same switches stay together, so that their boundaries cancel early."""
+    if not isinstance(body, Add):
+        return [body]
+    groups: dict[frozenset, list[Expr]] = {}
+    alone: list[Expr] = []
+    for term in body.args:
+        marks = frozenset(s for s in term.atoms(*SWITCHES) if depends(s, x))
+        if term.has(DiracDelta) or not (marks or _readable(term, x)):
+            alone.append(term)
+        else:
+            groups.setdefault(marks, []).append(term)
+    return [Add(*g) for g in groups.values()] + alone
+
+
+def _readable(term: Expr, x: Symbol) -> bool:
+    try:
+        read(term, x)
+    except NotCanonical:
+        return False
+    return True
+
+
+def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
+    checkpoint("integrating exactly")
+    reasons = []
+    for rule in RULES:
+        try:
+            value = rule(body, x)
+        except AssumptionNeeded as no:
+            both = _either_sign(body, x, no.symbol)
+            if both is not None:
+                return both
+            reasons.append(str(no))
+            continue
+        except (Refusal, NotCanonical, NoClosedForm) as no:
+            reasons.append(getattr(no, "reason", None) or str(no))
+            continue
+        if value is not None:
+            return Answer(value)
+    if not multiplied and body.count_ops() < _EXPANDABLE:
+        terms = multiplied_out(body)
+        if isinstance(terms, Add):
+            found = [_by_rules(t, x, multiplied=True) for t in _groups(terms, x)]
+            if len(found) > 1 and any(not f.rest for f in found):
+                return Answer(Add(*(f.value for f in found)), sum((f.rest for f in found), ()))
+    if body.free_symbols == {x} and body.count_ops() < _DECIDABLE and _provably_infinite(body, x):
+        raise Diverges(f"{body} is not integrable")
+    return Answer(S.Zero, ((body, reasons[0] if reasons else "no rule applies"),))
+
+
+def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
+    """The value for a > 0 and for a < 0, as one formula in |a| and sign(a)."""
+    if not isinstance(a, Symbol) or a == x or not a.is_real or a.is_positive is not None:
+        return None
+    p = Dummy(a.name, positive=True)
+    up, down = (_by_rules(body.xreplace({a: side * p}), x) for side in (1, -1))
+    if up.rest or down.rest:
+        return None
+    even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
+    value = even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0)
+    return Answer(multiplied_out(value))
+
+
+# -- the rules -------------------------------------------------------------------------------------------------------
+def canonical(body: Expr, x: Symbol) -> Expr | None:
+    """Polynomials, exponentials and error functions on the line. Source: Stein's lemma, `canonical.integrate`."""
+    if body.has(*SWITCHES, DiracDelta) and _switched(body, x):
+        return None
+    return integrate(read(body, x), real=not body.has(S.ImaginaryUnit))
+
+
+def delta(body: Expr, x: Symbol) -> Expr | None:
+    """E[delta(p(z)) f(z)] = sum_roots f phi/|p'|; derivatives of delta by parts. Source: change of variables."""
+    found = [d for d in body.atoms(DiracDelta) if depends(d, x)]
+    if not found:
+        return None
+    if isinstance(body, Add):
+        return Add(*(_exact(t, x) for t in body.args))
+    spike = found[0]
+    rest = body / spike
+    if len(found) > 1 or rest.has(spike):
+        raise Refusal("a product of Dirac deltas of one variable has no meaning")
+    p, order = spike.args[0], spike.args[1] if len(spike.args) > 1 else S.Zero
+    slope = diff(p, x)
+    density = rest * exp(-x**2 / 2) / sqrt(2 * pi)
+    if order != 0:
+        if depends(slope, x):
+            raise Refusal("a derivative of delta is integrated for a linear argument only")
+        a = -p.subs(x, 0) / slope
+        _continuous(rest, x, a, all_switches=True)
+        return (-1)**order * diff(density, x, order).subs(x, a) / (Abs(slope) * slope**order)
+    from hermitex.symbolic.pieces import real_roots
+
+    total = []
+    for a in [tidy(-p.subs(x, 0) / slope)] if not depends(slope, x) else real_roots(p, x, -oo, oo):
+        _continuous(rest, x, a)
+        at = tidy(slope.subs(x, a))
+        if at.is_zero:
+            raise Refusal(f"{p} touches zero at {a}, where delta has no meaning")
+        total.append(tidy(rest.subs(x, a)) * exp(tidy(-a**2 / 2)) / (sqrt(2 * pi) * Abs(at)))
+    return Add(*total)
+
+
+def switches(body: Expr, x: Symbol) -> Expr | None:
+    """The sum over the intervals between the switching points. Source: additivity of the integral."""
+    if not _switched(body, x):
+        return None
+    from hermitex.symbolic.pieces import pieces
+
+    # Only the factors that switch are cut up; the others multiply every branch.
+    apart = [[f for f in Mul.make_args(body) if _switched(f, x) is here] for here in (True, False)]
+    total = []
+    for lo, hi, branch in pieces(Mul(*apart[0]), x):
+        if branch == 0:
+            continue
+        if branch in (S.NaN, S.ComplexInfinity, oo, -oo):
+            raise Refusal(f"it is undefined between {lo} and {hi}")
+        total.append(_on_interval(Mul(branch, *apart[1]), x, (lo, hi)))
+    return _merged(total)
+
+
+def powers(body: Expr, x: Symbol) -> Expr | None:
+    """|z|^p log(|z|)^k by the Gamma function. Source: `powers.integrate_powers`."""
+    from hermitex.symbolic.engine.powers import integrate_powers
+
+    return integrate_powers(body, x, (-oo, oo))
+
+
+def parity(body: Expr, x: Symbol) -> Expr | None:
+    """E[f] = 0 for an integrable odd f; E[f] = c/2 if f(z) + f(-z) = c. Source: z and -z have the same law."""
+    if body.count_ops() > _DECIDABLE:
+        return None
+    total = body + body.xreplace({x: -x})
+    if total.has(x):
+        num, den = fraction(together(total))
+        num, den = expand(num), expand(den)
+        total = S.Zero if num == 0 else num / den
+    if depends(total, x) or total.has(S.NaN) or not _provably_finite(body, x):
+        return None
+    return total / 2
+
+
+RULES: tuple[Rule, ...] = (canonical, delta, switches, powers, parity)
+
+
+# -- helpers ---------------------------------------------------------------------------------------------------------
+def _switched(body: Expr, x: Symbol) -> bool:
+    return any(depends(s, x) for s in body.atoms(*SWITCHES))
+
+
+def _exact(term: Expr, x: Symbol) -> Expr:
+    found = expectation(term, x)
+    if found.rest:
+        raise Refusal(found.rest[0][1])
+    return found.value
+
+
+def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
+    try:
+        return integrate(read(branch, x), *span)
+    except NotCanonical as no:
+        from hermitex.symbolic.engine.powers import integrate_powers
+
+        value = integrate_powers(branch, x, span)
+        if value is not None:
+            return value
+        grown = multiplied_out(branch) if branch.count_ops() < _EXPANDABLE else branch
+        if isinstance(grown, Add):
+            return Add(*(_on_interval(t, x, span) for t in grown.args))
+        raise Refusal(str(no)) from no
+
+
+def _merged(parts: list[Expr]) -> Expr:
+    """The sum of the pieces; what they have in common cancels after expansion, if that makes it shorter."""
+    total = Add(*parts)
+    if len(parts) < 2 or total.count_ops() > _EXPANDABLE:
+        return total
+    grown = expand(total, power_exp=False, power_base=False, log=False, multinomial=True)
+    return min(total, grown, key=lambda e: e.count_ops())
+
+
+def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> None:
+    """Refuse if f jumps at a: delta times a jump at the same point is not defined."""
+    kinds = SWITCHES if all_switches else _JUMPS
+    for s in f.atoms(*kinds):
+        if not depends(s, x):
+            continue
+        if isinstance(s, sign | Heaviside | Abs):
+            meets = tidy(s.args[0].subs(x, a)).is_zero
+        else:
+            from hermitex.symbolic.pieces import breakpoints
+
+            meets = any(tidy(b - a).is_zero is not False for b in breakpoints(s, x))
+        if meets:
+            raise Refusal(f"delta sits on the jump of {s} at {a}, where their product is not defined")
+
+
+def _provably_finite(body: Expr, x: Symbol) -> bool:
+    return _integrable(body, x) is True
+
+
+def _provably_infinite(body: Expr, x: Symbol) -> bool:
+    return _integrable(body, x) is False
+
+
+def _integrable(body: Expr, x: Symbol) -> bool | None:
+    from hermitex.symbolic.growth import integrable
+
+    # A constant node inside is a number: it changes no growth.
+    if body.has(floor, ceiling, frac):
+        return None  # bounded steps: their many pieces are not worth the look
+    atoms = {n: Dummy(real=True) for n in body.atoms(Expectation)}
+    try:
+        return integrable(body.xreplace(atoms), x)
+    except HermitexError:
+        return None

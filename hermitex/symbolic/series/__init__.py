@@ -1,0 +1,1 @@
+"""The Hermite calculus behind `hermite`: polynomials, coefficients, expansions."""

@@ -1,0 +1,245 @@
+"""c_k = E[g(z) He_k(z)]: the Hermite coefficients of a target, and its tensors C_k = E[g He_k(z)].
+
+In several variables He_a(z) = prod_i He_{a_i}(z_i) for a multi-index a, and the entry (i_1, ..., i_k) of C_k is c_a
+with a_i the number of slots that hold i. The polynomials are those of `polynomials`; `expansion` makes the series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product as cartesian
+from math import factorial, prod
+from typing import Any
+
+from sympy import Add, Expr, Integer, Mul, Rational, S, Symbol, sympify
+from sympy import expand as multiply_out
+
+from hermitex import symbols
+from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.terms import by_core
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.series.polynomials import (
+    He,
+    Index,
+    index_factorial,
+    index_of,
+    monomials,
+    multi_indices,
+    order_of,
+    to_hermite,
+)
+
+
+def coefficient(g: Any, k: int | Sequence[int], x: Any = None) -> Expr:
+    """c_k = E[g He_k] (c_a = E[g He_a] for a multi-index), exact where a rule applies, else over unevaluated nodes.
+
+    Parameters
+    ----------
+    g : expression, text, or anything `activation` takes
+    k : int >= 0 or a multi-index, one order for each variable
+    x : the variable(s); default: the z, z1, z2, ... that occur in g
+
+    Examples
+    --------
+    >>> from sympy import sign, tanh
+    >>> from hermitex.symbols import z
+    >>> coefficient(z**3 - 3*z, 3), coefficient(sign(z), 3)
+    (6, -sqrt(2)/sqrt(pi))
+    >>> coefficient(tanh(z), 1)
+    E(z*tanh(z), z)
+    """
+    body, variables = target(g, x)
+    a = (order_of(k),) if isinstance(k, int) else tuple(order_of(i) for i in k)
+    if len(a) != len(variables):
+        raise BadInput(f"coefficient: {len(a)} orders for the variables {', '.join(map(str, variables))}")
+    return _Moments(body, variables).coefficient(a)
+
+
+def coefficients(g: Any, order: int, x: Any = None) -> dict[Index, Expr]:
+    """Every c_a with |a| <= order, the moments E[z^a g] computed once and shared.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> coefficients(abs(z), 2)
+    {0: sqrt(2)/sqrt(pi), 1: 0, 2: sqrt(2)/sqrt(pi)}
+    """
+    body, variables = target(g, x)
+    moments = _Moments(body, variables)
+    every = (a for n in range(order_of(order) + 1) for a in multi_indices(len(variables), n))
+    return {index_of(a): moments.coefficient(a) for a in every}
+
+
+def target(g: Any, x: Any = None) -> tuple[Expr, tuple[Symbol, ...]]:
+    """The expression and the variables that a caller's `g` and `x` mean."""
+    body = _target_expression(g)
+    if x is None:
+        return body, symbols.normals(body) or (symbols.z,)
+    given = tuple(x) if isinstance(x, (tuple, list)) else (x,)
+    by_name = {s.name: s for s in body.free_symbols if type(s) is Symbol}
+    return body, tuple(by_name.get(str(v), v if isinstance(v, Symbol) else symbols.normal(str(v))) for v in given)
+
+
+def _target_expression(g: Any) -> Expr:
+    if isinstance(g, Expr):
+        return symbols.standard(g)
+    if isinstance(g, str) and not g.isidentifier():
+        from hermitex.symbolic.parsing import parse
+
+        return symbols.standard(parse(g))
+    if isinstance(g, (str, type)) or hasattr(g, "name"):
+        from hermitex.symbolic.activations import activation
+
+        return activation(g)(symbols.z)
+    return symbols.standard(sympify(g))
+
+
+class _Moments:
+    """Moments of one target, each integrated once: c_a is a combination of E[z^n g] with integers."""
+
+    def __init__(self, body: Expr, variables: tuple[Symbol, ...]) -> None:
+        self.body, self.variables = body, variables
+        self.known: dict[tuple[int, ...], Expr | HermitexError] = {}  # a refusal is remembered as well
+        self.polynomial: Mapping[Index, Expr] | None = None
+        if body.is_polynomial(*variables):
+            self.polynomial = to_hermite(body, *variables)
+
+    def coefficient(self, a: tuple[int, ...]) -> Expr:
+        checkpoint("computing Hermite coefficients")
+        if self.polynomial is not None:
+            value = multiply_out(self.polynomial.get(index_of(a), S.Zero)*index_factorial(a))
+            return _normal_form(value) if has_nodes(value) else value
+        if self._vanishes(a):
+            return S.Zero
+        try:
+            return self._combine(a)
+        except NoClosedForm:
+            pass
+        if has_nodes(self.body):
+            return _normal_form(E(self.body*He(a, self.variables), *self.variables))
+        return Add(*(part.coefficient(a) for part in self._parts))
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        """The target as a sum of terms that are integrated apart: what is closed leaves the rest a smaller node."""
+        split = by_core(self.body, self.variables)
+        return [_Part(core*polynomial, self.variables) for core, polynomial in split.items()]
+
+    def _combine(self, a: tuple[int, ...]) -> Expr:
+        terms = []
+        for choice in cartesian(*(monomials(k) for k in a)):
+            terms.append(Integer(prod(c for _, c in choice))*self._moment(tuple(n for n, _ in choice)))
+        return multiply_out(Add(*terms))
+
+    def _moment(self, n: tuple[int, ...]) -> Expr:
+        if n not in self.known:
+            from hermitex.symbolic.integrals import closed_form
+
+            power = Mul(*(v**i for v, i in zip(self.variables, n, strict=True)))
+            try:
+                self.known[n] = closed_form(E(self.body*power, *self.variables))
+            except (NoClosedForm, Divergent) as refusal:
+                self.known[n] = refusal
+        found = self.known[n]
+        if isinstance(found, HermitexError):
+            raise found
+        return found
+
+    def _vanishes(self, a: tuple[int, ...]) -> bool:
+        """c_a = 0 by reflection in one variable, where g is proved even or odd in it."""
+        if any(sign == 0 or sign == -(-1)**k for sign, k in zip(self._parities, a, strict=True)):
+            return True
+        return len(a) == 1 and a[0] > 0 and a[0] % 2 == 0 and self._odd_but_for_its_mean
+
+    @cached_property
+    def _odd_but_for_its_mean(self) -> bool:
+        """floor(z) + 1/2 is odd: the constant is read at one point, and then proved."""
+        from hermitex.symbolic.activations import parity
+
+        v, at = self.variables[0], Rational(1, 3)
+        mean = (self.body.xreplace({v: at}) + self.body.xreplace({v: -at}))/2
+        return bool(mean.is_Rational and mean != 0 and parity(self.body - mean, v) == -1)
+
+    @cached_property
+    def _parities(self) -> tuple[int | None, ...]:
+        from hermitex.symbolic.activations import parity
+
+        return tuple(parity(self.body, v) for v in self.variables)
+
+
+class _Part(_Moments):
+    """One term of a target: its coefficients are closed, or nodes."""
+
+    def coefficient(self, a: tuple[int, ...]) -> Expr:
+        if self._vanishes(a):
+            return S.Zero
+        try:
+            return self._combine(a)
+        except (NoClosedForm, Divergent):
+            return E(self.body*He(a, self.variables), *self.variables)
+
+
+# -- tensors -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SymmetricTensor:
+    """A symmetric tensor stored by multi-index: entry (i_1, ..., i_k) is entries[a], a_i = #(slots holding i)."""
+
+    order: int
+    dimension: int
+    entries: Mapping[tuple[int, ...], Expr]
+
+    def __getitem__(self, slots: int | tuple[int, ...]) -> Expr:
+        slots = (slots,) if isinstance(slots, int) else slots
+        if len(slots) != self.order or not all(0 <= i < self.dimension for i in slots):
+            raise IndexError(f"{slots} does not address a tensor of order {self.order} in dimension {self.dimension}")
+        return self.entries[tuple(slots.count(i) for i in range(self.dimension))]
+
+    def full(self) -> Any:
+        """All dimension**order entries, as an immutable SymPy array."""
+        from sympy import ImmutableDenseNDimArray
+
+        if self.dimension**self.order > 10**6:
+            raise BadInput(f"the full tensor has {self.dimension}**{self.order} entries; read .entries instead")
+        every = cartesian(range(self.dimension), repeat=self.order)
+        return ImmutableDenseNDimArray([self[i] for i in every], (self.dimension,)*self.order)
+
+    def squared_norm(self) -> Expr:
+        """||C||_F^2 = sum_a k!/a! c_a^2; divided by k! it is the part of E[g^2] at order k."""
+        return Add(*(factorial(self.order)//index_factorial(a)*v**2 for a, v in self.entries.items()))
+
+    def is_zero(self) -> bool:
+        """True if every entry is the exact number 0."""
+        return all(v == 0 for v in self.entries.values())
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{a}: {v}" for a, v in self.entries.items() if v != 0)
+        return f"SymmetricTensor(order={self.order}, dimension={self.dimension}, {{{inside}}})"
+
+
+def tensor(g: Any, k: int, x: Any = None) -> SymmetricTensor:
+    """C_k = E[g He_k(z)], the symmetric tensor of Hermite coefficients of order k (He_2 = z z^T - I).
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> tensor(z1*z2, 2).full()
+    [[0, 1], [1, 0]]
+    """
+    body, variables = target(g, x)
+    moments = _Moments(body, variables)
+    entries = {a: moments.coefficient(a) for a in multi_indices(len(variables), order_of(k))}
+    return SymmetricTensor(int(k), len(variables), entries)
+
+
+def _normal_form(expr: Expr) -> Expr:
+    from hermitex.symbolic.integrals import normal_form
+
+    return normal_form(expr)
+
+
+def has_nodes(expr: Expr) -> bool:
+    """True if an expectation in it was left unevaluated."""
+    return expr.has(Expectation)

@@ -1,0 +1,306 @@
+"""syntax tree -> expression: the grammar of `parse`, one method a kind of node; what has no method is refused.
+
+expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...)
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from sympy import And, CRootOf, Expr, Integer, Not, Or, Piecewise, Rational, Symbol
+from sympy.core.function import UndefinedFunction
+from sympy.core.relational import Eq, Ge, Gt, Le, Lt, Ne
+from sympy.logic.boolalg import Boolean, false, true
+
+from hermitex import symbols as field
+from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.text import bounded
+from hermitex.symbolic.text.lexical import Source, excerpt
+from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
+
+MAX_NODES = 10_000
+MAX_DEPTH = 130
+MAX_EXPECTATIONS = 6  # one within another
+_RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
+_SPECIAL = ("E", "Piecewise", "Eq", "Ne", "CRootOf")
+_CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
+_MISSING = "an operator or operand is missing here; write * for a product"
+
+
+def syntax(source: Source) -> ast.Expression:
+    """Python's syntax tree of a clean text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of '1(z)' and the like; they are refused below, in our words
+        try:
+            # In brackets, so that leading blanks and line breaks mean nothing; columns are one too high.
+            return ast.parse(f"({source.text})", mode="eval")
+        except SyntaxError as error:
+            source.fail((error.offset or 2) - 2, _MISSING)
+        except (RecursionError, MemoryError):
+            raise ParseError("the expression is nested too deeply; split it into a sum of shorter parts") from None
+        except ValueError as error:
+            raise ParseError(f"cannot read the expression: {error}") from None
+
+
+def check_variables(used: list[str], variables: Iterable[Any] | str | None) -> None:
+    """Refuse z together with z1, z2, ..., and a variable that is not among those declared."""
+    allowed = None
+    if variables is not None:
+        given = variables.split(",") if isinstance(variables, str) else variables
+        allowed = [str(v).strip() for v in given]
+        for v in allowed:
+            if not field.is_normal_name(v):
+                raise BadInput(f"{v!r} is not a variable; variables are z, or z1, z2, ...")
+    names = sorted({*used, *(allowed or ())}, key=lambda n: field.natural(Symbol(n)))
+    if "z" in names and len(names) > 1:
+        raise BadInput(f"z is mixed with {names[1]}; write the target in z alone, or in z1, z2, ... alone")
+    for name in used:
+        if allowed is not None and name not in allowed:
+            raise BadInput(f"{name} is not among the variables {', '.join(allowed)}")
+
+
+def _negated(condition: Any) -> Any:
+    """not (a or b) as (not a) and (not b): what comes after meets no Not but of a single comparison."""
+    if isinstance(condition, And | Or):
+        return (Or if isinstance(condition, And) else And)(*(_negated(c) for c in condition.args))
+    return Not(condition)
+
+
+class Reader:
+    """Walks the syntax tree; every method gives the SymPy object that a node of the tree stands for."""
+
+    def __init__(self, source: Source, parameters: dict[str, Any]) -> None:
+        self.source, self.scopes, self.nodes = source, [parameters], 0
+
+    def fail(self, node: ast.AST, message: str) -> NoReturn:
+        start = getattr(node, "col_offset", 1) - 1
+        what = self.source.text[start:getattr(node, "end_col_offset", start + 1) - 1].strip()
+        self.source.fail(start, message, what if len(what) <= 40 else what[:37] + "...")
+
+    def unknown(self, node: ast.AST, error: UnknownName, advice: str = "") -> NoReturn:
+        """The error about a name, with the place where it stands."""
+        place = self.source.origin[getattr(node, "col_offset", 1) - 1]
+        text = f"cannot read {excerpt(self.source.original, place)}: {error} (position {place + 1})"
+        error.args = (f"{text}; {advice}" if advice else text,)
+        raise error
+
+    def _enter(self, node: ast.AST, depth: int) -> None:
+        checkpoint("reading an expression")
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise ParseError(f"the expression has more than {MAX_NODES} parts")
+        if depth > MAX_DEPTH:
+            self.fail(node, f"nested more than {MAX_DEPTH} deep")
+
+    def expr(self, node: ast.expr, depth: int) -> Expr:
+        """A number-valued part."""
+        value = self.any(node, depth)
+        if not isinstance(value, Expr):
+            self.fail(node, _CONDITION)
+        return value
+
+    def any(self, node: ast.expr, depth: int) -> Any:
+        self._enter(node, depth)
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            self.fail(node, "this is not in the grammar; write a formula such as z**3 - 3*z")
+        try:
+            return method(node, depth + 1)
+        except (ParseError, UnknownName):
+            raise
+        except BadInput as error:
+            self.fail(node, str(error))
+        except HermitexError:
+            raise
+        except RecursionError:
+            self.fail(node, "nested too deeply")
+        except (TypeError, ValueError, ArithmeticError, AttributeError, NotImplementedError) as error:
+            self.fail(node, f"this does not exist as a real expression ({str(error).splitlines()[0][:80]})"
+                      if str(error) else "this does not exist as a real expression")
+
+    # -- atoms -----------------------------------------------------------------------------------------------------
+    def _constant(self, node: ast.Constant, depth: int) -> Any:
+        if node.value is True or node.value is False:
+            return true if node.value else false
+        digits = self.source.text[node.col_offset - 1:(node.end_col_offset or 0) - 1]
+        if type(node.value) not in (int, float):
+            self.fail(node, "this is not in the grammar; write a formula such as z**3 - 3*z")
+        return Rational(digits)
+
+    def _name(self, node: ast.Name, depth: int) -> Any:
+        name = node.id
+        for scope in reversed(self.scopes):
+            if name in scope and isinstance(scope[name], Symbol):
+                return scope[name]
+        if field.is_normal_name(name):
+            return field.normal(name)
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if name in ("E", "e"):
+            self.fail(node, "E(...) is a Gaussian expectation; write exp(1) for the number e")
+        if name in ("I", "j"):
+            self.fail(node, "the imaginary unit is not in the grammar; a target is real")
+        if name in ("oo", "inf", "infinity", "nan", "zoo"):
+            self.fail(node, "an infinite or undefined number is not in the grammar")
+        if name in _SPECIAL or name in function_names() or any(name in s for s in self.scopes):
+            self.fail(node, f"a function without its argument; write {name}(z)")
+        known = [*function_names(), *CONSTANTS, "z", "z1", "z2", *_SPECIAL, *self.scopes[0]]
+        self.unknown(node, UnknownName(name[:60], known), f"or declare it, symbols={{{name[:60]!r}: 'real'}}")
+
+    # -- arithmetic: chains are walked in a loop, for a sum of 1000 terms is a tree of depth 1000 ------------------
+    def _binop(self, node: ast.BinOp, depth: int) -> Any:
+        if isinstance(node.op, ast.Add | ast.Sub):
+            return bounded.total(self._chain(node, depth, (ast.Add, ast.Sub)))
+        if isinstance(node.op, ast.Mult | ast.Div):
+            return bounded.product(self._chain(node, depth, (ast.Mult, ast.Div)))
+        if isinstance(node.op, ast.Pow):
+            return bounded.power(self.expr(node.left, depth), self.expr(node.right, depth))
+        if isinstance(node.op, ast.BitAnd | ast.BitOr):
+            kind = type(node.op)
+            parts = [self.condition(p, depth) for p, _ in self._operands(node, (kind,))]
+            return (And if kind is ast.BitAnd else Or)(*parts)
+        self.fail(node, "this operator is not in the grammar; there are + - * / **")
+
+    def _operands(self, node: ast.expr, kinds: tuple[type, ...]) -> list[tuple[ast.expr, ast.operator | None]]:
+        parts: list[tuple[ast.expr, ast.operator | None]] = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, kinds):
+            parts.append((node.right, node.op))
+            node = node.left
+        return [(node, None), *reversed(parts)]
+
+    def _chain(self, node: ast.expr, depth: int, kinds: tuple[type, ...]) -> list[Expr]:
+        values = []
+        for part, op in self._operands(node, kinds):
+            value = self.expr(part, depth)
+            if isinstance(op, ast.Sub):
+                value = -value
+            elif isinstance(op, ast.Div):
+                if value.is_zero:
+                    self.fail(part, "division by zero")
+                value = bounded.power(value, Integer(-1))
+            values.append(value)
+        return values
+
+    def _unaryop(self, node: ast.UnaryOp, depth: int) -> Any:
+        if isinstance(node.op, ast.Not | ast.Invert):
+            return _negated(self.condition(node.operand, depth))
+        value = self.expr(node.operand, depth)
+        return -value if isinstance(node.op, ast.USub) else value
+
+    # -- conditions ------------------------------------------------------------------------------------------------
+    def condition(self, node: ast.expr, depth: int) -> Any:
+        """A truth-valued part."""
+        value = self.any(node, depth)
+        if isinstance(value, Expr) or not isinstance(value, Boolean):  # a Symbol is both in SymPy
+            self.fail(node, "a condition is needed here; write (z > 0) & (z < 1), each part in brackets")
+        return value
+
+    def _boolop(self, node: ast.BoolOp, depth: int) -> Any:
+        return (And if isinstance(node.op, ast.And) else Or)(*(self.condition(p, depth) for p in node.values))
+
+    def _compare(self, node: ast.Compare, depth: int) -> Any:
+        sides = [self.expr(s, depth) for s in (node.left, *node.comparators)]
+        parts = []
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+            if type(op) not in _RELATIONS:
+                self.fail(node, "this comparison is not in the grammar; there are < <= > >= == !=")
+            parts.append(self._relation(_RELATIONS[type(op)], left, right))
+        return And(*parts)
+
+    def _relation(self, kind: Any, left: Expr, right: Expr) -> Any:
+        return kind(left, right) if bounded.small(left, right) else kind(left, right, evaluate=False)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+    def _call(self, node: ast.Call, depth: int) -> Any:
+        if not isinstance(node.func, ast.Name):
+            self.fail(node, "only a named function can be called; write * for a product")
+        name = node.func.id
+        if name == "E":
+            return self._expectation(node, depth)
+        function = self.scopes[0].get(name)
+        if (isinstance(function, Symbol) and not is_function(name)) or field.is_normal_name(name):
+            self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
+        if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
+            self.unknown(node, UnknownName(name[:60], [*_SPECIAL, *function_names(), *self.scopes[0]], "function"))
+        if node.keywords:
+            self.fail(node, f"{name} takes no keyword")
+        if name == "Piecewise":
+            return self._piecewise(node, depth)
+        if name == "CRootOf":
+            return self._root(node, depth)
+        args = [self.expr(a, depth) for a in node.args]
+        if name in ("Eq", "Ne"):
+            if len(args) != 2:
+                self.fail(node, f"{name} takes two arguments")
+            return self._relation(Eq if name == "Eq" else Ne, *args)
+        if isinstance(function, UndefinedFunction):
+            if not args:
+                self.fail(node, f"{name} needs an argument; write {name}(z)")
+            return function(*args)
+        value = call(name, args)
+        if bounded.size(value) > bounded.MAX_SIZE:
+            self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
+        return value
+
+    def _root(self, node: ast.Call, depth: int) -> Any:
+        """CRootOf(x**5 - x - 1, 0), as exact values are printed: a real root of a polynomial in x, by its number."""
+        if len(node.args) != 2:
+            self.fail(node, "CRootOf takes a polynomial in x and the number of the root")
+        x = Symbol("x")
+        self.scopes.append({"x": x})
+        try:
+            form, index = self.expr(node.args[0], depth), self.expr(node.args[1], depth)
+        finally:
+            self.scopes.pop()
+        polynomial = form.as_poly(x) if form.free_symbols == {x} and bounded.small(form) else None
+        if polynomial is None or not polynomial.domain.is_ZZ or not isinstance(index, Integer):
+            self.fail(node, "CRootOf takes a polynomial in x with integer coefficients, of degree 40 at most")
+        return CRootOf(polynomial, int(index))
+
+    def _piecewise(self, node: ast.Call, depth: int) -> Any:
+        branches = []
+        for pair in node.args:
+            if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
+                self.fail(pair, "Piecewise takes pairs: Piecewise((1, z > 0), (0, True))")
+            branches.append((self.expr(pair.elts[0], depth), self.condition(pair.elts[1], depth)))
+        if not branches:
+            self.fail(node, "Piecewise takes pairs: Piecewise((1, z > 0), (0, True))")
+        return Piecewise(*branches, evaluate=all(bounded.small(*b) for b in branches))
+
+    def _expectation(self, node: ast.Call, depth: int) -> Any:
+        if not node.args:
+            self.fail(node, "E(...) needs what is averaged, e.g. E(tanh(z)**2)")
+        if len(self.scopes) > MAX_EXPECTATIONS:
+            self.fail(node, f"more than {MAX_EXPECTATIONS} expectations within each other")
+        names = []
+        for v in node.args[1:]:
+            if not isinstance(v, ast.Name) or v.id in names or v.id in CONSTANTS:
+                self.fail(v, "after the integrand stand the names of its variables, e.g. E(z1*z2, z1)")
+            names.append(v.id)
+        self.scopes.append({n: field.normal(n) if field.is_normal_name(n) else Symbol(n, real=True) for n in names})
+        try:
+            body = self.expr(node.args[0], depth)
+        finally:
+            self.scopes.pop()
+        if not names:
+            check_variables([v.name for v in field.normals(body)], None)
+        return E(body, *names, cov=self._covariance(node, depth))
+
+    def _covariance(self, node: ast.Call, depth: int) -> dict | None:
+        for keyword in node.keywords:
+            if keyword.arg != "cov" or not isinstance(keyword.value, ast.Dict):
+                self.fail(node, "the only keyword of E is cov={(z1, z2): 1/2}")
+            pairs = {}
+            for key, value in zip(keyword.value.keys, keyword.value.values, strict=True):
+                if not (isinstance(key, ast.Tuple) and len(key.elts) == 2
+                        and all(isinstance(e, ast.Name) for e in key.elts)):
+                    self.fail(node, "the keys of cov are pairs of variables: cov={(z1, z2): 1/2}")
+                a, b = (e.id for e in key.elts if isinstance(e, ast.Name))
+                pairs[a, b] = self.expr(value, depth)
+            return pairs
+        return None

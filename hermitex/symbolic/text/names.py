@@ -1,0 +1,115 @@
+"""name -> function or symbol: what a text may call, and how parameters are declared.
+
+"mu, s>0" declares mu real and s positive; "f: function" a function that is put in later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sympy
+from sympy import Expr, Function, Rational, S, Symbol
+from sympy.core.function import UndefinedFunction
+
+from hermitex import symbols as field
+from hermitex.errors import BadInput, UnknownName
+from hermitex.symbolic.text import bounded
+
+CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
+ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "function")
+
+# What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
+_EXACT = {"OwenT": 2, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
+
+
+def function_names() -> list[str]:
+    """Every name that can be called with its argument in brackets."""
+    from hermitex.symbolic.activations import NAMED
+
+    return sorted({*NAMED, *_EXACT, "He2", "He3"})
+
+
+def is_function(name: str) -> bool:
+    """True if a text may call that name; He0, He1, He2, ... all are."""
+    from hermitex.symbolic.activations import NAMED
+
+    return name in NAMED or name in _EXACT
+
+
+def call(name: str, args: list[Expr]) -> Expr:
+    """The value of a named function (`is_function`); refuses a wrong number of arguments."""
+    from hermitex.symbolic.activations import NAMED, Activation
+
+    if name in _EXACT:
+        _count(name, args, _EXACT[name])
+        return bounded.apply(_exact(name), *args)
+    function = NAMED[name]
+    if name == "Rational" and (len(args) > 2 or not all(isinstance(a, Rational) for a in args) or args[1:] == [0]):
+        raise BadInput("Rational takes two integers, Rational(1, 2)")
+    if name != "DiracDelta":
+        _count(name, args, function.arity)
+    bounded.check_call(name, args)  # by the name typed: SymPy's digamma(z) is a polygamma
+    if isinstance(function, Activation):
+        form = function.form
+        if len(form.args) == 1 and form.args == (field.z,):  # SymPy's own function, not a composition
+            return bounded.apply(type(form), *args)
+    elif name not in ("Rational", "frac"):
+        return bounded.apply(function.build, *args)
+    return bounded.apply(function, *args)
+
+
+def _count(name: str, args: list[Expr], arity: int | None) -> None:
+    if not args or (arity is not None and len(args) != arity):
+        expected = "at least one argument" if arity is None else "one argument" if arity == 1 else f"{arity} arguments"
+        raise BadInput(f"{name} takes {expected}, not {len(args)}")
+
+
+def _exact(name: str) -> Any:
+    from hermitex.symbolic import special
+
+    return getattr(special, name, None) or getattr(sympy, name)
+
+
+def declared(given: Any) -> dict[str, Any]:
+    """Parameters by name, from ``{"mu": "real"}``, ``"mu, s>0"`` or Symbols.
+
+    >>> {n: s.is_positive for n, s in declared("mu, s>0").items()}
+    {'mu': None, 's': True}
+    """
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        given = dict(_declaration(part) for part in given.split(",") if part.strip())
+    elif not isinstance(given, Mapping):
+        if not isinstance(given, Iterable):
+            raise BadInput(f"parameters are declared as 'mu, s>0' or {{'mu': 'real'}}, not {str(given)[:40]!r}")
+        given = {str(s): s for s in given}
+    return {str(name): _parameter(str(name), kind) for name, kind in given.items()}
+
+
+def _declaration(text: str) -> tuple[str, str]:
+    for sign_text, kind in ((">=", "nonnegative"), ("<=", "nonpositive"), (">", "positive"), ("<", "negative")):
+        head, found, bound = text.partition(sign_text)
+        if found:
+            if bound.strip() != "0":
+                raise BadInput(f"cannot read the declaration {text.strip()!r}; write s>0, s>=0, s<0 or the bare name")
+            return head.strip(), kind
+    head, _, kind = text.partition(":")
+    return head.strip(), kind.strip() or "real"
+
+
+def _parameter(name: str, kind: Any) -> Any:
+    if not (name.isidentifier() and name.isascii()):
+        raise BadInput(f"{name[:40]!r} is not a name; a parameter is declared as 'mu' or 's>0'")
+    if field.is_normal_name(name):
+        raise BadInput(f"{name} is a standard normal and cannot be declared; choose another letter")
+    if name in CONSTANTS or name in ("E", "I", "oo", "nan", "zoo", "Piecewise"):
+        raise BadInput(f"{name} has a fixed meaning and cannot be declared; choose another letter")
+    if isinstance(kind, Symbol | UndefinedFunction):
+        return kind
+    if kind == "function":
+        return Function(name)
+    if kind not in ASSUMPTIONS:
+        raise UnknownName(str(kind)[:40], ASSUMPTIONS, what=f"assumption on {name}:")
+    return Symbol(name, **({"real": True} if kind == "real" else {"real": True, kind: True}))
