@@ -12,7 +12,9 @@ HELPERS: dict[str, tuple[tuple[str, ...], str]] = {
     "average": ((), '''
 def average(values, weights, axis):
     """E over one integration variable: the weighted sum over its axis, which stays with length 1."""
-    return (values*weights).sum(axis=axis, keepdims=True)
+    if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:  # constant, or moving nodes
+        return (values*weights).sum(axis=axis, keepdims=True)
+    return np.moveaxis(np.moveaxis(values, axis, -1) @ weights.reshape(-1, 1), -1, axis)
 '''),
     "between": ((), '''
 def between(rule, *kinks):

@@ -11,13 +11,13 @@ The text runs in the session, in a worker (it pickles) and in an exported file a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr, Mul, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures, moving_kinks
-from hermitex.kernels.lowering import Axis, Lowered, lower
+from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
 from hermitex.kernels.source import Writer, load
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import derivative
@@ -80,6 +80,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     output = dict(zip(labels, lowered.outputs, strict=True))
     kinked = moving_kinks(lowered)
     fixed = _fixed(lowered, set(unknowns), kinked) - set(members)
+    lowered, fixed = _hoisted(lowered, fixed, set(parameters), {a.symbol for a in lowered.axes if a.identifier not in kinked})
     settled = fixed - lowered.along_axes()
     writer = Writer(lowered, set(parameters) | settled, kinked)
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
@@ -99,6 +100,35 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], kinked: Mapping[str, tuple[E
         if nodes <= varying:
             return fixed
         varying |= nodes
+
+
+def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]
+             ) -> tuple[Lowered, set[Symbol]]:
+    """mu_1**4 in an average that is taken again at every step becomes a table: products of what stays fixed are taken once."""
+    still, reach = fixed | parameters | nodes, lowered.reach()
+    given = {v.name for s in lowered.statements for v in (s.target, *s.needs)} | {p.name for p in parameters}
+    names = (v for v in numbered_symbols("g", start=1, real=True) if v.name not in given)
+    tables: dict[Expr, Symbol] = {}
+    statements: list[Statement] = []
+
+    def product(e: Expr) -> Expr:
+        stay = [f for f in e.args if f.free_symbols and f.free_symbols <= still]
+        move = [f for f in e.args if f.free_symbols - still]
+        body = Mul(*stay)
+        along_axis = any(reach.get(v) for v in body.free_symbols)
+        if not move or body.is_Symbol or not along_axis or body.count_ops() < 1:
+            return e
+        if body not in tables:
+            tables[body] = next(names)
+            statements.append(Statement(tables[body], body))
+        return Mul(*(f for f in e.args if f not in stay), tables[body])
+
+    for s in lowered.statements:
+        if s.needs <= still:
+            statements.append(s)
+        else:
+            statements.append(replace(s, expr=s.expr.replace(lambda e: isinstance(e, Mul), product)))
+    return replace(lowered, statements=tuple(statements)), fixed | set(tables.values())
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr]
