@@ -52,7 +52,7 @@ def test_memory_of_two_thousand_points():
     assert peak < 300e6
 
 
-def damped_picard(numbers, nodes=64, tolerance=1e-8, damping=0.5):
+def damped_picard(numbers, nodes=100, tolerance=1e-10, damping=0.5):
     """The 13 equations by plain NumPy functions from lambdify, one point at a time, iterated with damping to `tolerance`."""
     from scipy.special import erf
     from sympy import symbols
@@ -104,4 +104,5 @@ def test_against_plain_lambdify_with_damped_iteration():
     for blocks in (True, False):
         system.solve(numbers, blocks=blocks, raise_on_failure=False)
         ratios[blocks] = slow/cpu(lambda blocks=blocks: system.solve(numbers, blocks=blocks, raise_on_failure=False))
-    assert ratios[False] >= 100 and ratios[True] >= 300
+    # 289 and 1245 were measured on a shared core, 100 x 100 nodes and 1e-10 on the other side
+    assert ratios[False] >= 100 and ratios[True] >= 700
