@@ -83,8 +83,8 @@ class Activation:
         """sigma(u); parameters may follow, as in leaky_relu(u, 1/10)."""
         if len(values) > len(self.parameters):
             raise BadInput(f"{self.name} takes at most {1 + len(self.parameters)} arguments")
-        rule = dict(self.parameters) | {p: sympify(v) for (p, _), v in zip(self.parameters, values, strict=False)}
-        return self.form.xreplace({z: sympify(u), **rule})
+        rule = dict(self.parameters) | {p: sympify(v, strict=True) for (p, _), v in zip(self.parameters, values, strict=False)}
+        return self.form.xreplace({z: sympify(u, strict=True), **rule})
 
     @cached_property
     def weak_derivative(self) -> Activation:
@@ -143,7 +143,7 @@ class Operation:
     def __call__(self, *args: Any) -> Expr:
         if not args or (self.arity is not None and len(args) != self.arity):
             raise BadInput(f"{self.name} takes {self.arity or 'at least one'} argument(s), not {len(args)}")
-        return self.build(*(sympify(a) for a in args))
+        return self.build(*(sympify(a, strict=True) for a in args))
 
     def __repr__(self) -> str:
         return self.name

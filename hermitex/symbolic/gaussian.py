@@ -43,7 +43,7 @@ class Expectation(Expr):
     precedence = PRECEDENCE["Atom"]
 
     def __new__(cls, body: Expr, bound: Tuple, cov: Basic | None = None) -> Expr:
-        return _close(sympify(body), tuple(bound), cov, keep=True)
+        return _close(sympify(body, strict=True), tuple(bound), cov, keep=True)
 
     # -- reading ---------------------------------------------------------------------------------------------------
     @property
@@ -86,7 +86,7 @@ class Expectation(Expr):
 
         A variable that does not occur is dropped, unless with `keep` a name in the body may stand for what holds it.
         """
-        return _close(sympify(body), tuple(variables), None if self.independent else self.covariance, keep=keep)
+        return _close(sympify(body, strict=True), tuple(variables), None if self.independent else self.covariance, keep=keep)
 
     # -- SymPy's protocol ------------------------------------------------------------------------------------------
     def _eval_is_real(self) -> bool | None:
@@ -260,7 +260,7 @@ def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:
 
 
 def _scalar(expr: Any) -> Expr:
-    body = None if expr is None else sympify(expr)
+    body = None if expr is None else sympify(expr, strict=True)
     if isinstance(body, Expr) and not getattr(body, "is_Matrix", False):
         return body
     if getattr(body, "is_Relational", False) or getattr(body, "is_Boolean", False):
@@ -275,7 +275,11 @@ def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDe
             if str(v) not in names:
                 raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
         i, j = names.index(str(a)), names.index(str(b))
-        matrix[i, j] = matrix[j, i] = sympify(value)
+        if isinstance(value, str):
+            from hermitex.symbolic.parsing import parse
+
+            value = parse(value)
+        matrix[i, j] = matrix[j, i] = sympify(value, strict=True)
     return ImmutableDenseMatrix(matrix)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Symbol, diag, exp, sqrt, sympify
 
@@ -44,7 +45,7 @@ def closed_form(expr: Expr) -> Expr:
     >>> closed_form(E(z**3*abs(z + 1), z))
     -sqrt(2)*exp(-1/2)/sqrt(pi) + 3*erf(sqrt(2)/2)
     """
-    expr = sympify(expr)
+    expr = _read(expr)
     done = _replace(expr)
     if not done.has(Expectation):
         return done
@@ -57,6 +58,15 @@ def closed_form(expr: Expr) -> Expr:
     return done
 
 
+def _read(expr: Any) -> Expr:
+    """A text by the grammar of `parse`; anything else must be a number or an expression already."""
+    if isinstance(expr, str):
+        from hermitex.symbolic.parsing import parse
+
+        return parse(expr)
+    return sympify(expr, strict=True)
+
+
 def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
     """The exact value, or the node (with what is inside it done, if `deep`) where there is none.
 
@@ -67,7 +77,7 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
     if not deep and isinstance(node, Expectation):
         found = _answer(node)
         return node if found.rest else found.value
-    return _replace(sympify(node))
+    return _replace(_read(node))
 
 
 def normal_form(expr: Expr) -> Expr:
@@ -85,7 +95,7 @@ def normal_form(expr: Expr) -> Expr:
     """
     from hermitex.symbolic.engine.reduction import normal_form as reduce
 
-    return reduce(sympify(expr))
+    return reduce(_read(expr))
 
 
 def answer(node: Expectation) -> Answer:

@@ -216,7 +216,7 @@ def _expression(given: Any) -> Expr:
         from hermitex.symbolic.parsing import expression
 
         return expression(given)
-    return sympify(given)
+    return sympify(given, strict=True)
 
 
 def _variable(given: Any, loss: Expr) -> Symbol:

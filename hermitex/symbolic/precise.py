@@ -123,7 +123,9 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None) -> tuple[A
 def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
     if not subs:
         return expr
-    values = {str(k): sp.sympify(v, rational=True) if not isinstance(v, mpf) else _rational(v) for k, v in subs.items()}
+    from hermitex.symbolic.parsing import expression
+
+    values = {str(k): _rational(v) if isinstance(v, mpf) else expression(v) for k, v in subs.items()}
     return expr.xreplace({s: values[s.name] for s in expr.free_symbols if s.name in values})
 
 

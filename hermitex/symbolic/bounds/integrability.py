@@ -26,8 +26,8 @@ REACH = 40  # singular points are enumerated up to here where there are infinite
 
 def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
     """See `growth.integrable`."""
-    p = sp.sympify(power) if not isinstance(power, Fraction) else Rational(power.numerator, power.denominator)
-    expr = sp.sympify(expr)
+    p = sp.sympify(power, strict=True) if not isinstance(power, Fraction) else Rational(power.numerator, power.denominator)
+    expr = sp.sympify(expr, strict=True)
     if not isinstance(x, Symbol):
         several = tuple(v for v in x if v in expr.free_symbols)
         if len(several) != 1:

@@ -94,7 +94,7 @@ def _target_expression(g: Any) -> Expr:
         from hermitex.symbolic.activations import activation
 
         return activation(g)(symbols.z)
-    return symbols.standard(sympify(g))
+    return symbols.standard(sympify(g, strict=True))
 
 
 class _Moments:

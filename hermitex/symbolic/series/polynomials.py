@@ -94,7 +94,7 @@ def _expression(x: Any) -> Expr:
         from hermitex.symbolic.parsing import parse
 
         return parse(x)
-    return sympify(x)
+    return sympify(x, strict=True)
 
 
 def _nested(k: int, x: Expr) -> Expr:
@@ -147,7 +147,7 @@ def compose_affine(k: int, scale: Any, shift: Any = 0) -> dict[int, Expr]:
     >>> compose_affine(2, Symbol("a"))
     {2: a**2, 0: a**2 - 1}
     """
-    a, b = sympify(scale), sympify(shift)
+    a, b = sympify(scale, strict=True), sympify(shift, strict=True)
     growth = multiply_out(a**2 - 1)
     out = {}
     for j in range(k, -1, -1):
@@ -167,7 +167,7 @@ def mehler(j: int, k: int, rho: Any) -> Expr:
     >>> mehler(3, 3, rho), mehler(2, 3, rho)
     (6*rho**3, 0)
     """
-    return factorial(k)*sympify(rho)**k if j == k else S.Zero
+    return factorial(k)*sympify(rho, strict=True)**k if j == k else S.Zero
 
 
 def mehler_kernel(x: Any, y: Any, rho: Any) -> Expr:
@@ -175,7 +175,7 @@ def mehler_kernel(x: Any, y: Any, rho: Any) -> Expr:
 
     It is the density of (u, v) at (x, y) over the product of the marginals; the sum converges for |rho| < 1.
     """
-    x, y, rho = sympify(x), sympify(y), sympify(rho)
+    x, y, rho = (sympify(v, strict=True) for v in (x, y, rho))
     return exp((2*rho*x*y - rho**2*(x**2 + y**2))/(2*(1 - rho**2)))/sqrt(1 - rho**2)
 
 
@@ -205,7 +205,7 @@ def poly_of(expr: Any, *variables: Symbol) -> Poly:
     >>> poly_of(((1 + z)**20 + (1 + z**2)**20)**10, z).degree()
     400
     """
-    expr = sympify(expr)
+    expr = sympify(expr, strict=True)
     if isinstance(expr, Add | Mul) and expr.has_free(*variables):
         parts = [poly_of(a, *variables) for a in expr.args]
         return reduce(mul if isinstance(expr, Mul) else add, parts)
