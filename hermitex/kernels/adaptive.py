@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Pow, ceiling, floor, log, sign
+from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, ceiling, floor, log, sign
 
 from hermitex.errors import HermitexError
 from hermitex.kernels import quadrature
@@ -32,6 +32,7 @@ _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: bel
 
 def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
+
     from hermitex.symbolic.pieces import breakpoints
 
     definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
@@ -44,11 +45,26 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
             try:
                 points = breakpoints(body, axis.symbol)
             except (HermitexError, NotImplementedError, ValueError, TypeError):
-                continue  # not found: the adaptive panels look for them
+                points = _where_linear(body, axis.symbol)  # none: the adaptive panels look for them
             inside = {a.symbol for a in s.axes[s.axes.index(axis):]}
             known = found.setdefault(axis.identifier, [])
             known += [p for p in points if p not in known and not p.free_symbols & inside]
     return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= _MOST_KINKS}
+
+
+def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """-b/a for each switch in a x + b, whatever the signs are, which a kernel need not know; empty if one is not linear."""
+    from hermitex.symbolic.pieces import switch_arguments
+
+    found = []
+    for argument in switch_arguments(body):
+        if x not in argument.free_symbols:
+            continue
+        slope = argument.diff(x)
+        if slope == 0 or x in slope.free_symbols or body.has(floor, ceiling, log):
+            return ()
+        found.append(-(argument - slope * x).expand() / slope)
+    return tuple(dict.fromkeys(found))
 
 
 def _rough(body: Expr, axis: Axis) -> bool:
