@@ -193,24 +193,24 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
 def injective_in_modulus(u: Expr, x: Symbol) -> bool:
     """True if u, known to be even, is proved strictly monotone in |x|."""
     t = Dummy("t", positive=True)
-    try:
-        found = pieces(u, x, S.Zero, S.Infinity)
-    except HermitexError:
-        return False
-    return len(found) == 1 and monotone(found[0].expr.xreplace({x: t}), t) != 0
+    half = _on_half_line(u, x, t)
+    return half is not None and monotone(half, t) != 0
 
 
 def injective_odd(u: Expr, x: Symbol) -> bool:
     """True if u, known to be odd, is proved injective: of one sign and strictly monotone on x > 0."""
     t = Dummy("t", positive=True)
+    half = _on_half_line(u, x, t)
+    return half is not None and sign_of(half) != 0 and monotone(half, t) != 0
+
+
+def _on_half_line(u: Expr, x: Symbol, t: Symbol) -> Expr | None:
+    """u at x = t > 0, if one smooth branch holds there."""
     try:
         found = pieces(u, x, S.Zero, S.Infinity)
     except HermitexError:
-        return False
-    if len(found) != 1:
-        return False
-    half = found[0].expr.xreplace({x: t})
-    return sign_of(half) != 0 and monotone(half, t) != 0
+        return None
+    return found[0].expr.xreplace({x: t}) if len(found) == 1 else None
 
 
 # -- monotone calculus on t > 0: every answer is proved, 0 says nothing -----------------------------------------------

@@ -32,7 +32,6 @@ _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: bel
 
 def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
-
     from hermitex.symbolic.pieces import breakpoints
 
     definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
