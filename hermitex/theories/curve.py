@@ -1,0 +1,210 @@
+"""alpha -> test_error(alpha), train_error(alpha), q(alpha), ...: a learning curve, of a theory or of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import NotConverged, UnknownName
+from hermitex.show.display import Shown, shorten
+
+_HTML_ROWS = 12
+ERRORS = ("test_error", "train_error")
+_AXES = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Shown):
+    r"""What a theory predicts along one parameter, or what an experiment measured there.
+
+    Attributes
+    ----------
+    theory : str                     its name as on the command line, "one-step"
+    parameters : {name: number}      what stayed fixed, in the theory's letters
+    alpha : array (B,)               the abscissa (its name is `axis`)
+    values : {name: array (B,)}      test_error, train_error, further errors, then the order parameters; nan where failed
+    order_parameters : names         those of `values` that are order parameters
+    converged, residual, reason : arrays (B,)
+    standard_error : {name: (B,)}    of an experiment: over its seeds; empty for a theory
+    seeds : tuple of int             of an experiment
+    simulation : Curve or None       the experiment that was made beside this theory
+    """
+
+    theory: str
+    parameters: Mapping[str, Any]
+    alpha: np.ndarray
+    values: Mapping[str, np.ndarray]
+    order_parameters: tuple[str, ...] = ()
+    converged: Any = True
+    residual: Any = float("nan")
+    reason: Any = ""
+    standard_error: Mapping[str, np.ndarray] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
+    simulation: Curve | None = None
+    title: str = ""
+    axis: str = "alpha"
+    sources: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name == self.axis:
+            return self.alpha
+        try:
+            return self.values[name]
+        except KeyError:
+            raise UnknownName(name, [self.axis, *self.values], "quantity of the curve") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name == self.axis or name in self.values
+
+    def __len__(self) -> int:
+        return len(self.alpha)
+
+    @property
+    def test_error(self) -> np.ndarray:
+        """The test error along the curve."""
+        return self["test_error"]
+
+    @property
+    def train_error(self) -> np.ndarray:
+        """The train error along the curve."""
+        return self["train_error"]
+
+    @cached_property
+    def _good(self) -> np.ndarray:
+        return np.array(np.broadcast_to(np.asarray(self.converged, dtype=bool), self.alpha.shape))
+
+    @property
+    def all_converged(self) -> bool:
+        """Whether every point converged."""
+        return bool(self._good.all())
+
+    def require(self) -> Curve:
+        """Itself if every point converged; otherwise raises `NotConverged` that carries it."""
+        if self.all_converged:
+            return self
+        bad = np.flatnonzero(~self._good)
+        reasons = np.broadcast_to(np.asarray(self.reason, dtype=object), self.alpha.shape)
+        why = reasons[bad[0]] or "the residual stayed above the tolerance"
+        raise NotConverged(self, f"{bad.size} of {len(self)} points did not converge; the first is {self.axis} = "
+                                 f"{self.alpha[bad[0]]:g}: {why}; the curve is in .solution of this error")
+
+    def with_simulation(self, simulation: Curve) -> Curve:
+        """The same curve with an experiment beside it."""
+        return replace(self, simulation=simulation)
+
+    # -- data --------------------------------------------------------------------------------------------------------
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length: the abscissa, every value (and its standard error), residual and converged."""
+        columns: dict[str, Any] = {self.axis: self.alpha}
+        for name, v in self.values.items():
+            columns[name] = v
+            if name in self.standard_error:
+                columns[f"{name}_se"] = self.standard_error[name]
+        if not self.seeds:
+            columns |= {"residual": self.residual, "converged": self._good, "reason": np.asarray(self.reason, dtype=object)}
+        if self.simulation is not None and len(self.simulation) == len(self) and np.allclose(self.simulation.alpha, self.alpha):
+            columns |= {f"simulated_{k}": v for k, v in self.simulation.table().items() if k != self.axis}
+        return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point; pandas sits in the extra `data`."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
+
+    def to_csv(self, path: Any) -> Any:
+        """Write the table with every order parameter, residual and converged; returns the path."""
+        from hermitex.show.tables import save_csv
+
+        return save_csv(self.table(), path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `hermitex curve --json`; a failed point is None."""
+        def column(v: Any) -> list[Any]:
+            array = np.broadcast_to(np.asarray(v, dtype=float), self.alpha.shape)
+            return [float(x) if np.isfinite(x) else None for x in array]
+
+        out: dict[str, Any] = {"theory": self.theory, "parameters": dict(self.parameters), self.axis: self.alpha.tolist()}
+        out |= {k: column(v) for k, v in self.values.items() if k not in self.order_parameters}
+        out["order_parameters"] = {k: column(self.values[k]) for k in self.order_parameters if k in self.values}
+        if self.seeds:
+            errors = {k: column(v) for k, v in self.standard_error.items()}
+            return {**out, "standard_error": errors, "seeds": list(self.seeds)}
+        out |= {"converged": self._good.tolist(), "residual": column(self.residual)}
+        if self.simulation is not None:
+            kept = self.simulation.to_dict()
+            out["simulation"] = {k: v for k, v in kept.items() if k not in ("theory", "parameters")}
+        return out
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results were used."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(list(self.sources))
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+    @property
+    def label(self) -> str:
+        """What a legend says: the title, or what stayed fixed."""
+        return self.title or self.theory
+
+    def plot(self, ax: Any = None, *, quantity: str = "test_error", label: str | None = None,
+             log: tuple[bool, bool] = (False, False)) -> Any:
+        r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars."""
+        from hermitex.show.plots import learning_curve
+
+        ylabel = _AXES.get(quantity, f"${_latex(quantity)}$")
+        xlabel = r"$\alpha = n/d$" if self.axis == "alpha" else f"${self.axis}$"
+        points = None
+        if self.simulation is not None and quantity in self.simulation:
+            s = self.simulation
+            error = s.standard_error.get(quantity)
+            points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
+        return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label, points=points,
+                              xlabel=xlabel, ylabel=ylabel, log=log)
+
+    def __repr__(self) -> str:
+        ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")
+        first = next((k for k in ERRORS if k in self.values), next(iter(self.values), ""))
+        said = f"; {first} {_range(self.values[first])}" if first else ""
+        state = f"; {len(self.seeds)} seeds" if self.seeds else f"; {int(self._good.sum())} of {len(self)} converged"
+        beside = "; with experiment" if self.simulation is not None else ""
+        return shorten(f"Curve({self.label}: {ends}{said}{state}{beside})", 160)
+
+    def _html(self) -> str:
+        from html import escape
+
+        from hermitex.show.display import formula_table
+
+        columns = self.table()
+        wanted = [self.axis, *self.values]
+        rows = [[_cell(columns[k][i]) for k in wanted] for i in range(min(len(self), _HTML_ROWS))]
+        more = f"<p>first {_HTML_ROWS} of {len(self)} points</p>" if len(self) > _HTML_ROWS else ""
+        return formula_table(rows, [f"${_latex(k)}$" if k not in _AXES else _AXES[k] for k in wanted],
+                             title=escape(repr(self))) + more
+
+
+def _latex(name: str) -> str:
+    from hermitex import symbols
+    from hermitex.show.display import latex
+
+    if name in symbols.FIELD:
+        return latex(symbols.FIELD[name])
+    from sympy import Symbol
+
+    return latex(Symbol(name))
+
+
+def _cell(v: Any) -> str:
+    return f"{v:.6g}" if isinstance(v, float) else str(v)
+
+
+def _range(v: np.ndarray) -> str:
+    good = v[np.isfinite(v)]
+    if not good.size:
+        return "unknown"
+    return f"{good[0]:.4g}" if good.size == 1 else f"{good[0]:.4g} to {good[-1]:.4g}"

@@ -1,0 +1,117 @@
+"""A theory: functions and structure in, a System out; numbers go to .solve and .curve.
+
+    theory.solve(alpha=2, beta=1, lam=0.1, ...) -> Solution          theory.curve(alpha=[0.2, 1, 3], ...) -> Curve
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.show.display import Shown
+from hermitex.solvers.solution import Solution
+from hermitex.theories.curve import Curve
+
+
+class Theory(Shown):
+    """What every theory shares: checked numbers, curves, citations.
+
+    A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
+    default of each or `REQUIRED`), `complete` (numbers -> those of its system), `run` and `order_parameters`.
+    """
+
+    REQUIRED: ClassVar[Any] = object()
+    name: ClassVar[str] = ""
+    sources: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def system(self) -> Any:
+        """The equations, as a `System`."""
+        raise NotImplementedError
+
+    @property
+    def symbols(self) -> dict[str, Any]:
+        """The theory's letters by name: unknowns and parameters of its system."""
+        return {s.name: s for s in (*self.system.unknowns, *self.system.parameters)}
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """Names of the order parameters that a curve holds."""
+        raise NotImplementedError
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Names of the errors and losses that a curve holds, the test error first."""
+        return ("test_error", "train_error")
+
+    def letters(self) -> dict[str, Any]:
+        """Every number that `.solve` and `.curve` take, with its default or `REQUIRED`."""
+        raise NotImplementedError
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers of the system from the numbers given (checked floats), and whatever follows from them."""
+        return numbers
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """Solve at complete numbers; by default the system does."""
+        wanted = {p.name for p in self.system.parameters}
+        return self.system.solve({k: v for k, v in numbers.items() if k in wanted or (k == "lam" and "lamda" in wanted)}, **options)
+
+    # -- what a user calls ---------------------------------------------------------------------------------------------
+    def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The numbers as float arrays, defaults filled in; one clear line for what is unknown, missing or no number."""
+        known = self.letters()
+        values: dict[str, Any] = {}
+        for key, v in numbers.items():
+            if key not in known:
+                raise UnknownName(key, known, f"keyword of {self.name}")
+            if v is None:
+                continue
+            try:
+                array = np.asarray(v, dtype=float)
+            except (TypeError, ValueError):
+                raise BadInput(f"{self.name}: {key} = {v!r} is not a number or an array of numbers") from None
+            if np.isnan(array).any() or not array.size:
+                raise BadInput(f"{self.name}: {key} {'is empty' if not array.size else 'holds NaN'}; a number is needed")
+            values[key] = array
+        return {**{k: np.asarray(d, dtype=float) for k, d in known.items() if d is not self.REQUIRED and d is not None}, **values}
+
+    def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+              **numbers: Any) -> Solution:
+        """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state."""
+        found = self.run(self.complete(self.given(numbers)), raise_on_failure=False, start=start, tolerance=tolerance)
+        return found.require() if raise_on_failure else found
+
+    def curve(self, alpha: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
+              **numbers: Any) -> Curve:
+        """The learning curve along `alpha`; a point that did not converge is nan, with its reason (`.require()` raises)."""
+        line = np.atleast_1d(np.asarray(self.given({"alpha": alpha})["alpha"], dtype=float))
+        if line.ndim != 1:
+            raise BadInput(f"{self.name}: alpha along a curve is one list of numbers, not an array of shape {line.shape}")
+        rest = self.given({k: v for k, v in numbers.items() if k != "alpha"})
+        for key, v in rest.items():
+            if v.ndim:
+                raise BadInput(f"{self.name}: along a curve only alpha varies; {key} has {v.size} values (make one curve for each)")
+        numbers_now = self.complete({**rest, "alpha": line})
+        found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
+        good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
+        names = [*self.errors, *self.order_parameters]
+        values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan)
+                  for n in names if n in found}
+        fixed = {k: v.item() for k, v in numbers_now.items() if k != "alpha" and np.ndim(v) == 0}
+        return Curve(self.name, self.described(fixed), line, values, tuple(n for n in self.order_parameters if n in values),
+                     converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
+                     reason=found.reason, title=title, sources=self.sources)
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """The `parameters` of a curve: its functions and the numbers that stayed fixed."""
+        return dict(fixed)
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results are used."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(list(self.sources))
