@@ -164,8 +164,8 @@ class Curve(Shown):
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
-        return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label, points=points,
-                              xlabel=xlabel, ylabel=ylabel, log=log)
+        return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
+                              points=points, xlabel=xlabel, ylabel=ylabel, log=log)
 
     def __repr__(self) -> str:
         ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")
