@@ -1,0 +1,330 @@
+r"""r = (eta/beta) sigma_1 N_v,   gamma = g_1/N_v,   c = (1 + (eta/beta) sigma_2 Rbar)^2 + (eta/beta)^2 (R_2/alpha_0) Var sigma'(z)
+
+One giant gradient step turns random weights into a spike of size r along a direction of overlap gamma with the target's,
+on a bulk of variance c [cui2024, Result 3.1]. The step is eta d (eta is eta_tilde), the batch alpha_0 d, the width beta d;
+R = y - f^0 is the residual at the start, Rbar = g_0 - sigma_0 its mean, R_2 its mean square, N_v = sqrt(g_1^2 + R_2/alpha_0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sympy import Basic, DiracDelta, Expr, S, Symbol, oo, sqrt, sympify
+
+from hermitex.errors import BadInput, Divergent, NoClosedForm, UnknownName
+from hermitex.show.display import WIDE, Shown, latex, shorten
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbols import Delta, alpha0, beta, eta, z
+from hermitex.theories.theory import Theory
+
+_VANISHES = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
+
+
+class Spiked(NamedTuple):
+    """The equivalent spiked random features: W = W_bulk + spike."""
+
+    r: Any
+    c: Any
+    gamma: Any
+
+
+@dataclass(frozen=True, repr=False)
+class Spike(Shown):
+    """(r, c, gamma) of an activation and a target, as formulas of (alpha0, eta, beta, Delta); callable on numbers."""
+
+    sigma: Activation
+    g: Activation
+
+    # -- the constants -----------------------------------------------------------------------------------------------
+    @cached_property
+    def coefficients(self) -> dict[str, Expr]:
+        """sigma_0, sigma_1, sigma_2, Var sigma', g_0, g_1, E g^2: exact where there is a closed form, else E(...) nodes."""
+        s, g = self.sigma(z), self.g(z)
+        found = {f"sigma_{k}": _mean(he*s) for k, he in enumerate((S.One, z, z**2 - 1))}
+        return {**found, "g_0": _mean(g), "g_1": _mean(z*g), "g_squared": _mean(g**2)}
+
+    @cached_property
+    def slope_variance(self) -> Expr:
+        """Var sigma'(z) = E sigma'^2 - sigma_1^2; raises BadInput where sigma jumps, for sigma' is then not square integrable."""
+        slope = self.sigma.weak_derivative.expr
+        if slope.has(DiracDelta):
+            raise BadInput(f"{self.sigma.name} jumps: sigma' is not square integrable, and the bulk's variance c after a gradient "
+                           "step is infinite; give r, c and gamma instead of alpha0 and eta")
+        return _mean(slope**2) - self.coefficients["sigma_1"]**2
+
+    @property
+    def R_2(self) -> Expr:
+        """E R^2 = E g^2 - 2 g_0 sigma_0 + sigma_0^2 + Delta, the residual's mean square before the step."""
+        k = self.coefficients
+        return k["g_squared"] - 2*k["g_0"]*k["sigma_0"] + k["sigma_0"]**2 + Delta
+
+    @property
+    def N_v(self) -> Expr:
+        """sqrt(g_1^2 + R_2/alpha0), the norm of the gradient's direction (1/n_B) sum R x."""
+        return sqrt(self.coefficients["g_1"]**2 + self.R_2/alpha0)
+
+    @property
+    def r(self) -> Expr:
+        """(eta/beta) sigma_1 N_v, the size of the spike in a pre-activation."""
+        return eta/beta*self.coefficients["sigma_1"]*self.N_v
+
+    @property
+    def c(self) -> Expr:
+        """(1 + (eta/beta) sigma_2 Rbar)^2 + (eta/beta)^2 (R_2/alpha0) Var sigma', the variance of the bulk."""
+        k = self.coefficients
+        return (1 + eta/beta*k["sigma_2"]*(k["g_0"] - k["sigma_0"]))**2 + (eta/beta)**2*self.R_2/alpha0*self.slope_variance
+
+    @property
+    def gamma(self) -> Expr:
+        """g_1/N_v, the overlap of the spike with the target's direction; 0 if g_1 = 0."""
+        g_1 = self.coefficients["g_1"]
+        return g_1/self.N_v if g_1 != 0 else S.Zero
+
+    @property
+    def limit(self) -> Spiked:
+        """The formulas at alpha0 = oo (the population gradient): gamma = sign(g_1)."""
+        return Spiked(*(e.subs(alpha0, oo) for e in (self.r, self.c, self.gamma)))
+
+    # -- numbers -----------------------------------------------------------------------------------------------------
+    def __call__(self, alpha0: Any, eta: Any, beta: Any = 1, Delta: Any = 0, **parameters: Any) -> Spiked:
+        """(r, c, gamma): floats for numbers, arrays for arrays, exact for SymPy arguments.
+
+        Parameters
+        ----------
+        alpha0 : batch size n_B/d > 0, inf allowed    eta : step size/d >= 0    beta : width p/d > 0    Delta : noise >= 0
+        parameters : one number for each parameter of sigma and g
+
+        Raises
+        ------
+        BadInput : a number out of its range; sigma jumps.
+        """
+        if any(isinstance(v, Basic) for v in (alpha0, eta, beta, Delta)):
+            rule = dict(zip(_LETTERS, map(sympify, (alpha0, eta, beta, Delta)), strict=True))
+            return Spiked(*(e.subs(rule, simultaneous=True) for e in (self.r, self.c, self.gamma)))
+        given = {"alpha0": alpha0, "eta": eta, "beta": beta, "Delta": Delta}
+        given = {k: np.asarray(v, dtype=float) for k, v in given.items()}
+        for name, v in given.items():
+            _within("spike", name, v)
+        found = self._numbers(given, _parameters(self, parameters))
+        return Spiked(*(v if v.ndim else v.item() for v in np.broadcast_arrays(*found)))
+
+    def _numbers(self, at: Mapping[str, np.ndarray], parameters: tuple[tuple[str, float], ...]) -> tuple[np.ndarray, ...]:
+        k = _constants(self, parameters)
+        t, batch = at["eta"]/at["beta"], 1/at["alpha0"]
+        bar, R_2 = k["g_0"] - k["sigma_0"], k["rest"] + at["Delta"]
+        N_v = np.sqrt(k["g_1"]**2 + R_2*batch)
+        gamma = np.divide(k["g_1"], N_v, out=np.zeros_like(N_v), where=N_v > 0)  # without a gradient there is no direction
+        c = (1 + t*k["sigma_2"]*bar)**2 + t**2*R_2*batch*k["slope"]
+        return t*k["sigma_1"]*N_v, c, np.clip(gamma, -1, 1)
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+    def _rows(self) -> dict[str, Any]:
+        try:
+            c = self.c
+        except BadInput:
+            c = oo
+        return {"r": self.r, "c": c, "gamma": self.gamma}
+
+    def __repr__(self) -> str:
+        return shorten(f"Spike({self.sigma.name}, {self.g.name}): " + ", ".join(f"{k} = {v}" for k, v in self._rows().items()),
+                       3*WIDE)
+
+    def latex(self) -> str:
+        """The three formulas, an align block."""
+        lines = [rf"  {latex(Symbol(k))} &= {latex(v)}" for k, v in self._rows().items()]
+        return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """{"sigma", "target", "r", "c", "gamma", "coefficients"}: expressions."""
+        return {"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": dict(self.coefficients)}
+
+    def bibtex(self) -> str:
+        """BibTeX of the paper whose result this is."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(["cui2024"])
+
+
+def spike(sigma: Any, g: Any) -> Spike:
+    """What one giant gradient step makes of random weights: (r, c, gamma) as formulas.
+
+    r = t sigma_1 N_v,   c = (1 + t sigma_2 Rbar)^2 + t^2 (R_2/alpha0) Var sigma',   gamma = g_1/N_v,   t = eta/beta
+    with s_k = E[s(z) He_k(z)], Rbar = g_0 - sigma_0, R_2 = E g^2 - 2 g_0 sigma_0 + sigma_0^2 + Delta,
+    N_v = sqrt(g_1^2 + R_2/alpha0); for odd sigma c = 1 + t^2 (E g^2 + Delta)/alpha0 Var sigma'.
+
+    Parameters
+    ----------
+    sigma : activation: a name, text or expression in z, or `Activation`
+    g : target, likewise; square integrable
+
+    Returns
+    -------
+    Spike : `.r`, `.c`, `.gamma` in alpha0 (batch n_B/d), eta (step/d), beta (width p/d), Delta (label noise); `.limit` at
+    alpha0 = oo; ``spike(sigma, g)(alpha0, eta, beta, Delta)`` the numbers.
+
+    Raises
+    ------
+    BadInput : sigma or g is not square integrable; from `.c` and the numbers, sigma jumps.
+
+    References: cui2024 (Result 3.1; non-odd sigma adds the terms in sigma_0 and sigma_2).
+
+    Examples
+    --------
+    >>> spike("erf", "sign").gamma
+    sqrt(2)/(sqrt(pi)*sqrt(2/pi + (Delta + 1)/alpha0))
+    >>> [round(v, 10) for v in spike("tanh", "sin")(alpha0=20, eta=3)]
+    [1.1340555093, 1.0189732005, 0.9718544445]
+    """
+    return _made(activation(sigma), activation(g))
+
+
+@cache
+def _made(sigma: Activation, g: Activation) -> Spike:
+    for role, f in (("activation", sigma), ("target", g)):
+        require_square_integrable("spike", role, f)
+    return Spike(sigma, g)
+
+
+def require_square_integrable(asking: str, role: str, f: Activation) -> None:
+    """Raise one clear line if E f(z)^2 was proved to be infinite."""
+    if f.in_L2 is False:
+        raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
+
+
+_LETTERS = (alpha0, eta, beta, Delta)
+
+
+def _mean(e: Expr) -> Expr:
+    """E e(z): the closed form, or the node that evaluates."""
+    from hermitex.symbolic.gaussian import E
+    from hermitex.symbolic.integrals import closed_form
+
+    node = E(e, z)
+    try:
+        return closed_form(node)
+    except NoClosedForm:
+        return node
+
+
+@cache
+def _constants(asked: Spike, parameters: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """The constants of the formulas in double precision, each from 17 digits."""
+    from hermitex.symbolic.precise import evaluate
+
+    k = asked.coefficients
+    wanted = {**{n: k[n] for n in ("sigma_0", "sigma_1", "sigma_2", "g_0", "g_1")}, "rest": asked.R_2.subs(Delta, 0),
+              "slope": asked.slope_variance}
+    subs = dict(parameters)
+    try:
+        found = {n: float(evaluate(e, digits=17, subs=subs)) for n, e in wanted.items()}
+    except Divergent as error:
+        raise BadInput(f"spike: {error}") from error
+    size = float(evaluate(k["g_squared"], digits=17, subs=subs))**0.5
+    if abs(found["g_1"]) <= _VANISHES*size:
+        found["g_1"] = 0.0
+    return {**found, "slope": max(found["slope"], 0.0), "rest": max(found["rest"], 0.0)}
+
+
+def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """The values of the parameters of sigma and g, by name."""
+    known = free_parameters(asked.sigma, asked.g)
+    for name in given:
+        if name not in known:
+            raise UnknownName(name, [*known, "alpha0", "eta", "beta", "Delta"], "keyword of spike")
+    if missing := [n for n in known if n not in given]:
+        raise BadInput(f"spike: {missing[0]}, a parameter of sigma or g, has no value; add {missing[0]}=...")
+    try:
+        return tuple((n, float(given[n])) for n in known)
+    except (TypeError, ValueError):
+        raise BadInput("spike: a parameter of sigma or g is one number") from None
+
+
+def free_parameters(*functions: Activation) -> tuple[str, ...]:
+    """Names of the letters beside z in the functions, sorted."""
+    return tuple(sorted({s.name for f in functions for s in f(z).free_symbols if s != z}))
+
+
+# -- what the whole one-step family shares ----------------------------------------------------------------------------
+_POSITIVE: tuple[str, Callable] = ("positive and finite", lambda v: (v > 0) & np.isfinite(v))
+_NONNEGATIVE: tuple[str, Callable] = ("0 or more, and finite", lambda v: (v >= 0) & np.isfinite(v))
+_LARGE: tuple[str, Callable] = ("positive (inf is allowed)", lambda v: v > 0)
+_FINITE: tuple[str, Callable] = ("finite", np.isfinite)
+#: letter -> what must hold; the others are finite
+_RANGES = {"alpha": _POSITIVE, "beta": _POSITIVE, "lam": _NONNEGATIVE, "Delta": _NONNEGATIVE, "alpha0": _LARGE, "eta": _NONNEGATIVE,
+           "c": _POSITIVE, "gamma": ("between -1 and 1", lambda v: abs(v) <= 1), "dimension": _LARGE}
+
+
+def _within(asking: str, name: str, v: np.ndarray) -> None:
+    must, test = _RANGES.get(name, _FINITE)
+    bad = np.atleast_1d(v)[~np.atleast_1d(test(v))]
+    if bad.size:
+        raise BadInput(f"{asking}: {name} = {bad[0]:g}; it must be {must}")
+
+
+def completed(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
+              *, spiked: tuple[str, ...] = ("r", "c", "gamma")) -> dict[str, np.ndarray]:
+    """The numbers of a one-step theory, checked, with r, c, gamma from (alpha0, eta) where these were given.
+
+    Parameters
+    ----------
+    asking : the theory's name, for messages
+    numbers : float arrays by name; alpha, lam and either alpha0 and eta or all of `spiked`
+    spiked : which of r, c, gamma must be given where alpha0 and eta are not
+
+    Raises
+    ------
+    BadInput : one line: a number out of its range or missing, both ways given, or neither.
+    """
+    for name in ("alpha", "lam"):
+        if name not in numbers:
+            raise BadInput(f"{asking}: {name} has no value; add {name}=...")
+    for name, v in numbers.items():
+        _within(asking, name, v)
+    step, direct = ([n for n in names if n in numbers] for names in (("alpha0", "eta"), ("r", "c", "gamma")))
+    ways = f"alpha0 and eta (one gradient step), or {', '.join(spiked[:-1])} and {spiked[-1]} (the spiked features themselves)"
+    if step and direct:
+        raise BadInput(f"{asking}: {', '.join(step)} and {', '.join(direct)} were given; give either {ways}")
+    if len(step) == 1 or (not step and not set(direct) >= set(spiked)):
+        said = f"only {', '.join(step or direct)} was given" if step or direct else "the features are missing"
+        raise BadInput(f"{asking}: {said}; give {ways}")
+    if not step:
+        return dict(numbers)
+    own = free_parameters(sigma, g)
+    for name in own:
+        if np.ndim(numbers.get(name, 0)):
+            raise BadInput(f"{asking}: with alpha0 and eta, {name} is one number; solve once for each value")
+    inputs = {n: numbers.get(n, np.asarray(d, dtype=float)) for n, d in (("alpha0", 0), ("eta", 0), ("beta", 1), ("Delta", 0))}
+    found = spike(sigma, g)(**inputs, **{n: numbers[n] for n in own if n in numbers})
+    made = {n: np.asarray(v, dtype=float) for n, v in found._asdict().items()}
+    if not np.all(made["c"] > 0):
+        raise BadInput(f"{asking}: the step makes the bulk vanish, c = 0 (1 + (eta/beta) sigma_2 (g_0 - sigma_0) = 0); change eta")
+    return {**numbers, **made}
+
+
+@dataclass(frozen=True, repr=False)
+class OneStepFamily(Theory):
+    """The letters, their completion and the description that every one-step theory shares."""
+
+    sigma: Activation
+    g: Activation
+
+    name: ClassVar[str] = "one-step"
+    sources: ClassVar[tuple[str, ...]] = ("cui2024",)
+    NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension")
+
+    def letters(self) -> dict[str, Any]:
+        """alpha, beta=1, lam, Delta=0; alpha0 and eta, or r, c and gamma; bias=0; dimension=None; parameters of sigma and g."""
+        defaults = {"alpha": self.REQUIRED, "lam": self.REQUIRED, "beta": 1.0, "Delta": 0.0, "bias": 0.0}
+        return {n: defaults.get(n) for n in self.NUMBERS} | dict.fromkeys(free_parameters(self.sigma, self.g), self.REQUIRED)
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers checked, with r, c, gamma of the gradient step."""
+        return completed(self.name, self.sigma, self.g, numbers)
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """sigma and target as text, then the numbers that stayed fixed."""
+        return {"sigma": self.sigma.name, "target": self.g.name, **fixed}
