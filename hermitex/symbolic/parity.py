@@ -20,6 +20,7 @@ from sympy import (
     S,
     Symbol,
     ceiling,
+    cos,
     cosh,
     coth,
     csch,
@@ -37,6 +38,7 @@ from sympy import (
     log,
     sech,
     sign,
+    sin,
     sinh,
     tanh,
     together,
@@ -113,6 +115,37 @@ def _reflected(f: Basic, variables: tuple[Symbol, ...]) -> Basic:
 
 
 # -- is it zero? ------------------------------------------------------------------------------------------------------
+def identically_zero(d: Expr, variables: tuple[Symbol, ...]) -> bool:
+    """True if d is proved to vanish almost everywhere in its real variables; False says nothing.
+
+    Examples
+    --------
+    >>> from sympy import Abs, Max, sign
+    >>> from hermitex.symbols import z1, z2
+    >>> identically_zero(Max(z1, z2) - (z1 + z2 + Abs(z1 - z2))/2, (z1, z2))
+    True
+    >>> identically_zero(sign(z1*z2)*z2 - sign(z1)*Abs(z2), (z1, z2)), identically_zero(z1 - z2, (z1, z2))
+    (True, False)
+    """
+    if _vanishes(d, variables):
+        return True
+    apart = _factors_apart(d)
+    return apart != d and _vanishes(apart, variables)
+
+
+def _factors_apart(f: Expr) -> Expr:
+    """sign(u v) = sign(u) sign(v), |u v| = |u| |v|, and u = sign(u) |u| for what then stands beside a sign."""
+    def product(u: Expr, kind: type) -> Expr:
+        return Mul(*(kind(b)**n for b, n in u.as_powers_dict().items())) if u.is_Mul or u.is_Pow else kind(u)
+
+    f = f.replace(sign, lambda u: product(u, sign)).replace(Abs, lambda u: product(u, Abs))
+    return f.replace(lambda n: n.is_Mul and n.has(sign), lambda n: Mul(*(_signed(a, n) for a in n.args)))
+
+
+def _signed(a: Expr, within: Expr) -> Expr:
+    return sign(a)*Abs(a) if not isinstance(a, (sign, Abs)) and sign(a) in within.args else a
+
+
 def _vanishes(d: Expr, variables: tuple[Symbol, ...]) -> bool:
     """Proved to be zero off single points: each form that follows is equal to d there."""
     nodes = _outermost_nodes(d)
@@ -262,7 +295,11 @@ def _upright(p: Expr) -> Expr:
 
 
 def _in_one_angle(f: Expr) -> Expr:
-    return expand(expand_trig(f))
+    def even_powers(n: Expr) -> Expr:                         # cos^2 = 1 - sin^2
+        return (1 - sin(n.base.args[0])**2)**(n.exp//2)*n.base**(n.exp % 2)
+
+    f = expand(expand_trig(f))
+    return expand(f.replace(lambda n: n.is_Pow and isinstance(n.base, cos) and n.exp.is_Integer and n.exp > 1, even_powers))
 
 
 def _one_logarithm(d: Expr, variables: tuple[Symbol, ...]) -> bool:

@@ -1,0 +1,131 @@
+"""R = {v : v . grad g = 0}^perp: the subspace of directions on which a target depends, with an exact orthonormal basis.
+
+A target g(z1 + z2) depends on one direction; written over a basis of R it becomes a target in one variable. Coordinates
+stay as they are where R is spanned by them, unless the target is written in other forms that are orthogonal to each
+other: sign(z1**2 - z2**2) is sign(z1 z2) over the forms (z1 - z2)/sqrt(2), (z1 + z2)/sqrt(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Add, Expr, S, Symbol, sqrt
+
+from hermitex import symbols
+from hermitex.symbolic.invariance import linear_forms, unseen
+from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, stack, tidy
+
+
+@dataclass(frozen=True)
+class Relevant:
+    """A target over its relevant subspace: g(z) = inner(B z), the rows of B orthonormal.
+
+    Attributes
+    ----------
+    variables : the variables of g, over which directions are written
+    inner : g as an expression of `names` (a tuple where a sequence of expressions was given)
+    names : the standard normals that inner depends on, one for each row of `basis`
+    basis : B, orthonormal rows over `variables`; coordinate rows keep the name of their coordinate
+    null : rows that span what g does not see
+    irrelevant : the variables on which g does not depend at all
+    """
+
+    variables: tuple[Symbol, ...]
+    inner: Any
+    names: tuple[Symbol, ...]
+    basis: Matrix
+    null: Matrix
+    irrelevant: tuple[Symbol, ...]
+
+    @property
+    def dimension(self) -> int:
+        """How many directions g depends on."""
+        return self.basis.rows
+
+    def outside(self, rows: Matrix) -> Matrix:
+        """Directions over `names` as directions over `variables`, made short."""
+        if rows.rows == 0:
+            return matrix([], len(self.variables))
+        return span(Matrix((rows*self.basis).applyfunc(tidy)))
+
+
+def relevant(g: Any, variables: Sequence[Symbol]) -> Relevant:
+    """The directions a target depends on, exactly, and the target written over them.
+
+    Parameters
+    ----------
+    g : expression, or a sequence of expressions; symbols that are not among `variables` count as parameters
+    variables : the standard normals
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> found = relevant(tanh(z1 + 2*z2), (z1, z2, z3))
+    >>> found.inner, found.basis, found.irrelevant
+    (tanh(sqrt(5)*z1), Matrix([[sqrt(5)/5, 2*sqrt(5)/5, 0]]), (z3,))
+    """
+    variables = tuple(variables)
+    expressions = tuple(g) if isinstance(g, (list, tuple)) else (g,)
+    null = unseen(expressions, variables)
+    irrelevant = tuple(v for i, v in enumerate(variables) if contains(null, _unit(i, len(variables))))
+    basis = orthonormal(aligned(complement(null), expressions, variables))
+    names = _names(basis, variables)
+    order = sorted(range(len(names)), key=lambda i: symbols.natural(names[i]))
+    basis, names = matrix([basis.tolist()[i] for i in order], len(variables)), tuple(names[i] for i in order)
+    inner = tuple(rewritten(e, variables, basis, names) for e in expressions)
+    return Relevant(variables, inner if isinstance(g, (list, tuple)) else inner[0], names, basis, null, irrelevant)
+
+
+def _unit(i: int, n: int) -> Matrix:
+    return Matrix(1, n, [S(int(i == j)) for j in range(n)])
+
+
+def aligned(rows: Matrix, expressions: Sequence[Expr], variables: Sequence[Symbol]) -> Matrix:
+    """The same subspace over the linear forms that the target is written in, where they are orthogonal to each other."""
+    forms = [row for e in expressions for row in linear_forms(e, variables)]
+    chosen: list[list[Expr]] = []
+    for row in forms:
+        clear = all(tidy(Add(*(a*b for a, b in zip(row, other, strict=True)))) == 0 for other in chosen)
+        if clear and contains(rows, matrix([row], len(variables))):
+            chosen.append(row)
+    if not chosen or all(sum(1 for x in row if x != 0) == 1 for row in chosen):
+        return rows
+    whole = matrix(chosen, len(variables))
+    if whole.rows < rows.rows:
+        rest = complement(stack(whole, complement(rows)) if rows.rows < rows.cols else whole)
+        whole = stack(whole, rest)
+    # Only where every form is a row, or it is a change for nothing.
+    seen = [row for row in forms if any(contains(matrix([c], len(variables)), matrix([row], len(variables)))
+                                        for c in whole.tolist())]
+    return whole if len(seen) == len(forms) else rows
+
+
+def _names(basis: Matrix, variables: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
+    """A coordinate row keeps its variable; the others take the variables that are left, in order."""
+    found: list[Symbol | None] = []
+    for row in basis.tolist():
+        at = [i for i, x in enumerate(row) if x != 0]
+        found.append(variables[at[0]] if len(at) == 1 and row[at[0]] == 1 else None)
+    left = [v for v in variables if v not in found]
+    return tuple(v if v is not None else left.pop(0) for v in found)
+
+
+def rewritten(g: Expr, variables: Sequence[Symbol], basis: Matrix, names: Sequence[Symbol]) -> Expr:
+    """g(B^T u): g over the coordinates u = B z, for a g that depends on nothing else."""
+    swap = {v: Add(*(basis[i, j]*u for i, u in enumerate(names))) for j, v in enumerate(variables)}
+    if all(w == v for v, w in swap.items()):
+        return g
+    return _gathered(g.xreplace(swap), set(names))
+
+
+def _gathered(e: Any, names: set[Symbol]) -> Any:
+    """Polynomial parts multiplied out, so that what cancels is gone: (u + v)/2 + (u - v)/2 is u."""
+    if not e.args or not e.free_symbols & names:
+        return e
+    if isinstance(e, Expr) and e.is_polynomial(*names) and e.count_ops() < 400:
+        return symbols.standard(e.expand().replace(lambda n: n.is_Pow and n.exp == S.Half and n.base.is_Rational,
+                                                   lambda n: sqrt(n.base)))
+    return e.func(*(_gathered(a, names) for a in e.args))

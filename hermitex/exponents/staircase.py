@@ -1,0 +1,146 @@
+"""U_{t+1} = U_t + span{fibres of C_k^{U_t}(u)}, k = min{k >= 1 : C_k^{U_t} != 0}: the staircase of directions.
+
+Which tensor stands for C is the business of an oracle: E[g He_k(P z) | u] of the regression function for the leap, the
+conditional mean E[He_k(P z) | Y, u] for the generative leap. The leap is the largest order on the way to the relevant
+subspace. Sources: Dandi et al. (2023) for steps of order one; Abbe, Boix-Adsera, Misiakiewicz (2023) for the leap;
+Damian, Lee, Bruna (2025) for the generative one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack
+
+MAX_ORDER = 12
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an oracle knows of C_k^U: zero, not zero together with all that it charges, or undetermined.
+
+    Attributes
+    ----------
+    status : "zero" (for almost every u), "nonzero" or "undetermined"
+    directions : rows that span everything the tensor charges in the complement of U, exact and complete
+    certificates : the proofs
+    note : what could not be decided
+    """
+
+    status: Literal["zero", "nonzero", "undetermined"]
+    directions: Matrix | None = None
+    certificates: tuple[Certificate, ...] = ()
+    note: str = ""
+
+
+class Oracle(Protocol):
+    """Answers for one target: what the tensor of order k charges once the span of the rows `known` is known."""
+
+    def tensor(self, known: Matrix, k: int) -> Evidence:
+        """C_k^U for U the span of `known` (rows over the variables, possibly none)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The stages [{order, directions}] in order, the proofs, and whether the relevant subspace was reached."""
+
+    stages: tuple[dict[str, Any], ...]
+    certificates: tuple[Certificate, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    complete: bool = True
+
+    @property
+    def leap(self) -> int | None:
+        """The largest order; None if the staircase was not followed to its end, or has no step."""
+        return max((s["order"] for s in self.stages), default=None) if self.complete else None
+
+    @property
+    def first(self) -> int | None:
+        """The order of the first stage."""
+        return self.stages[0]["order"] if self.stages else None
+
+    def carried(self, outside: Any) -> Staircase:
+        """The same staircase with its directions carried over to other variables."""
+        return Staircase(tuple({"order": s["order"], "directions": outside(s["directions"])} for s in self.stages),
+                         self.certificates, self.notes, self.complete)
+
+
+def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, name: str = "staircase") -> Staircase:
+    """Follow the subspaces of an oracle until nothing of the relevant subspace, of that dimension, is left.
+
+    Parameters
+    ----------
+    oracle : see `Oracle`; every direction of R^dimension is taken to be relevant
+    max_order : orders that are tried at each stage before it is given up
+    name : how notes begin
+
+    Returns
+    -------
+    Staircase : its directions are the new ones of each stage, an orthogonal basis of U_{t+1} - U_t. A stage that could
+        not be decided ends it, incomplete, with a note.
+
+    Examples
+    --------
+    >>> class Squares:
+    ...     def tensor(self, known, k):
+    ...         if k == 1:
+    ...             return Evidence("zero")
+    ...         return Evidence("nonzero", Matrix([[1, 1], [0, 1]]))
+    >>> staircase(Squares(), 2).stages
+    ({'order': 2, 'directions': Matrix([
+    [1, 0],
+    [0, 1]])},)
+    """
+    known = matrix([], dimension)
+    stages: list[dict[str, Any]] = []
+    certificates: list[Certificate] = []
+    while known.rows < dimension:
+        try:
+            found, order = _next(oracle, known, max_order, certificates)
+            if found.status != "nonzero" or found.directions is None:
+                return _broken(stages, certificates, f"{name}: undetermined, {found.note}")
+            new = _beyond(known, found.directions)
+        except (BudgetExceeded, HermitexError) as err:
+            return _broken(stages, certificates, f"{name}: undetermined, {' '.join(str(err).split())}")
+        stages.append({"order": order, "directions": new})
+        known = span(stack(known, new))
+    return Staircase(tuple(stages), tuple(certificates))
+
+
+def _next(oracle: Oracle, known: Matrix, max_order: int, into: list[Certificate]) -> tuple[Evidence, int]:
+    """The first order whose tensor is not zero, or is undetermined; proofs are collected on the way."""
+    for k in range(1, max_order + 1):
+        checkpoint(f"order {k} of the staircase")
+        found = oracle.tensor(known, k)
+        into += found.certificates
+        if found.status != "zero":
+            return found, k
+    where = "" if known.rows == 0 else f" once {known.rows} directions are known"
+    return Evidence("undetermined", note=f"all tensors of orders 1 to {max_order} are zero{where}"), max_order
+
+
+def _broken(stages: list[dict[str, Any]], certificates: list[Certificate], note: str) -> Staircase:
+    return Staircase(tuple(stages), tuple(certificates), (note,), complete=False)
+
+
+def _beyond(known: Matrix, directions: Matrix) -> Matrix:
+    """A short basis of what is new, orthogonal to what is known."""
+    if known.rows == 0:
+        return span(directions)
+    whole = span(stack(known, directions))
+    if whole.rows == known.rows:
+        raise HermitexError("a tensor that is not zero charges nothing new")
+    if whole.rows == whole.cols:
+        return complement(known)
+    return complement(stack(known, complement(whole)))
+
+
+def charged(directions: Sequence[Matrix], columns: int) -> Matrix:
+    """The span of several sets of rows."""
+    return span(stack(matrix([], columns), *directions)) if any(d.rows for d in directions) else matrix([], columns)

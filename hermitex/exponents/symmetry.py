@@ -1,0 +1,231 @@
+"""g(R z) = eps g(z) for an orthogonal R: then C_k = eps R.C_k, and zeta_k(y) = R.zeta_k(eps y).
+
+Sign flips, permutations with signs, reflections in the linear forms of the target, and continuous rotations; each is
+proved by algebra (values at points only sort out what need not be tried). Source of the rule: the change of variables
+z -> R z leaves the Gaussian law as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+from sympy import Add, Expr, S, Symbol, expand, eye, zeros
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.invariance import linear_forms, rotations
+from hermitex.symbolic.parity import identically_zero
+from hermitex.symbolic.subspaces import Matrix, tidy
+
+__all__ = ["Symmetry", "rotations", "sign_flips", "symmetries", "symmetry_of"]
+
+_DENSE = 4  # variables up to which every signed permutation is looked at
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """An orthogonal matrix R and a sign with g(R z) = sign g(z), proved; `how` in words."""
+
+    matrix: Matrix
+    sign: int
+    how: str
+
+    @property
+    def flips(self) -> tuple[int, ...] | None:
+        """The signs of a diagonal R, else None."""
+        diagonal = [self.matrix[i, i] for i in range(self.matrix.rows)]
+        return tuple(int(x) for x in diagonal) if self.matrix == Matrix.diag(*diagonal) else None
+
+
+def symmetries(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
+    """Generators of the reflections and permutations that leave g alone up to a sign, each proved.
+
+    Parameters
+    ----------
+    g : expression; symbols that are not among `variables` are constants
+    variables : at most 6 standard normals
+
+    Examples
+    --------
+    >>> from sympy import sign
+    >>> from hermitex.symbols import z1, z2
+    >>> for s in symmetries(sign(z1) - sign(z2), (z1, z2)):
+    ...     print(s.how, s.sign)
+    z1 -> -z1, z2 -> -z2 -1
+    z1 -> z2, z2 -> z1 -1
+    """
+    variables = tuple(variables)
+    flips = sign_flips(g, variables)
+    return (*flips, *_permuted(g, variables, flips), *_reflected(g, variables))
+
+
+def sign_flips(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
+    """Generators of the group of s in {+-1}^r with g(s z) = +-g(z).
+
+    Examples
+    --------
+    >>> from sympy import sign
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> [(s.flips, s.sign) for s in sign_flips(z1**2 + sign(z1*z2*z3), (z1, z2, z3))]
+    [((1, -1, -1), 1), ((-1, 1, -1), 1)]
+    """
+    values = _Values(g, tuple(variables))
+    found: list[Symmetry] = []
+    reached = {tuple([1]*len(variables))}
+    for s in sorted(product((1, -1), repeat=len(variables)), key=lambda s: s.count(-1)):
+        if s in reached:
+            continue
+        symmetry = symmetry_of(g, variables, Matrix.diag(*s), values=values)
+        if symmetry is not None:
+            found.append(symmetry)
+            reached |= {tuple(a*b for a, b in zip(s, t, strict=True)) for t in reached}
+    return tuple(found)
+
+
+def symmetry_of(g: Expr, variables: Sequence[Symbol], R: Matrix, *, values: _Values | None = None) -> Symmetry | None:
+    """The symmetry g(R z) = +-g(z) if it is proved for this orthogonal matrix, else None."""
+    checkpoint("looking for symmetries")
+    variables = tuple(variables)
+    plausible = (values or _Values(g, variables)).signs(R)
+    if not plausible:
+        return None
+    swap = {v: Add(*(R[i, j]*w for j, w in enumerate(variables))) for i, v in enumerate(variables)}
+    moved = g.xreplace(swap)
+    for eps in plausible:
+        if moved == eps*g or identically_zero(expand(moved) - eps*expand(g) if g.is_polynomial(*variables)
+                                              else moved - eps*g, variables):
+            return Symmetry(R, eps, _words(variables, swap))
+    return None
+
+
+def _words(variables: tuple[Symbol, ...], swap: dict[Symbol, Expr]) -> str:
+    return ", ".join(f"{v} -> {w}" for v, w in swap.items() if v != w) or "identity"
+
+
+class _Values:
+    """g at a few generic points, to sort out what is no symmetry without algebra."""
+
+    def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
+        from hermitex.symbolic.digits.mp_backend import MPMath
+        from hermitex.symbolic.digits.program import Program
+
+        self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
+        try:
+            self.program: Any = Program(g, list(variables), MPMath()).prepare() if g.free_symbols <= set(variables) else None
+            self.base = [self.program(*map(_number, p)) for p in self.points] if self.program else []
+        except (HermitexError, ArithmeticError, ValueError, TypeError):
+            self.program = None
+
+    def signs(self, R: Matrix) -> list[int]:
+        """The signs eps for which g(R z) = eps g(z) at every point, nearly; both where nothing is known."""
+        if self.program is None:
+            return [1, -1]
+        rows = [[float(x) for x in row] for row in R.tolist()]
+        left = [1, -1]
+        for point, base in zip(self.points, self.base, strict=True):
+            moved = [_number(sum(a*b for a, b in zip(row, point, strict=True))) for row in rows]
+            try:
+                value = self.program(*moved)
+            except (HermitexError, ArithmeticError, ValueError, TypeError):
+                return left
+            left = [eps for eps in left if abs(value - eps*base) <= 1e-9*(abs(value) + abs(base) + 1e-9)]
+            if not left:
+                break
+        return left
+
+
+def _number(x: float) -> Any:
+    from mpmath import mpf
+
+    return mpf(x)
+
+
+# -- permutations ------------------------------------------------------------------------------------------------------
+def _permuted(g: Expr, variables: tuple[Symbol, ...], flips: Sequence[Symmetry]) -> Iterator[Symmetry]:
+    """Generators of the signed permutations of g, beyond its sign flips."""
+    values = _Values(g, variables)
+    reached = {tuple(range(len(variables)))}
+    for order in _orders(len(variables)):
+        if order in reached:
+            continue
+        for signs in _cosets(len(variables), flips):
+            R = _permutation(order, signs)
+            found = symmetry_of(g, variables, R, values=values)
+            if found is not None:
+                yield found
+                reached = _closed(reached | {order})
+                break
+
+
+def _orders(r: int) -> Iterator[tuple[int, ...]]:
+    """Transpositions first, then what is left: every permutation of a few variables, pairs of swaps of more."""
+    swaps = [_swapped(range(r), i, j) for i in range(r) for j in range(i)]
+    yield from swaps
+    if r <= _DENSE:
+        yield from permutations(range(r))
+    else:
+        yield from {_swapped(s, i, j) for s in swaps for i in range(r) for j in range(i)}
+
+
+def _swapped(order: Sequence[int], i: int, j: int) -> tuple[int, ...]:
+    out = list(order)
+    out[i], out[j] = out[j], out[i]
+    return tuple(out)
+
+
+def _cosets(r: int, flips: Sequence[Symmetry]) -> Iterator[tuple[int, ...]]:
+    """One sign pattern for each coset of the flips that g has."""
+    group = {tuple([1]*r)}
+    for s in flips:
+        f = s.flips or tuple([1]*r)
+        group |= {tuple(a*b for a, b in zip(f, t, strict=True)) for t in group}
+    seen: set[tuple[int, ...]] = set()
+    for signs in sorted(product((1, -1), repeat=r), key=lambda s: s.count(-1)):
+        if signs not in seen:
+            seen |= {tuple(a*b for a, b in zip(signs, t, strict=True)) for t in group}
+            yield signs
+
+
+def _permutation(order: Sequence[int], signs: Sequence[int]) -> Matrix:
+    m = zeros(len(order), len(order))
+    for i, (j, s) in enumerate(zip(order, signs, strict=True)):
+        m[i, j] = s
+    return Matrix(m)
+
+
+def _closed(some: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """The group that some permutations generate."""
+    group, fresh = set(some), set(some)
+    while fresh:
+        fresh = {tuple(a[i] for i in b) for a in fresh for b in some} - group
+        group |= fresh
+    return group
+
+
+# -- reflections -------------------------------------------------------------------------------------------------------
+def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
+    """Reflections z - 2 (l.z) l/|l|^2 in the linear forms of g, and in the sums and differences of two of them."""
+    forms = [row for row in linear_forms(g, variables)][:8]
+    both = [[a + s*b for a, b in zip(x, y, strict=True)] for i, x in enumerate(forms) for y in forms[:i] for s in (1, -1)]
+    values, seen = _Values(g, variables), set()
+    for row in (*forms, *both):
+        length = tidy(Add(*(x**2 for x in row)))
+        if sum(1 for x in row if x != 0) < 2 or length == 0 or _plain_swap(row):
+            continue
+        across = Matrix([row])
+        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(tidy))
+        if R in seen:
+            continue
+        seen.add(R)
+        found = symmetry_of(g, variables, R, values=values)
+        if found is not None:
+            yield found
+
+
+def _plain_swap(row: Sequence[Expr]) -> bool:
+    """z_i -> +-z_j is among the permutations."""
+    inside = [abs(x) for x in row if x != S.Zero]
+    return len(inside) == 2 and inside[0] == inside[1]
