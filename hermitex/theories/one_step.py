@@ -1,0 +1,179 @@
+r"""eps_test = E_kappa[h_2 - 2 B h + B^2 - 2 mu_1 psi h_1 + mu_1^2 q_1 + mu_2^2 q_2] - Delta: ridge on spiked random features.
+
+The learning curve after one giant gradient step [cui2024, Result 3.3], as the thirteen equations of its order parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from sympy import Eq, Expr, Symbol, sqrt, symbols
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
+from hermitex.systems.system import System
+from hermitex.theories.spike import OneStepFamily, require_square_integrable
+
+Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
+q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
+# r may be negative (a decreasing activation), psi too; bias shifts every pre-activation; epsilon = 1/d.
+r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
+epsilon = Symbol("epsilon", nonnegative=True)
+ROWS = ("sphere", "gaussian")
+
+
+@dataclass(frozen=True, repr=False)
+class OneStep(OneStepFamily):
+    """Ridge regression on the features of one giant gradient step, through the equivalent spiked random features.
+
+    rows : "sphere" (rows of W of squared norm c) or "gaussian" (fluctuating norms: one more order parameter, chi)
+    """
+
+    rows: str = "sphere"
+    loss: ClassVar[str] = "square"
+    network: ClassVar[str] = "srf"
+
+    @cached_property
+    def system(self) -> System:
+        """Result 3.3 in the paper's letters and order, with the 1/d term (epsilon = 1/d; 0 leaves the limit d -> oo)."""
+        return result33(self.sigma, self.g, self.rows)
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """m, zeta, psi, q1, q2, V1, V2 and their conjugates (with rows="gaussian" also chi)."""
+        more = ("chi", "chitilde") if self.rows == "gaussian" else ()
+        return ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", *more)
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers checked, with r, c, gamma of the gradient step and epsilon = 1/dimension."""
+        made = super().complete(numbers)
+        return {**made, "epsilon": 1/made.get("dimension", np.asarray(np.inf))}
+
+
+def result33(sigma: Activation, g: Activation, rows: str = "sphere") -> System:
+    """The equations of Result 3.3 for an activation and a target, nothing solved or reordered by hand."""
+    mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
+    rho, Q, L, u, T0, T1, T2, B, e = symbols("rho Q L u T0 T1 T2 B e", real=True)
+    s, t = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
+    # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
+    norms = rows == "gaussian"
+    s_c = 2*c**2 if norms else 0
+
+    def K(f: Expr) -> Any:
+        return E(f, kappa)
+
+    equations = {
+        Vhat1: alpha/beta*K(mu_1**2*Q),
+        Vhat2: alpha/beta*K(mu_22*Q),
+        V1: c*V2*u,
+        V2: 1/(L + c*Vhat1*u),
+        m: Eq(K(mu_0*(h - B)*Q), epsilon*m/(alpha*V2)),
+        zeta: alpha*c*V2*zetatilde,
+        zetatilde: K(kappa*mu_1*(h - B)*Q),
+        psi: alpha*V1*psitilde,
+        psitilde: K(mu_1*h1*Q),
+        qhat1: alpha/beta*K(mu_1**2*e*Q**2),
+        qhat2: alpha/beta*K(mu_22*e*Q**2),
+        q1: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T1 + psitilde**2*T2) + qhat1*T2 + qhat2*T1
+            + epsilon*m**2/(beta*V2**2)*T1,
+        q2: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T0 + psitilde**2*T1) + qhat1*T1 + qhat2*T0
+            + epsilon*m**2/(beta*V2**2)*T0,
+    }
+    if norms:
+        equations |= {chi: alpha*s_c*V2*chitilde, chitilde: K(nu*(h - B)*Q)}
+    where = {
+        rho: 1 - gamma**2,
+        mu_0: E(sigma(s), z),
+        mu_1: E(z*sigma(s), z)/sqrt(c),
+        mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
+        **({nu: E(sigma(s)*(z**2 - 1), z)/(2*c)} if norms else {}),
+        h: E(g(t), z),
+        h1: E(z*g(t), z),
+        h2: E(g(t)**2, z) + Delta,
+        Q: 1/(1 + mu_1**2*V1 + mu_22*V2),
+        L: lamda + Vhat2,
+        u: 1/(1 + c*beta*Vhat1*V2),
+        T0: V2**2/(1 - beta*(c*Vhat1*u*V2)**2),
+        T1: c*u**2*T0,
+        T2: c*u**2*T1 + beta*V1**2,
+        B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
+        e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
+    }
+    own = sorted({v for f in (sigma, g) for v in f(z).free_symbols} - {z}, key=str)
+    return System(equations, where=where, observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
+                  parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *own],
+                  source="arXiv:2402.04980, Result 3.3", name=f"one_step({sigma.name}, {g.name})")
+
+
+def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,
+             norms: Any = None, rows: str = "sphere") -> Any:
+    """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
+
+    Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
+    rate eta d on a batch alpha_0 d: y = g(<theta, x>) + sqrt(Delta) z, p = beta d, n = alpha d fresh samples, d -> oo.
+
+    Parameters
+    ----------
+    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
+    loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
+    network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
+    vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
+    rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
+
+    Returns
+    -------
+    Theory : ``.system`` (the equations), ``.solve(alpha=, beta=1, lam=, Delta=0, alpha0=, eta=)`` -> Solution and
+    ``.curve(alpha=[...], ...)`` -> Curve. Instead of alpha0 and eta, r, c and gamma may be given; further numbers are bias=0
+    (of every pre-activation) and dimension (d: adds the leading 1/d term).
+
+    Raises
+    ------
+    BadInput : sigma or g is not square integrable; a structure that does not exist.
+
+    References: cui2024 (Results 3.1-3.3).
+
+    Examples
+    --------
+    >>> theory = one_step("tanh", "sin")
+    >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
+    0.0425039287
+    """
+    made = activation(sigma), activation(g)
+    for role, f in zip(("activation", "target"), made, strict=True):
+        require_square_integrable("one-step", role, f)
+    if network not in ("srf", "exact"):
+        raise BadInput(f"one-step: network is srf or exact, not {network!r}")
+    plain = isinstance(loss, str) and loss.strip() == "square"
+    extras = [n for n, there in (("loss", not plain), ("vocabulary", vocabulary is not None), ("network", network != "srf")) if there]
+    if len(extras) > 1:
+        raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
+    if vocabulary is None and (fractions is not None or norms is not None):
+        raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
+    if vocabulary is not None:
+        from hermitex.theories.vocabulary import VocabularyOneStep
+
+        return VocabularyOneStep.of(*made, vocabulary, fractions=fractions, norms=norms, rows=rows)
+    if rows not in ROWS:
+        raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
+    if rows != "sphere" and extras:
+        raise BadInput(f"one-step: rows={rows!r} is solved for the square loss and network='srf' only")
+    if network == "exact":
+        from hermitex.theories.network import ExactOneStep
+
+        return ExactOneStep(*made)
+    if not plain:
+        from hermitex.theories.convex import ConvexOneStep
+
+        return ConvexOneStep.of(*made, loss)
+    return _made(*made, rows)
+
+
+@lru_cache(maxsize=64)
+def _made(sigma: Activation, g: Activation, rows: str) -> OneStep:
+    """One object for one structure, so that its system is compiled once."""
+    return OneStep(sigma, g, rows)
