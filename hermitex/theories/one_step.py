@@ -149,7 +149,8 @@ def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", 
     if network not in ("srf", "exact"):
         raise BadInput(f"one-step: network is srf or exact, not {network!r}")
     plain = isinstance(loss, str) and loss.strip() == "square"
-    extras = [n for n, there in (("loss", not plain), ("vocabulary", vocabulary is not None), ("network", network != "srf")) if there]
+    asked = {"loss": not plain, "vocabulary": vocabulary is not None, "network": network != "srf"}
+    extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
     if vocabulary is None and (fractions is not None or norms is not None):
