@@ -34,6 +34,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "compile": ("kernels.compile", "compile"),
     "Kernel": ("kernels.compile", "Kernel"),
     "System": ("systems.system", "System"),
+    "Result": ("systems.result", "Result"),
     "Solution": ("solvers.solution", "Solution"),
     "sweep": ("systems.sweep", "sweep"),
     "Exponents": ("exponents.report", "Exponents"),

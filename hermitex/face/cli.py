@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "hermite": "Hermite expansion of a function of one or several variables",
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
+    "check": "re-checks derivation files, step by step",
     "generate": "formulas -> a standalone solver, a file of its own",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",

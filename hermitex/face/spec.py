@@ -308,25 +308,19 @@ def split_equation(text: str) -> tuple[str, str] | None:
 
 def _from_python(path: Path, name: str) -> Any:
     """The System named `name` in a user's file, or what a function of that name returns; runs the file."""
-    import importlib.util
-
+    from hermitex.face.userfile import module_of
     from hermitex.systems.system import System
 
-    if not path.is_file():
-        raise BadInput(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = module_of(path)
+    if not hasattr(module, name):
+        raise BadInput(f"{path}: {UnknownName(name, _names(vars(module)), 'name')}")
+    found = getattr(module, name)
     try:
-        spec.loader.exec_module(module)
-        if not hasattr(module, name):
-            raise UnknownName(name, _names(vars(module)), f"name in {path}:")
-        found = getattr(module, name)
         found = found() if callable(found) and not isinstance(found, System) else found
-    except HermitexError:
-        raise
+    except HermitexError as error:
+        raise BadInput(f"{path}: {name}(): {error}") from error
     except Exception as error:
-        raise BadInput(f"{path}: {type(error).__name__}: {error}") from error
+        raise BadInput(f"{path}: {name}(): {type(error).__name__}: {error}") from error
     inner = getattr(found, "system", found)
     if not isinstance(inner, System):
         raise BadInput(f"{path}: {name} is a {type(found).__name__}, not a System or a function that returns one")

@@ -1,0 +1,27 @@
+r"""How to write a derivation of your own: copy this file, change it, and run ``hermitex check my_derivation.py``.
+
+A derivation is a page of mathematics. Every `step` is an equality with the rule that gives it; it is proved anew each time,
+or tested to 30 digits at random points, and a wrong one is answered with a counter-example. Undefined functions are part
+of the claim: what is proved with sigma = Function("sigma") holds for every sigma.
+"""
+
+from sympy import Function, sqrt
+
+from hermitex import Derivative, E, Result
+from hermitex.symbols import c, kappa, r, z
+
+sigma = Function("sigma")
+u = r*kappa + sqrt(c)*z
+
+page = Result(
+    "The slope of a spiked feature",
+    r"Given its projection $\kappa$ on the spike, a feature $\sigma(r\kappa + \sqrt{c}\,z)$ has the linear coefficient "
+    r"$\mu_1(\kappa) = \mathbb{E}\,\sigma'(r\kappa + \sqrt{c}\,z)$.",
+    source="cui2024", place="Result 3.2",                # a key of `hermitex cite`; leave it out for your own work
+    assumptions=[r"$z \sim \mathcal{N}(0, 1)$ and $\kappa$ are independent"],
+)
+
+page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts turns into a slope.")
+page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
+page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z), "a factor $\\sqrt{c}$ too many")
+page.conclude(E(Derivative(sigma)(u), z), r"Divided by $\sqrt{c}$, this is $\mu_1(\kappa)$.")

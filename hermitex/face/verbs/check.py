@@ -1,0 +1,123 @@
+"""hermitex check PATH...: re-checks derivation files, every step anew; a planted error is named with a counter-example."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hermitex.face import cli, guard, output
+
+_MARKS = {"proved": "proved", "agrees": "agrees", "refuted": "refuted", "fails": "FAILS", "undetermined": "OPEN"}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="derivation files, or folders of them; their Python is run")
+    parser.add_argument("--latex", metavar="FILE.tex", help="write the pages as an appendix (numbered steps, rules in words)")
+    parser.add_argument("--markdown", metavar="FILE.md", help="write the pages as Markdown")
+    parser.add_argument("--bib", metavar="FILE.bib", help="write BibTeX of what they cite")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, print a table, and write what was asked for."""
+    pages = [(path, name, page) for path in _files(args.paths) for name, page in _pages(path)]
+    found = [_checked(path, name, page, args) for path, name, page in pages]
+    written = _write(args, [page for _, _, page in pages])
+    if args.json:
+        print(output.dumps({"derivations": [f.to_dict() for f in found], **written}))
+    else:
+        for place, path in written.items():
+            print(f"{place}: {path}")
+        bad = [f.name for f in found if not f.passed]
+        checks = sum(len(f.steps) for f in found)
+        print(f"{len(found)} derivations, {checks} checks" + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
+    return cli.ANSWERED if all(f.passed for f in found) else cli.FAILED
+
+
+def _files(paths: list[str]) -> Iterator[Path]:
+    for text in paths:
+        path = Path(text)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*.py") if not any(s.startswith(("_", ".")) for s in p.relative_to(path).parts))
+            if not inside:
+                raise cli.BadInput(f"{path} holds no derivation file (*.py)")
+            yield from inside
+        elif path.suffix == ".py" or not path.exists():
+            yield path
+        else:
+            raise cli.BadInput(f"{path} is not a Python file; a derivation is written as one, see derivations/_template.py")
+
+
+def _pages(path: Path) -> list[tuple[str, Any]]:
+    """The results and derivations that a file defines at its top, in order."""
+    from hermitex.face.userfile import module_of
+    from hermitex.symbolic.derivation import Derivation
+    from hermitex.systems.result import Result
+
+    found = {id(v): (k, v) for k, v in vars(module_of(path)).items() if isinstance(v, Result | Derivation)}
+    if not found:
+        raise cli.BadInput(f"{path} defines no hermitex.Result and no Derivation at its top level; see derivations/_template.py")
+    return list(found.values())
+
+
+def _checked(path: Path, name: str, page: Any, args: argparse.Namespace) -> Any:
+    """Every check of a page within the budget; each is shown as it ends."""
+    from hermitex.errors import BudgetExceeded
+    from hermitex.symbolic.derivation import Derivation
+    from hermitex.systems.result import Checked, ResultCheck
+
+    if isinstance(page, Derivation):
+        page = _as_result(name, page)
+    talk = not args.json
+    if talk:
+        print(f"{path.name}: {page.title}")
+    steps: list[Checked] = []
+
+    def show(one: Checked) -> None:
+        steps.append(one)
+        if talk:
+            digits = f" to {one.digits} digits" if one.status == "agrees" and one.digits is not None else ""
+            print(f"  {_MARKS[one.status]:8s}{one.rule}{digits}")
+            if not one:
+                print(f"          {one.example or one.how}")
+            sys.stdout.flush()
+
+    try:
+        with guard.deadline(args.budget):
+            return page.check(show)
+    except BudgetExceeded as error:
+        show(Checked("the rest", "undetermined", None, str(error)))
+        return ResultCheck(page.title, tuple(steps))
+
+
+def _as_result(name: str, derived: Any) -> Any:
+    from hermitex.systems.result import Result
+
+    page = Result(derived.name or name, derived.text)
+    page.derivation(derived)
+    page.step("claim", *derived.claim)
+    return page
+
+
+def _write(args: argparse.Namespace, pages: list[Any]) -> dict[str, str]:
+    from hermitex.show.appendix import document
+    from hermitex.show.cite import bibtex
+    from hermitex.show.tables import write_whole
+    from hermitex.symbolic.derivation import Derivation
+
+    if not (args.latex or args.markdown or args.bib):
+        return {}
+    pages = [_as_result("derivation", p) if isinstance(p, Derivation) else p for p in pages]
+    keys = list(dict.fromkeys(k for p in pages for k in p.sources))
+    written: dict[str, str] = {}
+    if args.latex:
+        text = document([p.latex() for p in pages], keys)
+        written["latex"] = str(write_whole(args.latex, text.encode()))
+    if args.markdown:
+        written["markdown"] = str(write_whole(args.markdown, "\n\n".join(p.markdown() for p in pages).encode()))
+    if args.bib:
+        written["bib"] = str(write_whole(args.bib, bibtex(keys).encode()))
+    return written

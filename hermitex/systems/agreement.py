@@ -1,0 +1,90 @@
+"""Are two systems one? Letter by letter, equation by equation, or in every number they determine at given points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import floor, log10
+from typing import Any
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic.derivation import check
+from hermitex.systems.system import System
+
+ENOUGH = 9  # digits in which all numbers of two systems must agree
+
+
+def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (),
+              functions: Mapping[str, Any] | None = None) -> tuple[str, int | None, str, str]:
+    """(status, digits, how, counter-example) of the claim that `derived` and `used` are the same equations.
+
+    Parameters
+    ----------
+    at : numbers for the parameters of both; at each, both are solved and all numbers with a common name are compared
+    functions : what is put in for undefined functions before solving, {"sigma": "tanh"}
+
+    Examples
+    --------
+    >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> one = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    >>> two = System({V: 1/(lamda + Vhat), Vhat: alpha/(1 + V)})
+    >>> agreement(one, two)[:2]
+    ('proved', None)
+    >>> agreement(one, System({Vhat: alpha/(1 - V), V: 1/(lamda + Vhat)}), [{"alpha": 2, "lam": 0.1}])[0]
+    'fails'
+    """
+    if _by_name(derived) == _by_name(used) and not derived.diff(used):
+        return "proved", None, "the same equations, letter by letter", ""
+    if _equations_equal(derived, used):
+        return "proved", None, "every equation has the same right-hand side", ""
+    if not at:
+        changed = ", ".join(derived.diff(used))
+        return "undetermined", None, f"the systems differ in form ({changed}), and no point was given to solve them at", ""
+    first, second = (s.substitute(**functions) if functions else s for s in (derived, used))
+    worst, compared = 0.0, 0
+    for point in at:
+        try:
+            theirs = second.solve(_known(second, point))
+            near = {u.name: theirs[u.name] for u in first.unknowns if u.name in theirs and theirs[u.name] != 0}
+            ours = first.solve(_known(first, point), start=near)
+        except HermitexError as error:
+            return "fails", None, "", f"at {dict(point)}: {str(error).splitlines()[0]}"
+        common = [u.name for u in second.unknowns if u.name in ours]
+        common += [o.name for o in second.observables if o.name in ours]
+        compared = max(compared, len(common))
+        for name in common:
+            a, b = float(ours[name]), float(theirs[name])
+            gap = abs(a - b) / max(abs(b), 1e-3)
+            if not gap < 10.0**-ENOUGH:
+                return "fails", None, "", f"at {dict(point)}: {name} = {a:.12g} here and {b:.12g} there"
+            worst = max(worst, gap)
+    if not compared:
+        return "undetermined", None, "the systems have no name in common", ""
+    digits = min(15, floor(-log10(max(worst, 1e-16))))
+    return "agrees", digits, f"{compared} numbers at {len(at)} points", ""
+
+
+def _by_name(system: System) -> dict[str, Any]:
+    return {u.name: v for u, v in system.equations.items()}
+
+
+def _equations_equal(derived: System, used: System) -> bool:
+    ours, theirs = derived.written, used.written
+    if {u.name for u in ours} != {u.name for u in theirs}:
+        return False
+    by_name = {u.name: e for u, e in theirs.items()}
+    for u, e in ours.items():
+        other = by_name[u.name]
+        if e.implicit != other.implicit:
+            return False
+        if e.rhs != other.rhs:
+            try:
+                if check(e.rhs, other.rhs, points=1).status != "proved":
+                    return False
+            except HermitexError:
+                return False
+    return True
+
+
+def _known(system: System, point: Mapping[str, Any]) -> dict[str, Any]:
+    names = {p.name for p in system.parameters}
+    return {k: v for k, v in point.items() if k in names or (k == "lam" and "lamda" in names)}

@@ -1,0 +1,70 @@
+"""hermitex check: pages are re-checked, a planted error is named, the appendix compiles."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermitex.face.cli import main
+
+TEMPLATE = Path(__file__).parents[2]/"derivations"/"_template.py"
+
+
+def test_the_template_holds(capsys):
+    assert main(["check", str(TEMPLATE), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["derivations"]
+    assert [s["status"] for s in found[0]["steps"]] == ["proved", "refuted"]
+    assert found[0]["passed"] and set(found[0]["steps"][0]) >= {"rule", "status", "digits"}
+
+
+def test_a_planted_error_is_named_with_a_counter_example(tmp_path, capsys):
+    wrong = tmp_path/"wrong.py"
+    wrong.write_text(TEMPLATE.read_text().replace("sqrt(c)*E(Derivative", "c*E(Derivative"))
+    assert main(["check", str(wrong)]) == 1
+    out = capsys.readouterr().out
+    assert "FAILS   Stein" in out and "ratio" in out
+
+
+@pytest.mark.parametrize("text, said", [("x = 1\n", "defines no hermitex.Result"),
+                                        ("import nowhere\n", "line 1: ModuleNotFoundError"),
+                                        ("1 +\n", "line 1: SyntaxError"), ("raise SystemExit(3)\n", "SystemExit")])
+def test_a_file_that_is_no_derivation(tmp_path, capsys, text, said):
+    (tmp_path/"bad.py").write_text(text)
+    assert main(["check", str(tmp_path/"bad.py")]) == 2
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+def test_paths(tmp_path, capsys):
+    assert main(["check", str(tmp_path)]) == 2
+    assert main(["check", str(tmp_path/"none.py")]) == 2
+    (tmp_path/"a.toml").write_text("")
+    assert main(["check", str(tmp_path/"a.toml")]) == 2
+    assert all(line.startswith("hermitex: ") for line in capsys.readouterr().err.splitlines())
+
+
+def test_appendix_markdown_and_bibliography(tmp_path, capsys):
+    out = [tmp_path/"a.tex", tmp_path/"a.md", tmp_path/"a.bib"]
+    options = [w for name, path in zip(("--latex", "--markdown", "--bib"), out, strict=True) for w in (name, str(path))]
+    assert main(["check", str(TEMPLATE), *options]) == 0
+    tex, md, bib = (p.read_text() for p in out)
+    assert r"\documentclass{article}" in tex and r"\bibitem{cui2024}" in tex
+    assert "$$" in md and bib.startswith("@inproceedings{cui2024,")
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex")
+@pytest.mark.parametrize("host", [None, "\\documentclass[twocolumn]{article}\n\\usepackage{amsmath,amssymb}\n"
+                                  "\\begin{document}\n\\appendix\n\\input{a.tex}\n\\end{document}\n"])
+def test_the_appendix_compiles_alone_and_inside_a_paper(tmp_path, host):
+    assert main(["check", str(TEMPLATE), "--latex", str(tmp_path/"a.tex")]) == 0
+    name = "a.tex"
+    if host:
+        name = "host.tex"
+        (tmp_path/name).write_text(host)
+    done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name], cwd=tmp_path, capture_output=True,
+                          text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]
