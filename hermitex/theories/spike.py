@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sympy import Basic, DiracDelta, Expr, S, Symbol, oo, sqrt, sympify
+from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BadInput, Divergent, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
@@ -200,9 +201,12 @@ _LETTERS = (alpha0, eta, beta, Delta)
 
 def _mean(e: Expr) -> Expr:
     """E e(z): the closed form, or the node that evaluates."""
+    from hermitex.symbolic.calculus.undefined import tidy
     from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.integrals import closed_form
 
+    if e.atoms(AppliedUndef):
+        return E(tidy(e), z)  # for every function at once, as in a derivation
     node = E(e, z)
     try:
         return closed_form(node)
