@@ -1,0 +1,312 @@
+r"""V_1 = (D^{-1} + Mhat)^{-1}/beta,   D = beta diag(pi_k c_k V_{2,k}): one gradient step from a readout of K values.
+
+The readout starts at a_i = u_k/sqrt(p) on a fraction pi_k of the neurons, so that the step gives the neurons of letter k
+the spike r u_k and the bulk c_k: K kinds of features at once [cui2024, Appendix D, for orthonormal rows].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations_with_replacement
+from typing import Any, ClassVar
+
+import numpy as np
+from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, Symbol, diag, sqrt
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, r, z
+from hermitex.systems.system import System
+from hermitex.theories.spike import OneStepFamily, completed, spike
+
+_TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
+_bias, _dinv, _rho = Symbol("bias", real=True), Symbol("dinv", nonnegative=True), Symbol("rho", real=True)
+
+
+@dataclass(frozen=True, repr=False)
+class VocabularyOneStep(OneStepFamily):
+    r"""One gradient step from a readout with K values, square loss.
+
+    Parameters
+    ----------
+    sigma, g : activation and target
+    vocabulary : u_k, the K values of sqrt(p) a_i before the step; 0 is allowed
+    fractions : pi_k > 0, their shares of the neurons, which sum to 1
+    norms : c_k > 0, the bulk variance of each letter; by default that of Result 3.1 at the letter's own rate eta u_k where
+        alpha0 and eta are given, else the common c
+    rows : "sphere" (independent rows, any beta and gamma) or "orthogonal" (W W^T diagonal: gamma = 1, beta <= 1)
+
+    Order parameters, k and l counting letters from 1: m1, zeta1, psi1, zetatilde1, psitilde1 (one per letter k), the
+    variances V2_1 and overlaps q2_1 = |a_k|^2/p with their conjugates Vhat2_1, qhat2_1, and for independent rows the
+    matrices V1_12, q1_12 and conjugates Vhat1_12 (Mhat), qhat1_12, written for k <= l. Orthogonal rows have no matrices: V2_k
+    is V_k = 1/(lamda + Vhat_k), and psi is absent.
+
+    Raises
+    ------
+    BadInput : lists of different lengths, fractions that do not sum to 1, beta > 1 or gamma != 1 with orthogonal rows.
+
+    Examples
+    --------
+    >>> two = VocabularyOneStep.of("tanh", "sin", [1, -1.5], [0.5, 0.5], rows="orthogonal")
+    >>> round(two.solve(alpha=1.5, lam=0.05, r=1, c=1, gamma=1)["test_error"], 12)
+    0.007915167197
+    """
+
+    vocabulary: tuple[float, ...] = (1.0,)
+    fractions: tuple[float, ...] = (1.0,)
+    norms: tuple[float, ...] | None = None
+    rows: str = "sphere"
+
+    loss: ClassVar[str] = "square"
+    network: ClassVar[str] = "srf"
+
+    @classmethod
+    def of(cls, sigma: Any, g: Any, vocabulary: Any, fractions: Any = None, norms: Any = None, rows: str = "sphere"
+           ) -> VocabularyOneStep:
+        """From what a user types: names or formulas, and lists of numbers; equal fractions by default."""
+        from hermitex.symbolic.activations import activation
+
+        u = _listed("vocabulary", vocabulary)
+        shares = (1/len(u),)*len(u) if fractions is None else _listed("fractions", fractions)
+        return cls(activation(sigma), activation(g), u, shares, None if norms is None else _listed("norms", norms), rows)
+
+    def __post_init__(self) -> None:
+        for name, given in (("fractions", self.fractions), ("norms", self.norms)):
+            if given is not None and len(given) != len(self.vocabulary):
+                raise BadInput(f"one-step: {name} has {len(given)} entries for {len(self.vocabulary)} letters of the vocabulary; "
+                               "give one for each letter")
+            if given is not None and min(given) <= 0:
+                raise BadInput(f"one-step: {name} holds {min(given):g}; every entry must be positive")
+        if abs(sum(self.fractions) - 1) > _TOTAL:
+            raise BadInput(f"one-step: the fractions of the vocabulary sum to {sum(self.fractions):.10g}, not to 1")
+        if self.rows not in ("sphere", "orthogonal"):
+            raise BadInput(f"one-step: with a vocabulary, rows is 'sphere' (independent rows) or 'orthogonal', not {self.rows!r}")
+
+    @property
+    def letters_count(self) -> int:
+        """K."""
+        return len(self.vocabulary)
+
+    @cached_property
+    def system(self) -> System:
+        """The equations in r, gamma and u_k, pi_k, c_k of every letter; `dinv` is 1/d, which is 0 asymptotically."""
+        build = orthogonal_rows if self.rows == "orthogonal" else independent_rows
+        return build(self.sigma, self.g, len(self.vocabulary))
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """m1, m2, ..., zeta1, ...: the unknowns of the system."""
+        return tuple(u.name for u in self.system.unknowns)
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers checked, with r, gamma, and u_k, pi_k, c_k; c is the mean of the c_k over the neurons."""
+        alone = "alpha0" not in numbers and "eta" not in numbers
+        if alone and self.norms is not None:
+            numbers = {"c": np.asarray(np.dot(self.fractions, self.norms)), **numbers}
+        residual = self._recentred()
+        done = completed(self.name, self.sigma, residual, numbers)
+        one = np.asarray(1.0)
+        if self.rows == "orthogonal":
+            self._require_orthogonal(done)
+        cs = self.norms or (self._norms(residual, done) if not alone else [done["c"]]*len(self.vocabulary))
+        done["c"] = sum(share*np.asarray(v) for share, v in zip(self.fractions, cs, strict=True))*one
+        done["dinv"] = 1/done["dimension"] if "dimension" in done else 0*one
+        for k, (u, share, v) in enumerate(zip(self.vocabulary, self.fractions, cs, strict=True), start=1):
+            done |= {f"u{k}": u*one, f"pi{k}": share*one, f"c{k}": np.asarray(v, dtype=float)}
+        return done
+
+    def _recentred(self) -> Activation:
+        """The target against which Result 3.1 has the right residual: the network starts at f^0 = sigma_0 sum_k pi_k u_k."""
+        sigma_0 = spike(self.sigma, self.g).coefficients["sigma_0"]
+        mean = Rational(sum(u*share for u, share in zip(self.vocabulary, self.fractions, strict=True)))
+        return Activation(self.g.name, self.g(z) + (1 - mean)*sigma_0) if sigma_0 != 0 else self.g
+
+    def _norms(self, residual: Activation, done: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """c_k of Result 3.1: the gradient of a neuron is proportional to its own readout, so its rate is eta u_k."""
+        made = spike(self.sigma, residual)
+        at = {n: np.asarray(done.get(n, d), dtype=float) for n, d in (("alpha0", 0), ("eta", 0), ("beta", 1), ("Delta", 0))}
+        own = tuple((n, float(done[n])) for n in _free(self.sigma, self.g))
+        return [np.asarray(made._numbers({**at, "eta": at["eta"]*u}, own)[1]) for u in self.vocabulary]
+
+    def _require_orthogonal(self, done: Mapping[str, np.ndarray]) -> None:
+        if np.any(done["beta"] > 1):
+            raise BadInput(f"one-step: orthogonal rows need beta <= 1 (p rows in d dimensions), not beta = {np.max(done['beta']):g}; "
+                           "rows='sphere' takes any beta")
+        gap = np.abs(np.abs(np.asarray(done["gamma"])) - 1)
+        if np.any(gap > _TOTAL):
+            raise BadInput("one-step: with orthogonal rows the equations are known at gamma = 1 (alpha0 = inf) only, not at gamma = "
+                           f"{np.ravel(done['gamma'])[np.argmax(np.ravel(gap))]:g}; rows='sphere' takes any gamma")
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """sigma, target, vocabulary, fractions, norms (those in use) and rows, then the numbers that stayed fixed."""
+        own = {f"{n}{k}" for k in range(1, len(self.vocabulary) + 1) for n in ("u", "pi", "c")}
+        norms = [fixed[f"c{k}"] for k in range(1, len(self.vocabulary) + 1) if f"c{k}" in fixed]
+        rest = {k: v for k, v in fixed.items() if k not in own | {"dinv"}}
+        return {**super().described(rest), "vocabulary": list(self.vocabulary), "fractions": list(self.fractions),
+                **({"norms": norms} if norms else {}), "rows": self.rows}
+
+
+def _listed(name: str, given: Any) -> tuple[float, ...]:
+    try:
+        found = tuple(float(v) for v in (given if isinstance(given, Sequence | np.ndarray) else [given]))
+    except (TypeError, ValueError):
+        raise BadInput(f"one-step: {name} = {given!r} is not a list of numbers") from None
+    if not found or not np.all(np.isfinite(found)):
+        raise BadInput(f"one-step: {name} = {given!r}; at least one number is needed, and every one finite")
+    return found
+
+
+def _free(*functions: Activation) -> tuple[str, ...]:
+    from hermitex.theories.spike import free_parameters
+
+    return free_parameters(*functions)
+
+
+# -- the equations ----------------------------------------------------------------------------------------------------
+def K(x: Expr) -> Expr:
+    """The average over kappa."""
+    return E(x, kappa)
+
+
+class Letters:
+    """The symbols of K letters: one family a name, x(k), and symmetric matrices, X(k, l)."""
+
+    def __init__(self, count: int) -> None:
+        self.each = range(1, count + 1)
+        self.pairs = list(combinations_with_replacement(self.each, 2))
+        self.u, self.pi, self.c = (self.family(n, positive=n != "u") for n in ("u", "pi", "c"))
+        self.mu_0, self.mu_1, self.mu_22 = (self.family(f"{n}_") for n in ("mu0", "mu1", "mu22"))
+        self.m, self.zeta, self.zetatilde = (self.family(n) for n in ("m", "zeta", "zetatilde"))
+
+    def family(self, name: str, *, positive: bool = False) -> dict[int, Symbol]:
+        """{k: name followed by k}."""
+        return {k: Symbol(f"{name}{k}", positive=True) if positive else Symbol(f"{name}{k}", real=True) for k in self.each}
+
+    def matrix(self, name: str) -> Matrix:
+        """A symmetric matrix of symbols, name_kl with k <= l."""
+        return Matrix(len(self.each), len(self.each), lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
+
+    def coefficients(self, sigma: Activation) -> dict[Symbol, Expr]:
+        """mu_0, mu_1 and mu_2^2 of every letter: those of (r u_k, c_k)."""
+        found: dict[Symbol, Expr] = {}
+        for k in self.each:
+            s = sigma(r*self.u[k]*kappa + _bias + sqrt(self.c[k])*z)
+            found[self.mu_0[k]] = E(s, z)
+            found[self.mu_1[k]] = E(z*s, z)/sqrt(self.c[k])
+            found[self.mu_22[k]] = E(s**2, z) - self.mu_0[k]**2 - self.c[k]*self.mu_1[k]**2
+        return found
+
+
+@cache
+def independent_rows(sigma: Activation, g: Activation, count: int) -> System:
+    """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma.
+
+    q_2 and q_1 are minus the derivatives of
+    G = sum_k pi_k qhat_{2,k} V_{2,k} + tr(qhat_1 V_1) + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + psitilde^T V_1 psitilde)
+    with respect to L_k = lamda + Vhat_{2,k} and Mhat; through V_{2,k}, which L and Mhat determine, they are linear in themselves.
+    """
+    a = Letters(count)
+    u, pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.u, a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
+    V2, Vhat2, psi, psitilde, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_"))
+                                           for n in ("V2_", "Vhat2_", "psi", "psitilde", "q2_", "qhat2_"))
+    V1, Mhat, q1, qhat1 = (a.matrix(n) for n in ("V1", "Vhat1", "q1", "qhat1"))
+    h, h1, h2, Q, B, e = (Symbol(n, real=True) for n in ("h", "h1", "h2", "Q", "B", "e"))
+    w = a.family("w")
+    teacher = g(gamma*kappa + sqrt(_rho)*z)
+    mu = Matrix([mu_1[k] for k in a.each])
+    tilted, tilde = Matrix([psi[k] for k in a.each]), Matrix([psitilde[k] for k in a.each])
+    inner = V1*(qhat1 + alpha**2/beta*tilde*tilde.T)*V1           # V_1 (qhat_1 + (alpha^2/beta) psitilde psitilde^T) V_1
+    drop = V1*Mhat                                               # (pi_k c_k V_{2,k} [Mhat (I + D Mhat)^{-1}]_kl)_kl
+    slope = diag(*(1/(pi[k]*c[k]*V2[k]) for k in a.each))*V1     # (I + Mhat D)^{-1}
+    step = V1_equation(V1, Mhat, {k: pi[k]*c[k]*V2[k] for k in a.each})
+
+    equations: dict[Symbol, Any] = {V1[k - 1, l - 1]: step[k - 1, l - 1] for k, l in a.pairs}
+    for k in a.each:
+        equations[V2[k]] = 1/(lamda + Vhat2[k] + drop[k - 1, k - 1]/(pi[k]*V2[k]))
+    for k in a.each:
+        equations[Vhat2[k]] = alpha/beta*K(mu_22[k]*Q)
+    for k, l in a.pairs:
+        equations[Mhat[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*Q)
+    for k in a.each:
+        equations[m[k]] = Eq(K(mu_0[k]*(h - B)*Q), m[k]*_dinv/(alpha*pi[k]*V2[k]))
+    for k in a.each:
+        equations[zeta[k]] = alpha*pi[k]*c[k]*V2[k]*zetatilde[k]
+        equations[zetatilde[k]] = K(kappa*mu_1[k]*(h - B)*Q)
+    for k in a.each:
+        equations[psi[k]] = alpha*(V1*tilde)[k - 1]
+        equations[psitilde[k]] = K(mu_1[k]*h1*Q)
+    for k in a.each:
+        equations[qhat2[k]] = alpha/beta*K(mu_22[k]*e*Q**2)
+    for k, l in a.pairs:
+        equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
+    for j in a.each:
+        through = sum(c[k]*(drop[k - 1, j - 1]/(pi[k]*c[k]*V2[k]))**2*q2[k] for k in a.each)
+        equations[q2[j]] = V2[j]**2*(w[j] + beta*pi[j]*c[j]*through) + inner[j - 1, j - 1]/(pi[j]*c[j])
+    for k, l in a.pairs:
+        through = sum(q2[j]*c[j]*slope[j - 1, k - 1]*slope[j - 1, l - 1] for j in a.each)
+        equations[q1[k - 1, l - 1]] = beta*inner[k - 1, l - 1] + through
+
+    where = {
+        _rho: 1 - gamma**2, **a.coefficients(sigma),
+        h: E(teacher, z), h1: E(z*teacher, z), h2: E(teacher**2, z) + Delta,
+        Q: 1/(1 + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
+        B: sum(mu_0[k]*m[k] + kappa*mu_1[k]*zeta[k] for k in a.each),
+        e: h2 - 2*B*h + B**2 - 2*h1*(mu.T*tilted)[0] + _quadratic(q1, mu) + sum(mu_22[k]*q2[k] for k in a.each),
+        **{w[k]: pi[k]*qhat2[k] + alpha**2/beta*pi[k]*c[k]*zetatilde[k]**2 + m[k]**2*_dinv/(beta*pi[k]*V2[k]**2) for k in a.each},
+    }
+    return System(equations, where=where, parameters=_parameters(a), observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
+                  positive=[V1[k - 1, k - 1].name for k in a.each], name="Vocabulary, independent rows",
+                  source="one-step learning with a vocabulary of readout values, independent rows")
+
+
+def V1_equation(V1: Matrix, Mhat: Matrix, weight: Mapping[int, Expr]) -> Matrix:
+    """V_1 = diag(w) (I - beta Mhat V_1), w_k = pi_k c_k V_{2,k}: the inverse (D^{-1} + Mhat)^{-1}/beta as a linear equation."""
+    count = len(weight)
+    return Matrix(count, count, lambda i, j: weight[i + 1]*(KroneckerDelta(i, j) - beta*(Mhat*V1)[i, j]))
+
+
+def _quadratic(matrix: Matrix, v: Matrix) -> Expr:
+    return (v.T*matrix*v)[0].expand()
+
+
+@cache
+def orthogonal_rows(sigma: Activation, g: Activation, count: int) -> System:
+    """The equations for orthogonal rows, w_i.w_j = c_k delta_ij, at gamma = 1 and beta <= 1 [cui2024, Appendix D.3].
+
+    The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk, where it lies.
+    """
+    a = Letters(count)
+    pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
+    V, Vhat, q, qhat = (a.family(n, positive=n[0] == "V") for n in ("V2_", "Vhat2_", "q2_", "qhat2_"))
+    s2 = a.family("s2_")
+    Q, B, e = (Symbol(n, real=True) for n in ("Q", "B", "e"))
+    h, lin = g(gamma*kappa), Symbol("linear", real=True)
+
+    equations: dict[Symbol, Any] = {V[k]: 1/(lamda + Vhat[k]) for k in a.each}
+    equations |= {Vhat[k]: alpha/beta*K(s2[k]*Q) for k in a.each}
+    equations |= {m[k]: Eq(K(mu_0[k]*(h - B)*Q), m[k]*_dinv/(alpha*pi[k]*V[k])) for k in a.each}
+    for k in a.each:
+        equations[zeta[k]] = alpha*pi[k]*c[k]*V[k]*zetatilde[k]
+        equations[zetatilde[k]] = K(mu_1[k]*Q*(kappa*(h - sum(mu_0[j]*m[j] for j in a.each)) - (kappa**2 - 1)*lin))
+    for k in a.each:
+        equations[q[k]] = (pi[k]*V[k]**2*(alpha**2/beta*c[k]*zetatilde[k]**2 + qhat[k])
+                           + m[k]**2*_dinv/(beta*pi[k]))
+    equations |= {qhat[k]: alpha/beta*K(s2[k]*e*Q**2) for k in a.each}
+    where = {
+        **a.coefficients(sigma),
+        **{s2[k]: c[k]*mu_1[k]**2 + mu_22[k] for k in a.each},
+        Q: 1/(1 + sum(pi[k]*V[k]*s2[k] for k in a.each)),
+        lin: sum(mu_1[k]*zeta[k] for k in a.each),
+        B: sum(mu_0[k]*m[k] for k in a.each) + kappa*lin,
+        e: (h - B)**2 + Delta - lin**2 + sum(s2[k]*q[k] for k in a.each),
+    }
+    return System(equations, where=where, parameters=_parameters(a), observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
+                  name="Vocabulary, orthogonal rows", source="cui2024, Appendix D.3")
+
+
+def _parameters(a: Letters) -> list[str]:
+    own = [s.name for family in (a.u, a.pi, a.c) for s in family.values()]
+    return ["alpha", "beta", "lamda", "Delta", "r", "gamma", "bias", "dinv", *own]
