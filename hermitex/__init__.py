@@ -19,6 +19,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "He": ("symbolic.hermite", "He"),
     "coefficient": ("symbolic.hermite", "coefficient"),
     "expand": ("symbolic.hermite", "expand"),
+    "tensor": ("symbolic.hermite", "tensor"),
     "Expansion": ("symbolic.hermite", "Expansion"),
     "stein": ("symbolic.stein", "stein"),
     "check": ("symbolic.derivation", "check"),

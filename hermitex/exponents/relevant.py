@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, S, Symbol, sqrt
+from sympy import S, Symbol
 
 from hermitex import symbols
-from hermitex.symbolic.invariance import linear_forms, unseen
-from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, stack, tidy
+from hermitex.symbolic.invariance import aligned, rewritten, unseen
+from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, tidy
 
 
 @dataclass(frozen=True)
@@ -83,26 +83,6 @@ def _unit(i: int, n: int) -> Matrix:
     return Matrix(1, n, [S(int(i == j)) for j in range(n)])
 
 
-def aligned(rows: Matrix, expressions: Sequence[Expr], variables: Sequence[Symbol]) -> Matrix:
-    """The same subspace over the linear forms that the target is written in, where they are orthogonal to each other."""
-    forms = [row for e in expressions for row in linear_forms(e, variables)]
-    chosen: list[list[Expr]] = []
-    for row in forms:
-        clear = all(tidy(Add(*(a*b for a, b in zip(row, other, strict=True)))) == 0 for other in chosen)
-        if clear and contains(rows, matrix([row], len(variables))):
-            chosen.append(row)
-    if not chosen or all(sum(1 for x in row if x != 0) == 1 for row in chosen):
-        return rows
-    whole = matrix(chosen, len(variables))
-    if whole.rows < rows.rows:
-        rest = complement(stack(whole, complement(rows)) if rows.rows < rows.cols else whole)
-        whole = stack(whole, rest)
-    # Only where every form is a row, or it is a change for nothing.
-    seen = [row for row in forms if any(contains(matrix([c], len(variables)), matrix([row], len(variables)))
-                                        for c in whole.tolist())]
-    return whole if len(seen) == len(forms) else rows
-
-
 def _names(basis: Matrix, variables: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
     """A coordinate row keeps its variable; the others take the variables that are left, in order."""
     found: list[Symbol | None] = []
@@ -111,21 +91,3 @@ def _names(basis: Matrix, variables: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
         found.append(variables[at[0]] if len(at) == 1 and row[at[0]] == 1 else None)
     left = [v for v in variables if v not in found]
     return tuple(v if v is not None else left.pop(0) for v in found)
-
-
-def rewritten(g: Expr, variables: Sequence[Symbol], basis: Matrix, names: Sequence[Symbol]) -> Expr:
-    """g(B^T u): g over the coordinates u = B z, for a g that depends on nothing else."""
-    swap = {v: Add(*(basis[i, j]*u for i, u in enumerate(names))) for j, v in enumerate(variables)}
-    if all(w == v for v, w in swap.items()):
-        return g
-    return _gathered(g.xreplace(swap), set(names))
-
-
-def _gathered(e: Any, names: set[Symbol]) -> Any:
-    """Polynomial parts multiplied out, so that what cancels is gone: (u + v)/2 + (u - v)/2 is u."""
-    if not e.args or not e.free_symbols & names:
-        return e
-    if isinstance(e, Expr) and e.is_polynomial(*names) and e.count_ops() < 400:
-        return symbols.standard(e.expand().replace(lambda n: n.is_Pow and n.exp == S.Half and n.base.is_Rational,
-                                                   lambda n: sqrt(n.base)))
-    return e.func(*(_gathered(a, names) for a in e.args))

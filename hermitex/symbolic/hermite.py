@@ -1,9 +1,10 @@
-"""g = sum_k c_k/k! He_k, c_k = E[g He_k]: the Hermite calculus by name; its parts stand in three files.
+"""g = sum_k c_k/k! He_k, c_k = E[g He_k]: the Hermite calculus by name; its parts stand in four files.
 
-`polynomials` holds He_k and its algebra, `coefficients` what g projects to, `expansion` the series as an object.
+`polynomials` holds He_k and its algebra, `coefficients` what g projects to, `expansion` the series as an object,
+`tensors` what g projects to in several variables.
 """
 
-from hermitex.symbolic.series.coefficients import SymmetricTensor, coefficient, coefficients, tensor
+from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.series.expansion import Expansion, expand
 from hermitex.symbolic.series.polynomials import (
     He,
@@ -16,6 +17,7 @@ from hermitex.symbolic.series.polynomials import (
     multi_indices,
     to_hermite,
 )
+from hermitex.symbolic.tensors import SymmetricTensor, tensor
 
 __all__ = [
     "Expansion",

@@ -10,15 +10,33 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from sympy import Add, Basic, Expr, Heaviside, Mul, Piecewise, Poly, Rational, S, Symbol, ceiling, factor_list, floor, sign, zeros
+from sympy import (
+    Add,
+    Basic,
+    Expr,
+    Heaviside,
+    Mul,
+    Piecewise,
+    Poly,
+    Rational,
+    S,
+    Symbol,
+    ceiling,
+    factor_list,
+    floor,
+    sign,
+    sqrt,
+    zeros,
+)
 from sympy.core.relational import Relational
 from sympy.polys.polyerrors import BasePolynomialError
 
+from hermitex import symbols
 from hermitex.errors import HermitexError
 from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.subspaces import Matrix, matrix, null_space
+from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, null_space, stack, tidy
 from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
 
 _JUMPING = (sign, Heaviside, floor, ceiling, Piecewise)
@@ -216,6 +234,45 @@ def _guessed_null_space(table: list[list[Any]], r: int) -> Matrix:
             row[pivot] = Rational(str(mp.nstr(-done[i][free], 30))).limit_denominator(1000)
         guess.append(row)
     return matrix(guess, r)
+
+
+# -- a target over other coordinates ---------------------------------------------------------------------------------
+def aligned(rows: Matrix, expressions: Sequence[Expr], variables: Sequence[Symbol]) -> Matrix:
+    """The same subspace over the linear forms that the target is written in, where they are orthogonal to each other."""
+    forms = [row for e in expressions for row in linear_forms(e, variables)]
+    chosen: list[list[Expr]] = []
+    for row in forms:
+        clear = all(tidy(Add(*(a*b for a, b in zip(row, other, strict=True)))) == 0 for other in chosen)
+        if clear and contains(rows, matrix([row], len(variables))):
+            chosen.append(row)
+    if not chosen or all(sum(1 for x in row if x != 0) == 1 for row in chosen):
+        return rows
+    whole = matrix(chosen, len(variables))
+    if whole.rows < rows.rows:
+        rest = complement(stack(whole, complement(rows)) if rows.rows < rows.cols else whole)
+        whole = stack(whole, rest)
+    # Only where every form is a row, or it is a change for nothing.
+    seen = [row for row in forms if any(contains(matrix([c], len(variables)), matrix([row], len(variables)))
+                                        for c in whole.tolist())]
+    return whole if len(seen) == len(forms) else rows
+
+
+def rewritten(g: Expr, variables: Sequence[Symbol], basis: Matrix, names: Sequence[Symbol]) -> Expr:
+    """g(B^T u): g over the coordinates u = B z, for a g that depends on nothing else."""
+    swap = {v: Add(*(basis[i, j]*u for i, u in enumerate(names))) for j, v in enumerate(variables)}
+    if all(w == v for v, w in swap.items()):
+        return g
+    return _gathered(g.xreplace(swap), set(names))
+
+
+def _gathered(e: Any, names: set[Symbol]) -> Any:
+    """Polynomial parts multiplied out, so that what cancels is gone: (u + v)/2 + (u - v)/2 is u."""
+    if not e.args or not e.free_symbols & names:
+        return e
+    if isinstance(e, Expr) and e.is_polynomial(*names) and e.count_ops() < 400:
+        return symbols.standard(e.expand().replace(lambda n: n.is_Pow and n.exp == S.Half and n.base.is_Rational,
+                                                   lambda n: sqrt(n.base)))
+    return e.func(*(_gathered(a, names) for a in e.args))
 
 
 # -- rotations ---------------------------------------------------------------------------------------------------------

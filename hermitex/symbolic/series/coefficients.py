@@ -1,16 +1,15 @@
-"""c_k = E[g(z) He_k(z)]: the Hermite coefficients of a target, and its tensors C_k = E[g He_k(z)].
+"""c_k = E[g(z) He_k(z)]: the Hermite coefficients of a target.
 
-In several variables He_a(z) = prod_i He_{a_i}(z_i) for a multi-index a, and the entry (i_1, ..., i_k) of C_k is c_a
-with a_i the number of slots that hold i. The polynomials are those of `polynomials`; `expansion` makes the series.
+In several variables He_a(z) = prod_i He_{a_i}(z_i) for a multi-index a; `tensors` puts them together. The polynomials
+are those of `polynomials`; `expansion` makes the series.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product as cartesian
-from math import factorial, prod
+from math import prod
 from typing import Any
 
 from sympy import Add, Expr, Integer, Mul, Rational, S, Symbol, sympify
@@ -180,58 +179,6 @@ class _Part(_Moments):
             return self._combine(a)
         except (NoClosedForm, Divergent):
             return E(self.body*He(a, self.variables), *self.variables)
-
-
-# -- tensors -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class SymmetricTensor:
-    """A symmetric tensor stored by multi-index: entry (i_1, ..., i_k) is entries[a], a_i = #(slots holding i)."""
-
-    order: int
-    dimension: int
-    entries: Mapping[tuple[int, ...], Expr]
-
-    def __getitem__(self, slots: int | tuple[int, ...]) -> Expr:
-        slots = (slots,) if isinstance(slots, int) else slots
-        if len(slots) != self.order or not all(0 <= i < self.dimension for i in slots):
-            raise IndexError(f"{slots} does not address a tensor of order {self.order} in dimension {self.dimension}")
-        return self.entries[tuple(slots.count(i) for i in range(self.dimension))]
-
-    def full(self) -> Any:
-        """All dimension**order entries, as an immutable SymPy array."""
-        from sympy import ImmutableDenseNDimArray
-
-        if self.dimension**self.order > 10**6:
-            raise BadInput(f"the full tensor has {self.dimension}**{self.order} entries; read .entries instead")
-        every = cartesian(range(self.dimension), repeat=self.order)
-        return ImmutableDenseNDimArray([self[i] for i in every], (self.dimension,)*self.order)
-
-    def squared_norm(self) -> Expr:
-        """||C||_F^2 = sum_a k!/a! c_a^2; divided by k! it is the part of E[g^2] at order k."""
-        return Add(*(factorial(self.order)//index_factorial(a)*v**2 for a, v in self.entries.items()))
-
-    def is_zero(self) -> bool:
-        """True if every entry is the exact number 0."""
-        return all(v == 0 for v in self.entries.values())
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{a}: {v}" for a, v in self.entries.items() if v != 0)
-        return f"SymmetricTensor(order={self.order}, dimension={self.dimension}, {{{inside}}})"
-
-
-def tensor(g: Any, k: int, x: Any = None) -> SymmetricTensor:
-    """C_k = E[g He_k(z)], the symmetric tensor of Hermite coefficients of order k (He_2 = z z^T - I).
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> tensor(z1*z2, 2).full()
-    [[0, 1], [1, 0]]
-    """
-    body, variables = target(g, x)
-    moments = _Moments(body, variables)
-    entries = {a: moments.coefficient(a) for a in multi_indices(len(variables), order_of(k))}
-    return SymmetricTensor(int(k), len(variables), entries)
 
 
 def _normal_form(expr: Expr) -> Expr:
