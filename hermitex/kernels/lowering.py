@@ -17,6 +17,9 @@ from sympy import (
     Dummy,
     Expr,
     Function,
+    Max,
+    Min,
+    Mul,
     Pow,
     Rational,
     Symbol,
@@ -24,6 +27,7 @@ from sympy import (
     cse,
     default_sort_key,
     numbered_symbols,
+    preorder_traversal,
     tan,
     tanh,
 )
@@ -250,13 +254,49 @@ def exact_or_none(node: Expr) -> Expr | None:
 
     Raises Divergent where the expectation provably does not exist.
     """
+    short, constants = _constants_named(node)
     try:
         with budget(_CLOSED_FORM_SECONDS):
-            return closed_form(node)
-    except Divergent:
+            return closed_form(short).xreplace(constants)
+    except Divergent as error:
+        if constants:
+            raise Divergent(error.integral.xreplace(constants), error.reason) from error
         raise
     except (BudgetExceeded, HermitexError):
         return None
+
+
+def _constants_named(node: Expectation) -> tuple[Expr, dict[Symbol, Expr]]:
+    """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
+    letters: dict[Expr, Symbol] = {}
+    body, variables = node.open()
+    moving = set(variables)
+
+    def letter(e: Expr) -> Expr:
+        if e.is_Atom or e.is_number or not e.is_real:
+            return e
+        # sqrt(c) and 2*c stay: their signs and powers may cancel against others.
+        if not any(isinstance(p, Add | Function) for p in preorder_traversal(e)):
+            return e
+        if e not in letters:
+            # No user's name bears a prime; not a Dummy, so that the engine remembers its answers.
+            letters[e] = Symbol(f"D{len(letters)}'", real=True, positive=True if e.is_positive else None)
+        return letters[e]
+
+    def named(e: Expr) -> Expr:
+        if not e.free_symbols & moving:
+            return letter(e)
+        if isinstance(e, Add | Mul):
+            stay = [a for a in e.args if not a.free_symbols & moving]
+            return e.func(letter(e.func(*stay)), *(named(a) for a in e.args if a.free_symbols & moving))
+        if isinstance(e, Pow | Function | Max | Min):
+            return e.func(*map(named, e.args))
+        return e
+
+    short = named(body)
+    if not letters:
+        return node, {}
+    return node.with_body(short, variables), {d: e for e, d in letters.items()}
 
 
 def promising(body: Expr, variables: set[Symbol]) -> bool:
