@@ -54,7 +54,7 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
         elif kind == "text":
             out += [_text(content)]
         elif kind == "align":
-            out += [_align(content), ""]
+            out += [_align(content)]  # no blank line: the text goes on in the same paragraph
         elif kind == "misprints":
             out += [r"\paragraph{Misprints of the sources.} Each line below fails its check.", _misprints(content), ""]
             out += [*_items(f"{_text(p.rule)}: {_text(p.words)}" for p in content if p.words), ""]

@@ -158,3 +158,10 @@ def test_a_derivation_prints_and_cites():
     assert shown._repr_latex_().startswith("$$")
     assert shown.to_dict()["steps"][0]["rule"] == "Stein"
     assert "Subs" not in text + repr(shown)
+
+
+def test_a_root_of_nodes_with_an_undefined_function_is_refuted():
+    f = Function("f")
+    variance = E(f(z)**2, z) - E(f(z), z)**2
+    found = check(E((f(z) - E(f(z), z))**2, z), sqrt(variance))
+    assert found.status == "fails" and found.counter_example is not None

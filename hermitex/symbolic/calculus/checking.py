@@ -342,7 +342,8 @@ def _factor(forms: tuple[Expr, Expr] | None, test: _Test) -> Expr | None:
     exact = ratio.exact_factor(*forms) if forms is not None else None
     if exact is not None:
         return exact if _verified(exact, test) else None
-    found = ratio.candidates(test.sides, test.parameters)[:ratio.MOST]
+    # A factor with an undefined function in it has no value at a point.
+    found = [f for f in ratio.candidates(test.sides, test.parameters) if not undefined_functions(f)][:ratio.MOST]
 
     def quotient(point: dict[Symbol, Expr]) -> Any:
         values = test.at(point, test.assignment(0), 18)
@@ -359,7 +360,7 @@ def _verified(factor: Expr, test: _Test) -> bool:
     for i in range(3):
         parameters = test.point(i)
         values = test.at(parameters, test.assignment(i), 15)
-        value = factor.xreplace(parameters)
+        value = put(factor.xreplace(parameters), {f: TEST_FUNCTIONS[i][1] for f, i in test.assignment(i).items()})
         if values is None or not value.is_number or value.is_real is False:
             continue
         seen += 1

@@ -1,0 +1,67 @@
+r"""Given its projection on the spike, a feature is mu_0 + mu_1 sqrt(c) z + mu_star xi (Result 3.2)."""
+
+from sympy import Function, exp, pi, sqrt, symbols
+from sympy.core.function import Derivative as OfNode
+
+import hermitex as hx
+from hermitex import Derivative, E, Result
+from hermitex.symbols import c, kappa, r, rho, z, z1, z2
+
+sigma = Function("sigma")
+
+
+def u(normal):
+    """The pre-activation at fixed projection kappa on the spike."""
+    return r*kappa + sqrt(c)*normal
+
+
+page = Result(
+    "Conditional Gaussian equivalence of spiked features",
+    r"Let $u = r\kappa + \sqrt{c}\,z$ be a pre-activation with projection $\kappa$ on the spike. At fixed $\kappa$ the feature "
+    r"$\sigma(u)$ is equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\sqrt{c}\,z + \mu_\star(\kappa)\,\xi$ with a fresh standard "
+    r"normal "
+    r"$\xi$, where $\mu_0 = \mathbb{E}\,\sigma(u)$, $\mu_1 = \mathbb{E}\,\sigma'(u)$ and "
+    r"$\mu_\star^2 = \mathbb{E}\,\sigma(u)^2 - \mu_0^2 - c\,\mu_1^2$.",
+    source="cui2024", place="Result 3.2",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$; the rows $w_i$ of the bulk have squared norm $c$ and overlaps $O(1/\sqrt{d})$ "
+                 r"with "
+                 r"each other, with the spike $v$ and with the target",
+                 r"$\sigma$ and its weak derivative are square integrable over $u$"],
+)
+mu_0, mu_1 = symbols("mu_0 mu_1", real=True)
+
+page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly normal. The first three numbers of one of them:")
+page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
+page.let(mu_1, E(z*sigma(u(z)), z)/sqrt(c), "the slope of its best linear fit in $\\sqrt{c}\\,z$,")
+page.step("Stein", mu_1, E(Derivative(sigma)(u(z)), z), "which is its mean slope,")
+page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that $\mu_0' = r\mu_1$,")
+page.step("expanding the square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2,
+          r"and what is left, neither constant nor linear, has the mean square $\mu_\star^2$:")
+page.step("orthogonality", E(z*(sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z), z), 0, "It is uncorrelated with the linear part.")
+page.text(r"Two features see each other through the overlap $\rho$ of their bulk rows, which is $O(1/\sqrt{d})$. Price's "
+          r"theorem gives "
+          r"the first order in it, which is the covariance of the linear parts; the residuals only meet at the second order and "
+          r"are "
+          r"independent for what follows.")
+pair = E(sigma(u(z1))*sigma(u(z2)), z1, z2, cov={(z1, z2): rho})
+page.step("Price", OfNode(pair, rho), c*E(Derivative(sigma)(u(z1))*Derivative(sigma)(u(z2)), z1, z2, cov={(z1, z2): rho}),
+          digits=10, points=2)
+page.step("independence", E(sigma(u(z1))*sigma(u(z2)), z1, z2), mu_0**2, r"At $\rho = 0$:", digits=10, points=2)
+page.step("independence", E(Derivative(sigma)(u(z1))*Derivative(sigma)(u(z2)), z1, z2), mu_1**2, digits=10, points=2)
+
+page.text("For the sign function everything is elementary, as the paper's example shows at $r = c = 1$:")
+tilted = hx.sign(kappa + z)
+page.step("closed form", E(tilted, z), hx.erf(kappa/sqrt(2)))
+page.step("closed form", E(z*tilted, z), sqrt(2/pi)*exp(-kappa**2/2))
+page.step("closed form", E(tilted**2, z), 1)
+
+page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z),
+              sqrt(E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2),
+              r"a slide prints this number as $\mu_\star$; it is $\mu_\star^2$")
+page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
+              r"right at $c = 1$ only")
+page.conclude([(mu_0, hx.mu(sigma, 0).node), (mu_1, hx.mu(sigma, 1).node),
+               (hx.symbols.mu_star**2, hx.mu_star(sigma).squared.node)], "The package's coefficients, for every activation:")
+page.test("the package's coefficients", lambda: all([
+    hx.mu(sigma, 0).node == E(sigma(u(z)), z), hx.mu(sigma, 1).node == E(z*sigma(u(z)), z)/sqrt(c),
+    bool(hx.check(hx.mu_star(sigma).squared.node, E((sigma(u(z)) - E(sigma(u(z)), z) - E(z*sigma(u(z)), z)*z)**2, z)))]))

@@ -1,0 +1,77 @@
+r"""One gradient step of size eta d makes W = spike + bulk: r, gamma and c for every activation and target (Result 3.1)."""
+
+from sympy import Function, oo, sqrt, symbols
+
+import hermitex as hx
+from hermitex import Derivative, E, He, Result
+from hermitex.symbols import Delta, alpha0, beta, eta, z, z1, z2
+
+sigma, g = Function("sigma"), Function("g")
+slope = Derivative(sigma)
+sigma_0, sigma_1, sigma_2, g_0, g_1, R_2, N_v, Rbar, t = symbols("sigma_0 sigma_1 sigma_2 g_0 g_1 R_2 N_v Rbar t", real=True)
+
+page = Result(
+    "One giant gradient step",
+    r"After one gradient step of size $\eta d$ on $n_B = \alpha_0 d$ samples, the first layer is $W = $ bulk $+\; r\, 1 v^\top$: "
+    r"every row has the same spike of size $r$ along a direction $v$ of overlap $\gamma$ with the target, and a bulk of squared "
+    r"norm "
+    r"$c$. With $t = \eta/\beta$: $r = t\,\sigma_1 N_v$, $\gamma = g_1/N_v$ and "
+    r"$c = (1 + t\,\sigma_2\bar R)^2 + t^2\,\frac{R_2}{\alpha_0}\,\mathrm{Var}\,\sigma'(z)$.",
+    source="cui2024", place="Result 3.1",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, labels $y = g(\langle\theta, x\rangle) + \sqrt{\Delta}\,\xi$, $\|\theta\| = 1$",
+                 r"rows $w_i$ uniform on the unit sphere, readout $a_i = 1/\sqrt{p}$, $p = \beta d$ neurons",
+                 r"the loss is $\frac{1}{2 n_B}\sum_\mu (y_\mu - f(x_\mu))^2$ with "
+                 r"$f = p^{-1/2}\sum_i a_i\,\sigma(\langle w_i, x\rangle)$"],
+)
+page.text(r"At the start the network's output is $\frac{1}{p}\sum_i \sigma(\langle w_i, x\rangle)$, which concentrates on its "
+          r"mean; the "
+          r"residual $R = y - f$ is what drives the step. Its numbers (where $z_1 = \langle\theta, x\rangle$ and $z_2$ is the "
+          r"noise):")
+page.let(sigma_0, E(sigma(z), z))
+page.let(g_0, E(g(z), z))
+page.let(g_1, E(z*g(z), z))
+residual = g(z1) + sqrt(Delta)*z2 - sigma_0
+page.let(Rbar, g_0 - sigma_0, "the mean,")
+page.step("independence", E(residual, z1, z2), Rbar, digits=10, points=2)
+page.let(R_2, E(g(z)**2, z) - 2*g_0*sigma_0 + sigma_0**2 + Delta, "the mean square,")
+page.step("expanding the square", E(residual**2, z1, z2), R_2, digits=10, points=2)
+page.step("independence", E(z1*residual, z1, z2), g_1, "and its overlap with the target's direction:", digits=10, points=2)
+
+page.text(r"The step adds to row $i$ the vector $\frac{t}{n_B}\sum_\mu R_\mu\,\sigma'(\langle w_i, x_\mu\rangle)\,x_\mu$. Expand "
+          r"the slope in "
+          r"Hermite polynomials of the pre-activation. Its mean and its linear part are")
+page.let(sigma_1, E(z*sigma(z), z))
+page.let(sigma_2, E(He(2, z)*sigma(z), z))
+page.step("Stein", E(slope(z), z), sigma_1)
+page.step("Stein", E(z*slope(z), z), sigma_2)
+page.text(r"(i) The mean gives every row the same vector $t\sigma_1 b$, $b = \frac{1}{n_B}\sum_\mu R_\mu x_\mu$: the spike. The "
+          r"square "
+          r"of $b$ has $n_B$ diagonal terms $R^2\|x\|^2 \simeq R_2 d$ and off the diagonal the squared mean $\mathbb{E}[R x] = "
+          r"g_1\theta$:")
+page.let(N_v, sqrt(g_1**2 + R_2/alpha0))
+n, d = symbols("n d", positive=True)
+page.step("counting pairs", ((n*R_2*d + n*(n - 1)*g_1**2)/n**2).subs(n, alpha0*d).limit(d, oo), N_v**2)
+page.text(r"so $\|b\| \to N_v$, $r = t\sigma_1 N_v$, and its overlap with $\theta$, which is $g_1$ for $b$ itself, is $\gamma = "
+          r"g_1/N_v$.")
+page.text(r"(ii) The linear part multiplies the row by $1 + t\sigma_2\bar R$: $\frac{1}{n_B}\sum_\mu R_\mu x_\mu x_\mu^\top w_i$ "
+          r"has the mean "
+          r"$\bar R w_i$ and a part along $\theta$ that leaves the three numbers unchanged; its fluctuation belongs to (iii).")
+page.text(r"(iii) What is left of the slope, $\sigma' - \sigma_1$, has independent signs on the samples and adds a vector in a "
+          r"random "
+          r"direction whose squared norm is $\frac{t^2}{n_B^2}\sum_\mu R_\mu^2\|x_\mu\|^2(\sigma' - \sigma_1)^2 \to "
+          r"\frac{t^2}{\alpha_0}R_2\,"
+          r"\mathrm{Var}\,\sigma'$:")
+page.step("expanding the square", E((slope(z) - sigma_1)**2, z), E(slope(z)**2, z) - sigma_1**2)
+
+made = hx.theories.spike(sigma, g)
+page.text("These are the package's formulas, which hold for every activation and target:")
+page.let(t, eta/beta)
+page.step("the package's $r$", made.r, t*sigma_1*N_v, points=2)
+page.step("the package's $\\gamma$", made.gamma, g_1/N_v, points=2)
+page.step("the package's $c$", made.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*E((slope(z) - sigma_1)**2, z), points=2)
+page.conclude([(symbols("r"), t*sigma_1*N_v), (hx.symbols.gamma, g_1/N_v),
+               (hx.symbols.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*(E(slope(z)**2, z) - sigma_1**2))], "The spiked features:")
+page.misprint("the square forgotten", N_v**2, g_1 + R_2/alpha0, r"a slide prints $\sqrt{\cdot + \mu_1^\star}$; it is "
+                                                                r"$\mu_1^{\star 2}$")
+page.misprint("the slope mistaken", E((slope(z) - sigma_1)**2, z), E((z*sigma(z) - sigma_1)**2, z),
+              r"a slide has $\mathbb{E}(\sigma(z)z - \mu_1)^2$ in $c$, together with a spurious factor $\mu_1^2$")

@@ -1,0 +1,25 @@
+"""Every derivation holds, from its first step to the formula that the package uses."""
+
+from pathlib import Path
+
+import pytest
+
+from hermitex import Result
+from hermitex.face.userfile import module_of
+
+FOLDER = Path(__file__).parents[2]/"derivations"
+FILES = sorted(p.name for p in FOLDER.glob("*.py") if not p.name.startswith("_"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_every_step_holds(name):
+    pages = [v for v in vars(module_of(FOLDER/name)).values() if isinstance(v, Result)]
+    assert pages, f"{name} defines no Result"
+    for page in pages:
+        found = page.check()
+        assert found.passed, found
+        assert len(found.steps) >= 3
+        assert page.conclusion is not None and page.source
+        assert page.latex().startswith(r"\section{") and page.markdown().startswith("## ")
+        page.bibtex()  # every key is known
