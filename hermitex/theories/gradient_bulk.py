@@ -1,0 +1,124 @@
+r"""G = 1/(1 + E[R^2/D]/omega),   D = 1 + R^2 G/(omega alpha0),   R = g(z) + sqrt(Delta) xi': the rows after one gradient step.
+
+A row is a Gaussian of covariance C/d plus the spike, C = I + tau S, S = (1/n_B) sum_mu R_mu^2 x_mu x_mu^T, and the spike
+v ~ sum_mu R_mu x_mu and the row norms are correlated with C. The equations need C through (I + delta C)^{-1} =
+(I + S/omega)^{-1}/(1 + delta), 1/omega = delta tau/(1 + delta), between three vectors: theta and what is orthogonal to it in
+b_j = (1/n_B) sum_mu R_mu^j x_mu, b_j = E[R^j z] theta + nu_j/sqrt(alpha0), j = 1, 3. G and g_theta are omega times the resolvent's
+trace and its theta entry, so that all is regular where tau vanishes (alpha0 = inf).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sympy import Expr, Matrix, Symbol, diff, sqrt
+
+from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import Delta, beta, eta, gamma, z, z1
+
+alpha0inv = Symbol("alpha0inv", nonnegative=True)  # 1/alpha0, 0 for the population gradient
+t, tau, delta, omegainv, R, D, R_2, R_4, s_c2 = (
+    Symbol(n, real=True) for n in ("t", "tau", "delta", "omegainv", "R", "D", "R_2", "R_4", "s_c2"))
+sigma_1, sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_1", "sigma_3", "g_1", "g_3", "k_0", "k_3"))
+xi_2, xi_22, xi_3, xi_4 = (Symbol(n, real=True) for n in ("xi_2", "xi_22", "xi_3", "xi_4"))
+G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
+rho = Symbol("rho", real=True)
+_MOMENTS = ((2, 0), (4, 0), (6, 0), (3, 1), (5, 1), (2, 2))
+M = {jk: Symbol("M{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^j z^k / D]
+N = {jk: Symbol("N{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^(j+2) z^k / D^2]
+
+
+def constants(sigma: Activation, g: Activation) -> dict[Symbol, Expr]:
+    """What the step is made of: moments of xi = sigma'(z) - sigma_1 and of R, and d Var |w_i|^2 = s_c^2."""
+    s, slope, y = sigma(z), sigma.weak_derivative(z), g(z)
+    xi = slope - E(z*s, z)
+    a = alpha0inv
+    return {
+        t: eta/beta, rho: 1 - gamma**2,
+        sigma_1: E(z*s, z), sigma_3: E((z**3 - 3*z)*s, z), g_1: E(z*y, z),
+        xi_2: E(xi**2, z), xi_22: E(xi**2*z**2, z), xi_3: E(xi**3, z), xi_4: E(xi**4, z),
+        R_2: E(y**2, z) + Delta, R_4: E(y**4, z) + 6*Delta*E(y**2, z) + 3*Delta**2,
+        g_3: E(z*y**3, z) + 3*Delta*g_1,
+        tau: t**2*a*xi_2, k_0: 2*t*sigma_3*sqrt(g_1**2 + R_2*a), k_3: t**3*a**2*xi_3,
+        s_c2: (4*t**2*(R_2*a*xi_22 + sigma_3**2*g_1**2) + 2*t**4*a**2*xi_2**2*(R_2**2 + R_4*a)
+               + t**4*a**3*(xi_4 - 3*xi_2**2)*R_4),
+    }
+
+
+def definitions(g: Activation) -> dict[Symbol, Expr]:
+    """The names under which the averages over (z, xi') are written."""
+    return {omegainv: delta*tau/(1 + delta), R: g(z) + sqrt(Delta)*z1, D: 1 + R**2*G*omegainv*alpha0inv}
+
+
+def trace() -> dict[Symbol, Expr]:
+    """G, and E[R^2/D] which it needs."""
+    return {M[2, 0]: E(R**2/D, z, z1), G: 1/(1 + omegainv*M[2, 0])}
+
+
+def averages() -> dict[Symbol, Expr]:
+    """E[R^j z^k/D] and E[R^(j+2) z^k/D^2], and dG = dG/d(1/omega) by implicit differentiation."""
+    found: dict[Symbol, Expr] = {M[j, k]: E(R**j*z**k/D, z, z1) for j, k in _MOMENTS[1:]}
+    found |= {N[j, k]: E(R**(j + 2)*z**k/D**2, z, z1) for j, k in _MOMENTS}
+    found[dG] = (-G**2*(M[2, 0] - omegainv*G*alpha0inv*N[2, 0])
+                 / (1 - (omegainv*G)**2*alpha0inv*N[2, 0]))
+    return found
+
+
+@dataclass(frozen=True)
+class Form:
+    """A symmetric bilinear form in the coordinates (theta, nu_1, nu_3), with its derivative in 1/omega."""
+
+    value: Matrix
+    slope: Matrix
+
+    def between(self, x: Matrix, y: Matrix) -> tuple[Expr, Expr]:
+        """(form(x, y), its derivative)."""
+        return (x.T*self.value*y)[0], (x.T*self.slope*y)[0]
+
+
+class Resolvent:
+    """The forms x^T (I + S/omega)^{-1} y and x^T S (I + S/omega)^{-1} y, as formulas of 1/omega, G and the averages."""
+
+    @cached_property
+    def plain(self) -> Form:
+        """x^T (I + S/omega)^{-1} y."""
+        g_theta = 1/(1 + omegainv*M[2, 2])
+        lost = {j: omegainv*self._cross(j) for j in (1, 3)}   # (E[R^j z] - rho_j) sqrt(alpha0), rho_j = E[R^j z/D]
+
+        def nu(i: int, j: int) -> Expr:
+            return G*M[i + j, 0] + lost[i]*lost[j]*g_theta
+
+        return _form([[g_theta, -lost[1]*g_theta, -lost[3]*g_theta], [nu(1, 1), nu(1, 3)], [nu(3, 3)]])
+
+    @cached_property
+    def weighted(self) -> Form:
+        """x^T S (I + S/omega)^{-1} y = omega x^T (1 - (I + S/omega)^{-1}) y for x, y in (theta, nu_1), without the cancellation."""
+        g_theta = 1/(1 + omegainv*M[2, 2])
+        cross = self._cross(1)
+        nu = G*(M[2, 0]*M[2, 0] + alpha0inv*M[4, 0]) - omegainv*cross**2*g_theta
+        return _form([[M[2, 2]*g_theta, cross*g_theta, 0], [nu, 0], [0]])
+
+    @staticmethod
+    def _cross(j: int) -> Expr:
+        return G*M[j + 2, 1]*sqrt(alpha0inv)
+
+
+def _form(rows: list[list[Expr]]) -> Form:
+    value = Matrix(3, 3, lambda i, j: rows[min(i, j)][max(i, j) - min(i, j)])
+    return Form(value, value.applyfunc(_slope))
+
+
+def _slope(e: Expr) -> Expr:
+    """The total derivative in 1/omega: through G, and through D in every average."""
+    in_D = alpha0inv*(G + omegainv*dG)   # d/d(1/omega) of G/(omega alpha0)
+    return diff(e, omegainv) + diff(e, G)*dG - in_D*sum(diff(e, M[jk])*N[jk] for jk in _MOMENTS)
+
+
+def directions() -> tuple[Matrix, Matrix, Matrix]:
+    """v, theta_perp and a = k_0 v + k_3 b_3 (the covariance of a row with its norm) in the coordinates (theta, nu_1, nu_3)."""
+    v = Matrix([gamma, sqrt(rho/R_2), 0])
+    perp = Matrix([sqrt(rho), -gamma/sqrt(R_2), 0])
+    b_3 = Matrix([g_3, 0, sqrt(alpha0inv)])
+    return v, perp, k_0*v + k_3*b_3

@@ -1,0 +1,213 @@
+r"""(zeta, psi, chi) = (alpha/beta) K x,   K = [Wv, W theta_perp, delta]^T A^{-1} [Wv, W theta_perp, delta]: the trained network.
+
+Spiked random features replace the weights after one gradient step by isotropic rows of equal norms. The weights are
+anisotropic, correlated with the spike, and their norms fluctuate by delta_i = O(d^{-1/2}), which moves the features by
+nu(kappa) delta_i, nu = d mu_0/dc. Here both are kept, for odd sigma: A = lamda + Vhat_2 + Vhat_1 W Pi W^T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from sympy import Eq, Expr, Matrix, Symbol, sqrt
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, r, z
+from hermitex.systems.system import System
+from hermitex.theories import gradient_bulk as bulk
+from hermitex.theories.gradient_bulk import delta, omegainv, rho, tau
+from hermitex.theories.spike import OneStepFamily, completed, spike
+
+_bias, _dinv = Symbol("bias", real=True), Symbol("dinv", nonnegative=True)
+_NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
+ORDER_PARAMETERS = ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde",
+                    "chitilde", "G")
+
+
+@dataclass(frozen=True, repr=False)
+class ExactOneStep(OneStepFamily):
+    r"""One gradient step on the network itself, odd sigma, square loss; numbers alpha, beta, lam, Delta, alpha0, eta.
+
+    Raises
+    ------
+    BadInput : sigma is not proved odd, or jumps; r, c and gamma are given instead of alpha0 and eta.
+
+    Examples
+    --------
+    >>> network = ExactOneStep.of("tanh", "sin")
+    >>> round(network.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 6)
+    0.041628
+    """
+
+    loss: ClassVar[str] = "square"
+    network: ClassVar[str] = "exact"
+    rows: ClassVar[str] = "sphere"
+    NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "bias", "dimension")
+
+    @classmethod
+    def of(cls, sigma: Any, g: Any) -> ExactOneStep:
+        """From names, texts or expressions."""
+        return cls(activation(sigma), activation(g))
+
+    def __post_init__(self) -> None:
+        if self.sigma.parity not in (-1, 0):
+            raise BadInput(f"one-step: network='exact' is known for odd sigma (for others the covariance of the rows has a part along "
+                           f"theta that has no closed asymptotic form), and {self.sigma.name} is not proved odd; "
+                           "use network='srf', or simulate")
+
+    @cached_property
+    def system(self) -> System:
+        """The equations in alpha, beta, lamda, Delta, eta, r, c, gamma and alpha0inv = 1/alpha0; dinv is 1/d."""
+        return network(self.sigma, self.g)
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """Those of the spiked features, chi and its conjugate, and G, omega times the trace of the bulk's resolvent."""
+        return ORDER_PARAMETERS
+
+    def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The numbers as float arrays; r, c and gamma belong to the spiked features."""
+        direct = [k for k in ("r", "c", "gamma") if numbers.get(k) is not None]
+        if direct:
+            raise BadInput(f"one-step: network='exact' is determined by alpha0 and eta, not by {', '.join(direct)}; "
+                           "give alpha0 and eta, or use network='srf'")
+        return super().given(numbers)
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers checked, with r, c, gamma of the gradient step."""
+        done = completed(self.name, self.sigma, self.g, numbers)
+        one = np.asarray(1.0)
+        return {**done, "alpha0inv": one/done["alpha0"], "dinv": one/done["dimension"] if "dimension" in done else 0*one}
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """sigma, target and the numbers that stayed fixed."""
+        rest = {k: v for k, v in fixed.items() if k not in ("alpha0inv", "dinv")}
+        return {**super().described(rest), "network": "exact"}
+
+
+# -- the equations ----------------------------------------------------------------------------------------------------
+def _average(x: Expr) -> Expr:
+    return E(x, kappa)
+
+
+@cache
+def network(sigma: Activation, g: Activation) -> System:
+    """The equations of the trained network: those of the spiked features with K for its three directions."""
+    V1, V2, Vhat1, Vhat2 = (Symbol(n, positive=True) for n in ("V1", "V2", "Vhat1", "Vhat2"))
+    m, zeta, psi, chi, zetatilde, psitilde, chitilde, q1, q2, qhat1, qhat2 = (
+        Symbol(n, real=True) for n in ("m", "zeta", "psi", "chi", "zetatilde", "psitilde", "chitilde", "q1", "q2", "qhat1", "qhat2"))
+    mu_0, mu_1, mu_22, nu, h, h1, h2, Q, B, e = (
+        Symbol(n, real=True) for n in ("mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "B", "e"))
+    k_1, dk_1, T0, T1, T2 = (Symbol(n, real=True) for n in ("k_1", "dk_1", "T0", "T1", "T2"))
+    K, dK, entries = spike_and_norms()
+    u, teacher = r*kappa + _bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
+    x = Matrix([zetatilde, psitilde, chitilde])
+    response, twice = V2*K*x, (x.T*(K + delta*dK)*x)[0]   # K is beta V_2 times the matrix of this name, a function of delta
+
+    equations = {
+        V1: k_1*V2,
+        V2: 1/(lamda + Vhat2 + Vhat1*k_1),
+        **bulk.trace(),
+        Vhat1: alpha/beta*_average(mu_1**2*Q),
+        Vhat2: alpha/beta*_average(mu_22*Q),
+        **bulk.averages(),
+        **entries,
+        dk_1: _along_delta((1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta)),
+        T0: V2**2/(1 + delta**2*dk_1/beta),
+        T1: T0*(k_1 + delta*dk_1),
+        T2: T1*(k_1 + delta*dk_1) - beta*V2**2*dk_1,
+        m: Eq(_average(mu_0*(h - B)*Q), m*_dinv/(alpha*V2)),
+        zeta: alpha*response[0],
+        zetatilde: _average(kappa*mu_1*(h - B)*Q),
+        psi: alpha*response[1],
+        psitilde: _average(mu_1*h1*Q),
+        chi: alpha*response[2],
+        chitilde: _average(nu*(h - B)*Q),
+        qhat1: alpha/beta*_average(mu_1**2*e*Q**2),
+        qhat2: alpha/beta*_average(mu_22*e*Q**2),
+        q1: alpha**2/beta*(T1*twice - beta*V2**2*(x.T*dK*x)[0]) + qhat1*T2 + (qhat2 + m**2*_dinv/(beta*V2**2))*T1,
+        q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*_dinv/(beta*V2**2))*T0,
+    }
+    where = {
+        **bulk.constants(sigma, g), **bulk.definitions(g),
+        delta: beta*Vhat1*V2,
+        k_1: (1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta),
+        mu_0: E(sigma(u), z),
+        mu_1: E(z*sigma(u), z)/sqrt(c),
+        mu_22: E(sigma(u)**2, z) - mu_0**2 - c*mu_1**2,
+        nu: E(sigma(u)*(z**2 - 1), z)/(2*c),
+        h: E(g(teacher), z),
+        h1: E(z*g(teacher), z),
+        h2: E(g(teacher)**2, z) + Delta,
+        Q: 1/(1 + mu_1**2*V1 + mu_22*V2),
+        B: mu_0*m + kappa*mu_1*zeta + nu*chi,
+        e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
+    }
+    return System(equations, where=where, observables={"test_error": _average(e) - Delta, "train_error": _average(e*Q**2)},
+                  name="One gradient step, the network itself", source="one-step learning, the trained network at odd sigma")
+
+
+def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr]]:
+    """K/(beta V_2) and its derivative in delta, as matrices of unknowns, with the equations of these.
+
+    With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a] (a's own entry s_c^2 - delta a^T P a), taking the
+    spike's direction out of the bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv.
+    """
+    resolvent = bulk.Resolvent()
+    vectors = dict(zip(_NAMES, bulk.directions(), strict=True))
+    P = {x + y: _pair(f"P{x}{y}") for x, y in ("vv", "vp", "va", "pp", "pa", "aa")}
+    F = {x + y: _pair(f"F{x}{y}") for x, y in ("vv", "vp", "pp")}
+    equations: dict[Symbol, Expr] = {}
+    for xy, names in P.items():
+        value, slope = resolvent.plain.between(vectors[xy[0]], vectors[xy[1]])
+        equations |= _with_slope(names, value/(1 + delta), slope/(1 + delta))
+    for xy, names in F.items():
+        value, slope = resolvent.weighted.between(vectors[xy[0]], vectors[xy[1]])
+        same = int(xy[0] == xy[1])
+        equations |= _with_slope(names, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
+
+    def p(xy: str) -> Symbol:
+        return P[xy][0]
+
+    full = {
+        "vv": F["vv"][0]/p("vv"),
+        "vp": F["vp"][0]/p("vv"),
+        "va": p("va")/p("vv"),
+        "pp": F["pp"][0] + delta*F["vp"][0]**2/p("vv"),
+        "pa": p("pa") - p("vp")*p("va")/p("vv"),
+        "aa": bulk.s_c2 - delta*p("aa") + delta*p("va")**2/p("vv"),
+    }
+    slopes = dict([*P.values(), *F.values()])
+    K = {xy: _pair(f"K{xy}") for xy in full}
+    for xy, e in full.items():
+        equations[K[xy][0]] = e
+        equations[K[xy][1]] = e.diff(delta) + sum(e.diff(s)*d for s, d in slopes.items())
+
+    def matrix(which: int) -> Matrix:
+        return Matrix(3, 3, lambda i, j: K[_NAMES[min(i, j)] + _NAMES[max(i, j)]][which])
+
+    return matrix(0), matrix(1), equations
+
+
+def _pair(name: str) -> tuple[Symbol, Symbol]:
+    return Symbol(name, real=True), Symbol(f"d{name}", real=True)
+
+
+_SPEED = tau/(1 + delta)**2  # d(1/omega)/d delta
+
+
+def _with_slope(names: tuple[Symbol, Symbol], value: Expr, slope: Expr) -> dict[Symbol, Expr]:
+    """A function of (delta, 1/omega) and its total derivative in delta; `slope` is the one in 1/omega."""
+    forms = value.atoms(Symbol)
+    explicit = value.diff(delta) if delta in forms else 0*value
+    return {names[0]: value, names[1]: explicit + _SPEED*slope}
+
+
+def _along_delta(e: Expr) -> Expr:
+    return e.diff(delta) + _SPEED*bulk._slope(e)
