@@ -266,8 +266,10 @@ def exact_or_none(node: Expr) -> Expr | None:
         return None
 
 
-def _constants_named(node: Expectation) -> tuple[Expr, dict[Symbol, Expr]]:
+def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
     """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
+    if not isinstance(node, Expectation):  # a constant is its own average
+        return node, {}
     letters: dict[Expr, Symbol] = {}
     body, variables = node.open()
     moving = set(variables)
