@@ -43,8 +43,10 @@ _INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 _DEGREE_BOUND = 400
 
 
-def peel(u: Expr, x: Symbol) -> Expr:
+def peel(u: Expr, *x: Symbol) -> Expr:
     """Strip injective outer functions: affine maps, exp, tanh, odd powers, roots, ...; an even power becomes a square.
+
+    Parameters: `u` an expression in the variables `x`, one or several.
 
     >>> from hermitex.symbols import z
     >>> from sympy import exp
@@ -58,11 +60,11 @@ def peel(u: Expr, x: Symbol) -> Expr:
         u = inner
 
 
-def _peel_once(u: Expr, x: Symbol) -> Expr:
+def _peel_once(u: Expr, x: tuple[Symbol, ...]) -> Expr:
     if isinstance(u, Add):
-        return u.as_independent(x, as_Add=True)[1]
+        return u.as_independent(*x, as_Add=True)[1]
     if isinstance(u, Mul):
-        constant, rest = u.as_independent(x, as_Add=False)
+        constant, rest = u.as_independent(*x, as_Add=False)
         return rest if constant.is_nonzero else u
     if isinstance(u, _INJECTIVE):
         return u.args[0]
@@ -74,9 +76,9 @@ def _peel_once(u: Expr, x: Symbol) -> Expr:
         return u.args[0] ** 2
     if isinstance(u, Pow):
         base, power = u.args
-        if not power.has(x) and power.is_Rational and power != 0:
+        if not power.has(*x) and power.is_Rational and power != 0:
             return _peel_power(u, base, power)
-        if not base.has(x) and base.is_positive and (base - 1).is_nonzero:
+        if not base.has(*x) and base.is_positive and (base - 1).is_nonzero:
             return power
     return u
 

@@ -1,0 +1,109 @@
+"""E[He_n(z_i) | v(z_i)] = 0 where a label sees z_i only through v: then E[He_n(z_i) h(rest) | Y, rest] = 0 as well.
+
+sign(z1 z2) sees the sign of z2 only, and |z2| is independent of it: no label tells anything of z2^2 - 1. The parts v are
+a sign, a modulus, a step, or any function with preimages that cancel, such as z^2 exp(-z^2) at n = 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sympy import Add, Basic, Dummy, Expr, Mul, Piecewise, Symbol
+
+from hermitex.errors import HermitexError
+from hermitex.exponents.branches import branch_identity
+from hermitex.exponents.levels import discrete, peel
+from hermitex.symbolic.parity import parity
+from hermitex.symbolic.weak import in_heavisides
+
+
+def mute_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
+    """{n: why}: the orders 1 <= n <= most with E[He_n(x) | what the label sees of x] = 0, each proved.
+
+    Parameters
+    ----------
+    seen : the expressions through which the label depends on x and on other variables
+
+    Examples
+    --------
+    >>> from sympy import Abs, sign
+    >>> from hermitex.symbols import z1, z2
+    >>> sorted(mute_orders([z1 + sign(z1*z2)], z2, 4)), sorted(mute_orders([z1 + Abs(z2)], z2, 4))
+    ([2, 4], [1, 3])
+    """
+    seen = [e.replace(lambda n: isinstance(n, Piecewise), in_heavisides) for e in seen]
+    if all(x not in e.free_symbols for e in seen):
+        return dict.fromkeys(range(1, most + 1), f"the label does not depend on {x}")
+    if _only_sign(seen, x):
+        why = f"the label sees {x} through its sign only"
+        return {n: f"{why}, so E[He_{n}({x}) | its sign] = 0" for n in range(2, most + 1, 2)}
+    v = visible_part(seen, x)
+    if v is None or v == x:
+        return {}
+    try:
+        return _by_one_variable(v, x, most)
+    except HermitexError:
+        return {}
+
+
+def _only_sign(seen: Sequence[Expr], x: Symbol) -> bool:
+    t = Dummy("t", positive=True)
+    return all(t not in e.xreplace({x: s*t}).free_symbols for e in seen for s in (1, -1))
+
+
+def visible_part(seen: Sequence[Expr], x: Symbol) -> Expr | None:
+    """v(x) with every expression a function of v and of the other variables, or None if there is no single such v.
+
+    Examples
+    --------
+    >>> from sympy import exp
+    >>> from hermitex.symbols import z1, z2
+    >>> visible_part([z1*z2**2*exp(-z2**2)], z2)
+    z2**2*exp(-z2**2)
+    """
+    parts = {peel(v, x) for e in seen for v in _parts(e, x)}
+    return parts.pop() if len(parts) == 1 else None
+
+
+def _parts(e: Basic, x: Symbol) -> Iterator[Expr]:
+    """The largest sub-expressions in x alone."""
+    if x not in e.free_symbols:
+        return
+    if e.free_symbols == {x}:
+        yield e  # type: ignore[misc]
+        return
+    if isinstance(e, (Add, Mul)):
+        mine = [a for a in e.args if a.free_symbols == {x}]
+        if mine:
+            yield e.func(*mine)
+        rest = [a for a in e.args if a not in mine]
+    else:
+        rest = list(e.args)
+    for a in rest:
+        yield from _parts(a, x)
+
+
+def _by_one_variable(v: Expr, x: Symbol, most: int) -> dict[int, str]:
+    found: dict[int, str] = {}
+    even = parity(v, x) == 1
+    if even:
+        found = dict.fromkeys(range(1, most + 1, 2), f"the label sees {x} through the even function {v}")
+    found.update(_by_steps(v, x, most))
+    if even:
+        for n in range(2, most + 1, 2):
+            identity = branch_identity(v, x, n) if n not in found else None
+            if identity:
+                found[n] = identity
+    return found
+
+
+def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:
+    from hermitex.exponents.generative import indicator_moment
+    from hermitex.symbolic.zero import decide
+
+    classes = discrete(v, x)
+    if classes is None:
+        return {}
+    why = f"the label sees {x} through the steps of {v}"
+    return {n: why for n in range(1, most + 1)
+            if all(decide(indicator_moment(c, n)).status == "zero" for c in classes.values())}

@@ -1,0 +1,203 @@
+"""E[T(Y) | z] for label maps T, in several variables: what a label reveals, as a family of functions of z.
+
+A label with finitely many values has finitely many maps up to constants: powers of y, or the probabilities of its
+values; what all of them leave at zero is zero. Any other label has the maps tried here, powers first, then bounded maps
+in the scale of the label; one that charges a tensor proves it, all together prove no zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sympy import Abs, Add, Expr, Heaviside, Piecewise, Rational, S, Symbol, cos, exp, fraction, sign, sin, tanh
+
+from hermitex.errors import HermitexError
+from hermitex.exponents.channels import Channel, Labels, Named
+from hermitex.exponents.levels import peel
+from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.text.bounded import polynomial_size
+
+MOST_VALUES = 9
+_COMBINATIONS = 400
+_POWERS, _POLYNOMIAL_POWERS, _TERMS = 4, 8, 4000
+
+
+@dataclass(frozen=True)
+class Member:
+    """E[T(Y)|z] as an expression in z, and T in words."""
+
+    words: str
+    mean: Expr
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the law of a label given z depends on.
+
+    Attributes: `seen` expressions in z that determine the law of the label (a symmetry of them is one of the label);
+    `members` the means of label maps, read once; `complete`: every label map is a combination of the members and 1.
+    """
+
+    seen: tuple[Expr, ...]
+    members: Iterable[Member]
+    complete: bool
+
+
+def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) -> Family:
+    """The label maps of y = u(z), of finitely many probabilities, or of a law P(y|z).
+
+    Examples
+    --------
+    >>> from hermitex.exponents.channels import channel
+    >>> from hermitex.symbols import z1, z2
+    >>> from sympy import sign
+    >>> law = channel()
+    >>> found = family(law.labels(sign(z1) + sign(z2)), law, (z1, z2))
+    >>> [m.words for m in found.members], found.complete
+    (['y', 'y**2'], True)
+    """
+    if labels.levels is not None:
+        u = _squared_modulus(peel(labels.levels, *variables), variables)
+        text = "y" if u == labels.levels else "u(y)"
+        values = finite_values(u)
+        if values is not None and len(values) <= MOST_VALUES:
+            powers = range(1, max(len(values), 2))
+            return Family((u,), tuple(Member(_power(text, p), u**p) for p in powers), True)
+        return Family((u,), label_maps(u, tuple(variables), text), False)
+    if isinstance(law, Channel) and not law.finite:
+        return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
+                                      if p.free_symbols & set(variables)), False)
+    if len(labels.probabilities) == 2:
+        mean = 2*labels.probabilities[0] - 1  # +1 for the first label, -1 for the second
+        return Family((mean,), (Member("+1, -1 for the two labels", mean),), True)
+    members = tuple(Member(f"the indicator of label {i}", p) for i, p in enumerate(labels.probabilities[1:], start=2))
+    return Family(tuple(m.mean for m in members), members, True)
+
+
+def _power(text: str, p: int) -> str:
+    return text if p == 1 else f"{text}**{p}"
+
+
+def _squared_modulus(u: Expr, variables: Sequence[Symbol]) -> Expr:
+    """|p| and p^2 have the same level sets, and p^2 is a polynomial if p is."""
+    return u.args[0]**2 if isinstance(u, Abs) and u.args[0].is_polynomial(*variables) else u
+
+
+# -- finitely many values ----------------------------------------------------------------------------------------------
+def finite_values(e: Expr) -> frozenset[Expr] | None:
+    """A finite set of values that holds every value of e (almost everywhere), or None.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> sorted(finite_values(sign(z1) + sign(z2)))
+    [-2, 0, 2]
+    >>> finite_values(z1 + sign(z2)) is None
+    True
+    """
+    if not e.free_symbols:
+        return frozenset([e])
+    if isinstance(e, Piecewise):
+        branches = [finite_values(value) for value, _ in e.args]
+        known = [b for b in branches if b is not None]
+        return frozenset().union(*known) if len(known) == len(branches) else None
+    if isinstance(e, (sign, Heaviside)):
+        inner = finite_values(e.args[0])
+        if inner is None:
+            return frozenset([S.One, S.NegativeOne] if isinstance(e, sign) else [S.One, S.Zero])
+        return frozenset(e.func(v, *e.args[1:]) for v in inner)
+    if not e.args:
+        return None
+    parts = [finite_values(a) for a in e.args]
+    total = 1
+    for p in parts:
+        total *= len(p) if p is not None else _COMBINATIONS + 1
+    if total > _COMBINATIONS:
+        return None
+    return frozenset(e.func(*choice) for choice in product(*(p for p in parts if p is not None)))
+
+
+# -- label maps --------------------------------------------------------------------------------------------------------
+def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    """T(u): powers, exact where anything is; then maps that factorise over sums or are bounded, in the scale of u."""
+    if u.is_polynomial(*variables):
+        yield from _polynomial_powers(u, variables, text)
+    else:
+        for p in range(1, _POWERS + 1):
+            yield Member(_power(text, p), u**p)
+    yield from _bounded(u, variables, text)
+
+
+def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    poly = poly_of(u, *variables)
+    power = poly
+    for p in range(1, _POLYNOMIAL_POWERS + 1):
+        yield Member(_power(text, p), power.as_expr())
+        if len(power.terms())*len(poly.terms()) > _TERMS or polynomial_size(u**(p + 1), variables)[0] > 20*_TERMS:
+            return
+        power = power*poly
+
+
+def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    centre, spread = _scale(u, variables)
+    for c in dict.fromkeys((S.Zero, centre)):
+        w = (u - c)/spread
+        label = str((Symbol(text) - c)/spread)
+        yield Member(f"sin(w), w = {label}", _apart(sin(w)))
+        yield Member(f"cos(w), w = {label}", _apart(cos(w)))
+        if c == 0:
+            yield Member(f"exp(-w), w = {label}", exp(-w))
+            yield Member(f"exp(w), w = {label}", exp(w))
+        above, below = fraction(w.together())
+        yield Member(f"w/(1 + w**2), w = {label}", above*below/(above**2 + below**2))
+        yield Member(f"1/(1 + w**2), w = {label}", below**2/(above**2 + below**2))
+        yield Member(f"tanh(w), w = {label}", tanh(w))
+        yield Member(f"exp(-w**2), w = {label}", exp(-w**2))
+    yield Member(f"Abs(w)**(-1/4), w = {text}", Abs(u)**Rational(-1, 4))
+    yield Member(f"sign(w)*Abs(w)**(-1/4), w = {text}", sign(u)*Abs(u)**Rational(-1, 4))
+
+
+def _apart(e: Expr) -> Expr:
+    """sin(a + b), cos(a + b) as sums of products where a and b share no variable, so that expectations factorise."""
+    (w,) = e.args
+    w = w.expand() if w.count_ops() < 60 else w
+    if not isinstance(w, Add):
+        return e.func(w)
+    groups = _independent(w)
+    if len(groups) == 1:
+        return e.func(w)
+    a, b = groups[0], Add(*groups[1:])
+    if isinstance(e, sin):
+        return sin(a)*_apart(cos(b)) + cos(a)*_apart(sin(b))
+    return cos(a)*_apart(cos(b)) - sin(a)*_apart(sin(b))
+
+
+def _independent(w: Add) -> list[Expr]:
+    """The terms of a sum, gathered into parts that share no variable."""
+    groups: list[Expr] = []
+    for term in w.args:
+        touching = [g for g in groups if g.free_symbols & term.free_symbols]
+        groups = [g for g in groups if g not in touching] + [Add(term, *touching)]
+    return groups
+
+
+def _scale(u: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, Expr]:
+    """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
+    from mpmath import nstr
+
+    from hermitex.symbolic.precise import evaluate
+
+    values = []
+    for k in range(12):
+        point = {v: Rational((37*k + 29*i + 11) % 83, 31) - Rational(13, 10) for i, v in enumerate(variables)}
+        try:
+            values.append(evaluate(u, 20, subs=point))
+        except (HermitexError, ZeroDivisionError, ValueError):
+            continue
+    if len(values) < 4:
+        return S.Zero, S.One
+    values.sort()
+    spread = Rational(nstr(values[-3] - values[2], 1))
+    return Rational(nstr(values[len(values)//2], 1)), spread or S.One
