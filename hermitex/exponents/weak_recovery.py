@@ -8,6 +8,7 @@ count; else numeric, with an error estimate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mpmath import mpf
 from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
@@ -31,6 +32,7 @@ class Threshold:
     exact: Expr | None = None
     error: mpf | None = None
     notes: tuple[str, ...] = ()
+    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional}, in order; one variable: the only one
 
     def __repr__(self) -> str:
         if self.kind != "easy":

@@ -1,0 +1,125 @@
+"""F_U(M) = E_u[E[G_U M G_U | u]]: the couplings of the hidden directions, averaged over the known ones.
+
+The average is adaptive (Gauss-Kronrod), its first panels cut at u = 0; at each u the label is a target in the hidden
+variables alone. One hidden variable is done on numbers (`sections`), a discrete label over planes by strips, anything
+else through the structure of the target with the numbers of u put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mpmath import mpf
+from sympy import Expr, Symbol
+
+from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.exponents.blocks import zeros_by_flips
+from hermitex.exponents.channels import Named
+from hermitex.exponents.label_density import WINDOW, Index, exact_point
+from hermitex.exponents.linearised import Couplings, largest, of_masses, second
+from hermitex.exponents.sections import Sections
+from hermitex.exponents.strips import Strips, discrete_over_planes
+from hermitex.symbolic.budget import checkpoint
+
+_RELATIVE = 1e-12
+_CLAIMED = mpf(10) ** -10
+
+
+def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Any:
+    """alpha_c of the hidden variables once the given ones are perfectly known.
+
+    Raises
+    ------
+    NoClosedForm : more known directions than are averaged over.
+    """
+    from hermitex.exponents.thresholds import Value
+
+    given = [u for u in given if g.has(u)]
+    if len(given) > 2:
+        raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
+    drop = conditional_zeros(g, given, hidden)
+    at = _at(g, law, given, hidden, drop)
+    keys, error = _keys(at, len(given)), 0.0
+    value, error = _average(lambda u: np.array([at(u).get(k, 0.0) for k in keys]), len(given), _even(g, given, hidden))
+    inverse, _ = largest(dict(zip(keys, value, strict=True)), list(range(len(hidden))))
+    if not inverse > 0:
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
+    alpha = 1 / mpf(inverse)
+    relative = mpf(len(hidden)) * mpf(error) / mpf(inverse) + mpf(10) ** -13
+    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    return Value(alpha, None, alpha * relative, notes)
+
+
+def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Index, ...]:
+    """Indices that flips of the hidden variables alone prove to be zero, and all of the first order.
+
+    At a stage of order two E[z_perp | y, u] is zero: the first order does not enter.
+    """
+    place = {v: i for i, v in enumerate(hidden)}
+    flips = zeros_by_flips(g, [v for v in hidden if g.has(v)], place)
+    return tuple(dict.fromkeys([*flips, *[(i,) for i in range(len(hidden))]]))
+
+
+def _at(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol],
+        drop: Sequence[Index]) -> Callable[[Sequence[float]], Couplings]:
+    """The couplings at one u, by the cheapest route that applies."""
+    if law.name == "deterministic" and sum(g.has(v) for v in hidden) == 1:
+        place, v = next((i, v) for i, v in enumerate(hidden) if g.has(v))
+        try:
+            sections = Sections(g, given, v, place, drop)
+        except HermitexError:
+            pass
+        else:
+            return lambda u: second(sections.law(u)).couplings
+    if law.name == "deterministic" and len(hidden) == 2:
+        switches = discrete_over_planes(g, given, hidden)
+        if switches is not None:
+            strips = Strips(g, switches, given, hidden, drop)
+            return lambda u: of_masses(strips.indices, strips.masses(u))
+    from hermitex.exponents.noisy_labels import noisy_second
+
+    def general(u: Sequence[float]) -> Couplings:
+        checkpoint("averaging over what is known")
+        form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
+        return noisy_second(form, law, hidden).couplings
+
+    return general
+
+
+def _keys(at: Callable, count: int) -> list[tuple[Index, Index]]:
+    found: dict[tuple[Index, Index], None] = {}
+    for u in ((0.3,) * count, (-0.3,) * count, (1.1,) * count, (-1.1,) * count):
+        found |= dict.fromkeys(k for k in at(u) if len(k[0]) == 2)
+    return list(found)
+
+
+def _even(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> bool:
+    """Do the laws at u and at -u agree? So it is if g(-u, v) = +-g(u, s v) for some signs s."""
+    from hermitex.exponents.symmetry import sign_flips
+
+    if len(given) != 1:
+        return False
+    return any(s.flips is not None and s.flips[0] == -1 for s in sign_flips(g, (*given, *hidden)))
+
+
+def _average(f: Callable[[Sequence[float]], np.ndarray], count: int, even: bool) -> tuple[np.ndarray, float]:
+    from scipy.integrate import quad_vec
+
+    def weighted(u: float, inner: Callable[[float], np.ndarray]) -> np.ndarray:
+        checkpoint("averaging over what is known")
+        return inner(u) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
+
+    def along(inner: Callable[[float], np.ndarray], even: bool, accuracy: float) -> tuple[np.ndarray, float]:
+        total, error = np.zeros(1), 0.0
+        # Where the density is below 1e-17 nothing is added.
+        for low, high in ((0.0, 3.0), (3.0, WINDOW)) if even else ((-WINDOW, -3.0), (-3.0, 0.0), (0.0, 3.0), (3.0, WINDOW)):
+            value, err = quad_vec(lambda u: weighted(u, inner), low, high, epsabs=accuracy, epsrel=accuracy, limit=200)[:2]
+            total, error = total + value, error + err
+        return (2 * total, 2 * error) if even else (total, error)
+
+    if count == 1:
+        return along(lambda u: f((u,)), even, _RELATIVE)
+    # Two known directions: the inner average a little more accurate than the outer one.
+    return along(lambda u: along(lambda w: f((u, w)), False, 1e-10)[0], False, 1e-9)

@@ -1,0 +1,342 @@
+"""nu_a(y) = E[He_a(z) 1{g(z) = y}] exactly, for a label that takes finitely many values.
+
+Where every variable enters through piecewise constant functions of itself, the space falls into boxes, and the moments
+of a box are products of those of intervals. Otherwise the label is a function of signs: the indicator of a pattern is
+prod (1 + t_k s_k)/2, and the Gaussian engine integrates each product of signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, combinations_with_replacement, product
+from math import prod
+
+from sympy import Add, Basic, Dummy, Expr, Heaviside, Matrix, Mul, Pow, Rational, S, Symbol, preorder_traversal, sign
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.label_density import Index
+from hermitex.exponents.linearised import operator
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite import He
+from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.pieces import Piece, breakpoints
+from hermitex.symbolic.precise import evaluate
+
+Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
+_BOXES = 600
+_SIGNS = 6
+
+
+def indices(count: int) -> list[Index]:
+    """Every multi-index of degree at most two in that many variables."""
+    one = [(i,) for i in range(count)]
+    return [(), *one, *combinations_with_replacement(range(count), 2)]
+
+
+def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    """The labels of g with their exact moments, or None if g is not seen to be discrete.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> [(label, nu[()], nu.get((0, 1))) for label, nu in exact_atoms(sign(z1*z2), (z1, z2))]
+    [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
+    """
+    g = split_products(g)
+    try:
+        found = _boxes(g, variables)
+        return _patterns(g, variables) if found is None else found
+    except BudgetExceeded:
+        raise
+    except HermitexError:
+        return None
+
+
+def split_products(g: Expr) -> Expr:
+    """sign(a b) = sign(a) sign(b), |a b| = |a| |b|, everywhere in g."""
+    from sympy import Abs
+
+    def apart(head: type, e: Basic) -> Basic:
+        if not isinstance(e, head):
+            return e  # a number
+        argument = e.args[0]
+        if isinstance(argument, Add):
+            argument = argument.factor() if argument.is_polynomial() and argument.count_ops() < 40 else argument
+        if isinstance(argument, Mul):
+            return Mul(*(apart(head, head(f)) for f in argument.args))
+        if isinstance(argument, Pow) and argument.exp.is_Integer and argument.exp > 0:
+            base = head(argument.base)
+            if head is sign:
+                return S.One if argument.exp % 2 == 0 else apart(sign, base)
+            return apart(Abs, base) ** argument.exp
+        return e
+
+    for head in (sign, Abs):
+        g = g.replace(lambda e, head=head: isinstance(e, head) and isinstance(e.args[0], (Mul, Pow, Add)),
+                      lambda e, head=head: apart(head, e))
+    return g
+
+
+# -- boxes -------------------------------------------------------------------------------------------------------------
+def own_parts(g: Expr, x: Symbol) -> list[Expr]:
+    """The largest sub-expressions of g that hold x and no other symbol."""
+    return list(dict.fromkeys(_own(g, x)))
+
+
+def _own(e: Basic, x: Symbol) -> Iterator[Expr]:
+    if not e.has(x):
+        return
+    if e.free_symbols == {x} and isinstance(e, Expr):
+        yield e
+        return
+    if isinstance(e, (Add, Mul)):
+        mine = [a for a in e.args if a.free_symbols == {x}]
+        if len(mine) > 1:
+            yield e.func(*mine)
+            mine_set = set(mine)
+        else:
+            mine_set = set()
+        for a in e.args:
+            if a not in mine_set:
+                yield from _own(a, x)
+        return
+    for a in e.args:
+        yield from _own(a, x)
+
+
+def _intervals(g: Expr, x: Symbol) -> list[Piece] | None:
+    """Intervals of x on which g does not depend on x, `expr` a point inside; None if there are none."""
+    from sympy import oo
+
+    from hermitex.symbolic.pieces import pieces
+
+    cuts: list[Expr] = []
+    for part in own_parts(g, x):
+        found = pieces(part, x)
+        if any(p.expr.has(x) for p in found):
+            return None
+        cuts += [p.hi for p in found[:-1]]
+    ordered = sorted(set(cuts), key=lambda c: float(evaluate(c, 20)))
+    if any(evaluate(b - a, 20) < Rational(1, 10**12) for a, b in zip(ordered, ordered[1:], strict=False)):
+        return None
+    ends = [-oo, *ordered, oo]
+    return [Piece(a, b, _inside(a, b)) for a, b in zip(ends, ends[1:], strict=False)]
+
+
+def _inside(a: Expr, b: Expr) -> Expr:
+    from sympy import oo
+
+    if a is -oo and b is oo:
+        return S.One
+    if a is -oo:
+        return b - 1
+    return a + 1 if b is oo else (a + b) / 2
+
+
+def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    sides = []
+    for x in variables:
+        checkpoint("cutting the target into boxes")
+        if g.has(x):
+            found = _intervals(g, x)
+            if found is None:
+                return None
+            sides.append(found)
+        else:
+            sides.append([Piece(-S.Infinity, S.Infinity, S.One)])
+    if prod(len(s) for s in sides) > _BOXES:
+        return None
+    moments = [[[indicator_moment([p], k) if len(side) > 1 else S(int(k == 0)) for k in range(3)] for p in side]
+               for side in sides]
+    classes: Atoms = []
+    wanted = indices(len(variables))
+    for cell in product(*(range(len(s)) for s in sides)):
+        label = g.xreplace({x: sides[i][n].expr for i, (x, n) in enumerate(zip(variables, cell, strict=True))})
+        nu = {a: Mul(*(moments[i][n][a.count(i)] for i, n in enumerate(cell))) for a in wanted}
+        _collect(classes, label, nu)
+    return _cleaned(classes)
+
+
+def _collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
+    """Add nu to the class of an equal label; equality of exact constants is decided, never guessed."""
+    from hermitex.errors import NoClosedForm
+    from hermitex.symbolic.zero import decide
+
+    for value, old in classes:
+        difference = label - value
+        if difference == 0 or (not difference.is_Rational and decide(difference).status != "nonzero"):
+            if difference != 0 and decide(difference).status != "zero":
+                raise NoClosedForm("labels", "whether two of them are equal was not decided", "Use a simpler target")
+            for a, v in nu.items():
+                old[a] = old.get(a, S.Zero) + v
+            return
+    classes.append((label, dict(nu)))
+
+
+def _cleaned(classes: Atoms) -> Atoms:
+    from hermitex.symbolic.zero import decide
+
+    found = []
+    for label, nu in sorted(classes, key=lambda c: float(evaluate(c[0], 20))):
+        kept = {}
+        for a, v in nu.items():
+            v = v.expand() if v.is_Add or v.is_Mul else v
+            if v == 0 or (not v.is_Rational and decide(v).status == "zero"):
+                continue
+            kept[a] = v
+        found.append((label, kept))
+    return found
+
+
+# -- patterns of signs -------------------------------------------------------------------------------------------------
+def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    g = g.replace(Heaviside, lambda u, *_: (1 + sign(u)) / 2)
+    signs = sorted({e for e in preorder_traversal(g) if isinstance(e, sign)}, key=str)
+    marks = [Dummy(f"t{k}", real=True) for k in range(len(signs))]
+    form = g.xreplace(dict(zip(signs, marks, strict=True)))
+    if not signs or len(signs) > _SIGNS or form.has(*variables):
+        return None
+    tensors = _sign_moments(signs, variables)
+    classes: Atoms = []
+    for pattern in product((1, -1), repeat=len(signs)):
+        label = form.xreplace({t: S(v) for t, v in zip(marks, pattern, strict=True)})
+        nu: dict[Index, Expr] = {}
+        for subset, a, value in tensors:
+            nu[a] = nu.get(a, S.Zero) + value * prod(pattern[k] for k in subset) / 2 ** len(signs)
+        _collect(classes, label, nu)
+    return [(label, nu) for label, nu in _cleaned(classes) if nu.get((), S.Zero) != 0]
+
+
+def _sign_moments(signs: list[Expr], variables: Sequence[Symbol]) -> list[tuple[tuple[int, ...], Index, Expr]]:
+    """E[prod of some signs times He_a], where flips of the variables do not prove it to be zero."""
+    flips = [f for f in product((1, -1), repeat=len(variables)) if -1 in f]
+    parity = []
+    for f in flips:
+        swap = {x: s * x for x, s in zip(variables, f, strict=True)}
+        parity.append([_relative(u.xreplace(swap), u) for u in signs])
+    found = []
+    for size in range(len(signs) + 1):
+        for subset in combinations(range(len(signs)), size):
+            body = Mul(*(signs[k] for k in subset))
+            for a in indices(len(variables)):
+                checkpoint("integrating products of signs")
+                if any(all(p[k] for k in subset) and prod(p[k] for k in subset) * prod(f[i] for i in a) == -1
+                       for f, p in zip(flips, parity, strict=True)):
+                    continue
+                if any(not body.has(variables[i]) for i in a):
+                    continue
+                weight = Mul(*(He(a.count(i), variables[i]) for i in set(a)))
+                used = [x for x in variables if body.has(x) or weight.has(x)]
+                value = closed_form(E(body * weight, *used)) if used else S.One
+                if value != 0:
+                    found.append((subset, a, value))
+    return found
+
+
+def _relative(moved: Expr, old: Expr) -> int:
+    """+1 or -1 if moved = +-old by its form, else 0."""
+    difference = moved.args[0].expand() - old.args[0].expand() if moved.args and old.args else moved - old
+    total = moved.args[0].expand() + old.args[0].expand() if moved.args and old.args else moved + old
+    if moved == old or difference == 0:
+        return 1
+    return -1 if moved == -old or total == 0 else 0
+
+
+# -- the eigenproblem, exactly -----------------------------------------------------------------------------------------
+def exact_couplings(atoms: Atoms) -> dict[tuple[Index, Index], Expr]:
+    """E[E[He_a|Y] E[He_b|Y]] = sum_y nu_a nu_b/nu_0."""
+    found: dict[tuple[Index, Index], Expr] = {}
+    for _, nu in atoms:
+        present = [a for a in nu if a != ()]
+        for a, b in combinations_with_replacement(sorted(present, key=lambda a: (len(a), a)), 2):
+            if len(a) == len(b):
+                found[a, b] = found.get((a, b), S.Zero) + nu[a] * nu[b] / nu[()]
+    return {key: v for key, v in ((k, tidy(v)) for k, v in found.items()) if v != 0}
+
+
+def tidy(value: Expr) -> Expr:
+    """A compact form of an exact constant; a few elementary functions only, so simplification is cheap."""
+    forms = [value, value.expand(), value.together(), value.factor() if value.count_ops() < 200 else value]
+    if value.count_ops() < 120:
+        forms.append(value.simplify())
+    return min(forms, key=lambda e: e.count_ops())
+
+
+def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> Expr | None:
+    """The largest eigenvalue of F(M) = E[G M G] in closed form, block by block; None if a block has none."""
+    basis, rows = operator(couplings, variables, S.Zero)
+    matrix = Matrix(rows)
+    values = [_top_of_block(matrix.extract(block, block)) for block in _connected(matrix)]
+    if any(v is None for v in values):
+        return None
+    return max(values, key=lambda v: evaluate(v, 30)) if values else S.Zero
+
+
+def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
+    """Two labels: G = +-H/P, so F(M) = (1/P_1 + 1/P_2) H M H and the eigenvalue is that times the square of H's largest."""
+    if len(atoms) != 2:
+        return None
+    nu = atoms[0][1]
+    h = Matrix(len(variables), len(variables), lambda i, j: nu.get(tuple(sorted((variables[i], variables[j]))), S.Zero))
+    tops = [_spectral_radius(h.extract(block, block)) for block in _connected(h)]
+    if any(t is None for t in tops):
+        return None
+    radius = max(tops, key=lambda v: evaluate(v, 30))
+    return tidy(radius**2 * sum(1 / nu[()] for _, nu in atoms))
+
+
+def _spectral_radius(h: Matrix) -> Expr | None:
+    from sympy import Abs
+
+    if h.rows == 1:
+        return Abs(h[0, 0])
+    if h.rows == 2:
+        (a, b), (_, d) = h.tolist()
+        return tidy((Abs(a + d) + ((a - d) ** 2 + 4 * b**2) ** Rational(1, 2)) / 2)
+    return None
+
+
+def _connected(matrix: Matrix) -> list[list[int]]:
+    left, blocks = set(range(matrix.rows)), []
+    while left:
+        block, edge = set(), {min(left)}
+        while edge:
+            block |= edge
+            edge = {j for i in edge for j in left if matrix[i, j] != 0 or matrix[j, i] != 0} - block
+        left -= block
+        blocks.append(sorted(block))
+    return blocks
+
+
+def _top_of_block(block: Matrix) -> Expr | None:
+    if block.rows == 1:
+        return tidy(block[0, 0])
+    guess = _simple_eigenvalue(block)
+    if guess is not None:
+        return guess
+    if block.rows == 2:
+        (a, b), (c, d) = block.tolist()
+        root = tidy((a - d) ** 2 + 4 * b * c)
+        return tidy((a + d + root ** Rational(1, 2)) / 2)
+    return None
+
+
+def _simple_eigenvalue(block: Matrix) -> Expr | None:
+    """An eigenvalue that belongs to a vector of small rationals, if the numerically largest one does: verified exactly."""
+    import numpy as np
+
+    numeric = np.array([[float(evaluate(v, 25)) if v != 0 else 0.0 for v in row] for row in block.tolist()])
+    values, vectors = np.linalg.eig(numeric)
+    top = int(np.argmax(values.real))
+    v = vectors[:, top].real
+    v = v / v[np.argmax(np.abs(v))]
+    rational = Matrix([Rational(round(float(x) * 12), 12) for x in v])
+    if any(abs(float(r) - float(x)) > 1e-9 for r, x in zip(rational, v, strict=True)):
+        return None
+    first = next(i for i in range(block.rows) if rational[i] != 0)
+    moved = block * rational
+    value = tidy(moved[first] / rational[first])
+    wrong = [tidy(moved[i] - value * rational[i]) for i in range(block.rows)]
+    return value if all(w == 0 or w.simplify() == 0 for w in wrong) else None

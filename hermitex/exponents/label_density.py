@@ -1,0 +1,293 @@
+"""nu_a(dy) = E[He_a(z) 1{w(z) in dy}], |a| <= 2: the law of a scalar label, with the weights that 1/alpha_c needs.
+
+A `Law` holds the densities of nu_a in double precision, the labels at which they are not analytic (critical values,
+kinks, ends) and the atoms. A multi-index a that is missing is exactly zero, by symmetry or by an exact value: a zero is
+never read off a number. `push` carries a law through a function of one variable, branch by branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Float, Symbol, diff, lambdify
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.precise import evaluate
+
+WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
+Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
+_TABLE = 3000
+
+
+@dataclass(frozen=True)
+class Law:
+    """Densities of nu_a on [lo, hi], and atoms.
+
+    Attributes
+    ----------
+    indices : the multi-indices a that may be non-zero; () first
+    density : labels, shape (n,) -> array, shape (len(indices), n); zero outside [lo, hi]
+    lo, hi : ends of the support, up to a mass below 1e-17
+    knots : labels where a density is not analytic;  hints : labels around which it varies on its smallest scale
+    atoms : pairs (label, values over the indices)
+    continuous : whether there is a density at all
+    power : of the grading that its knots need, 2 (inverse square roots, jumps) or 4 (also logarithms)
+    """
+
+    indices: tuple[Index, ...]
+    density: Callable[[np.ndarray], np.ndarray]
+    lo: float
+    hi: float
+    knots: tuple[float, ...] = ()
+    hints: tuple[float, ...] = ()
+    atoms: tuple[tuple[float, np.ndarray], ...] = ()
+    continuous: bool = True
+    power: int = 2
+
+    def breaks(self) -> np.ndarray:
+        """The ends and every knot and hint between them."""
+        inside = [p for p in (*self.knots, *self.hints) if self.lo < p < self.hi]
+        return distinct(np.array([self.lo, *inside, self.hi]))
+
+
+def distinct(points: np.ndarray) -> np.ndarray:
+    """Sorted, without repetitions up to rounding."""
+    points = np.sort(np.asarray(points, dtype=float))
+    scale = max(1e-300, float(np.max(np.abs(points)))) if len(points) else 1.0
+    keep = np.concatenate([[True], np.diff(points) > 1e-13 * scale]) if len(points) else np.array([], dtype=bool)
+    return points[keep]
+
+
+# -- quadrature --------------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=64)
+def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (0, 1) for integrands with an inverse square root, a logarithm or a jump at 0.
+
+    x = tau^2 makes the square root analytic, tau^4 the logarithm mild too (at the price of rounding next to a knot that
+    is not 0); the panels in x shrink by 4 towards 0, `depth` times.
+    """
+    x, w = np.polynomial.legendre.leggauss(order)
+    edges = np.concatenate([[0.0], 4.0 ** (-np.arange(depth, -1, -1) / power)])
+    half = np.diff(edges)[:, None] / 2
+    tau = (edges[:-1, None] + half + half * x).ravel()
+    return tau**power, power * (half * w).ravel() * tau ** (power - 1)
+
+
+@lru_cache(maxsize=64)
+def template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """The same at both ends of (0, 1)."""
+    x, w = half_template(order, depth, power)
+    return np.concatenate([x / 2, 1 - x[::-1] / 2]), np.concatenate([w, w[::-1]]) / 2
+
+
+def graded(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on the intervals between `breaks`, shape (..., k): arrays (..., (k-1) m)."""
+    t, w = template(order, depth, power)
+    a, width = breaks[..., :-1, None], np.diff(breaks, axis=-1)[..., None]
+    shape = (*breaks.shape[:-1], -1)
+    return (a + width * t).reshape(shape), (width * w).reshape(shape)
+
+
+# -- one variable ------------------------------------------------------------------------------------------------------
+def normal(i: int) -> Law:
+    """The law of z_i itself."""
+
+    def density(y: np.ndarray) -> np.ndarray:
+        phi = np.where(np.abs(y) <= WINDOW, np.exp(-y * y / 2) / np.sqrt(2 * np.pi), 0.0)
+        return np.stack([phi, y * phi, (y * y - 1) * phi])
+
+    return Law(((), (i,), (i, i)), density, -WINDOW, WINDOW, hints=(0.0,))
+
+
+def noise(scale: float) -> Law:
+    """A Gaussian of the given standard deviation that carries no direction."""
+    base = normal(0)
+    return Law(((),), lambda y: base.density(y / scale)[:1] / scale, -WINDOW * scale, WINDOW * scale, hints=(0.0,))
+
+
+def radius(variables: Sequence[int]) -> Law:
+    """The law of rho = sum z_i^2 over the variables: E[z_i z_j - delta_ij | rho] = delta_ij (rho/k - 1)."""
+    from scipy.special import gammaln
+
+    k = len(variables)
+    top = (WINDOW + np.sqrt(k)) ** 2
+
+    def density(y: np.ndarray) -> np.ndarray:
+        y = np.asarray(y, dtype=float)
+        inside = (y > 0) & (y <= top)
+        s = np.where(inside, y, 1.0)
+        chi = np.where(inside, np.exp((k / 2 - 1) * np.log(s) - s / 2 - k / 2 * np.log(2) - gammaln(k / 2)), 0.0)
+        return np.stack([chi, *[(s / k - 1) * chi] * k])
+
+    return Law(((), *[(i, i) for i in variables]), density, 0.0, float(top), knots=(0.0,))
+
+
+# -- through a function ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Monotone:
+    """One monotone smooth branch of F on [lo, hi] and its inverse on arrays."""
+
+    lo: float
+    hi: float
+    f: Callable
+    slope: Callable
+    at_lo: float
+    at_hi: float
+    table: tuple[np.ndarray, np.ndarray]
+    closed: tuple[float, float, float] | None = None  # F = c x^p + d on the branch
+
+    def preimage(self, y: np.ndarray) -> np.ndarray:
+        """The points of the branch with these labels (labels outside its range give rubbish, to be masked)."""
+        if self.closed is not None:
+            c, p, d = self.closed
+            side = 1.0 if self.hi > 0 else -1.0
+            return np.clip(side * np.abs((y - d) / c) ** (1 / p), self.lo, self.hi)
+        labels, points = self.table
+        x = np.interp(y, labels, points)
+        for _ in range(60):
+            with np.errstate(all="ignore"):
+                step = (self.f(x) - y) / self.slope(x)
+            new = np.clip(np.where(np.isfinite(step), x - step, x), self.lo, self.hi)
+            moved = np.abs(new - x)
+            x = new
+            if not (moved > 1e-15 * np.maximum(np.abs(x), 1e-3 * (self.hi - self.lo))).any():
+                break
+        return x
+
+
+def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
+    """The law of F(w), w of the given law; `drop`: indices known to be exactly zero for the new label."""
+    from hermitex.symbolic.pieces import pieces
+
+    if not expr.has(x):
+        raise ValueError(f"{expr} does not depend on {x}")
+    keep = [n for n, a in enumerate(law.indices) if a not in drop]
+    expr = expr.xreplace({node: Float(evaluate(node, 20), 20) for node in expr.atoms(Expectation)})
+    cuts = [p for p in law.knots if law.lo < p < law.hi]
+    lo, hi = exact_point(law.lo), exact_point(law.hi)
+    branches: list[Monotone] = []
+    atoms: list[tuple[float, np.ndarray]] = []
+    for piece in pieces(expr, x, lo, hi):
+        checkpoint("cutting a block into branches")
+        ends = [float(piece.lo), float(piece.hi)]
+        if not piece.expr.has(x):
+            atoms.append((float(evaluate(piece.expr, 20)), mass(law, *ends)[keep]))
+            continue
+        inner = [c for c in cuts if ends[0] < c < ends[1]]
+        branches += [b for a, c in pairwise(distinct(np.array([ends[0], *inner, ends[1]])))
+                     for b in monotone_branches(piece.expr, x, a, c)]
+    f = lambdify(x, expr, modules=["numpy", "scipy"]) if law.atoms else None
+    atoms += [(float(f(point)), value[keep]) for point, value in law.atoms] if f else []
+    if branches and not law.continuous:
+        branches = []
+    return pushed(law, branches, merged(atoms), keep)
+
+
+def exact_point(value: float) -> Expr:
+    """A float as the rational it is, for the exact cutting of expressions."""
+    from sympy import Rational
+
+    return Rational(value).limit_denominator(10**12) if abs(value) < 1e4 else Rational(value)
+
+
+def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarray]], keep: list[int]) -> Law:
+    def density(y: np.ndarray) -> np.ndarray:
+        y = np.asarray(y, dtype=float)
+        total = np.zeros((len(keep), *y.shape))
+        for b in branches:
+            inside = (y > min(b.at_lo, b.at_hi)) & (y < max(b.at_lo, b.at_hi))
+            if inside.any():
+                x = b.preimage(y[inside])
+                steep = np.abs(b.slope(x))
+                with np.errstate(all="ignore"):
+                    value = law.density(x)[keep] / steep
+                total[:, inside] += np.where(np.isfinite(value), value, 0.0)
+        return total
+
+    ends = [v for b in branches for v in (b.at_lo, b.at_hi)]
+    window = {law.lo, law.hi} - set(law.knots)
+    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if p not in window]
+    finite = [v for v in ends if np.isfinite(v)] or [0.0]
+    lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
+    return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
+               (), tuple(atoms), bool(branches), law.power)
+
+
+def mass(law: Law, lo: float, hi: float) -> np.ndarray:
+    """nu_a([lo, hi]) over the indices, the continuous part."""
+    inside = [p for p in law.breaks() if lo < p < hi]
+    nodes, weights = graded(distinct(np.array([lo, *inside, hi])), 20, 12)
+    return law.density(nodes) @ weights
+
+
+def merged(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarray]]:
+    """Atoms with equal labels added."""
+    found: list[tuple[float, np.ndarray]] = []
+    for label, value in sorted(atoms, key=lambda a: a[0]):
+        if found and abs(found[-1][0] - label) <= 1e-12 * max(1.0, abs(label)):
+            found[-1] = (found[-1][0], found[-1][1] + value)
+        else:
+            found.append((label, value))
+    return found
+
+
+def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monotone]:
+    """The monotone branches of a smooth expression on (lo, hi)."""
+    from mpmath import mp, mpf
+
+    from hermitex.exponents import levelsets
+    from hermitex.symbolic.pieces import breakpoints
+
+    closed = _power(expr, x)
+    with mp.workdps(20):
+        if closed is not None:
+            ends = [lo, *([0.0] if lo < 0 < hi else []), hi]
+        else:
+            inner = [float(p) for p in breakpoints(expr, x, (exact_point(lo), exact_point(hi)))]
+            ends = [float(p) for a, b in pairwise([lo, *[p for p in inner if lo < p < hi], hi])
+                    for c in levelsets._monotone_branches(expr, x, mpf(a), mpf(b)) for p in (c.lo, c.hi)]
+    f, slope = array_function(expr, x), array_function(diff(expr, x), x)
+    return [_branch(f, slope, a, b, closed) for a, b in pairwise(distinct(np.array(ends)))]
+
+
+def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> Monotone:
+    t = (1 - np.cos(np.pi * np.arange(1, _TABLE) / _TABLE)) / 2
+    points = lo + (hi - lo) * t
+    labels = f(points)
+    at = []
+    for end, near in ((lo, labels[0]), (hi, labels[-1])):
+        value = float(f(np.array([end]))[0])
+        at.append(value if np.isfinite(value) else float(np.sign(near) * np.inf))
+    points = np.concatenate([[lo], points, [hi]])
+    labels = np.concatenate([[at[0]], labels, [at[1]]])
+    good = np.isfinite(labels)
+    labels, points = labels[good], points[good]
+    table = (labels, points) if labels[-1] >= labels[0] else (labels[::-1], points[::-1])
+    return Monotone(lo, hi, f, slope, at[0], at[1], table, closed)
+
+
+def array_function(expr: Expr, x: Symbol) -> Callable:
+    """An expression of one variable on arrays."""
+    compiled = lambdify(x, expr, modules=["numpy", "scipy"])
+
+    def value(points: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(compiled(points), dtype=float), np.shape(points)).copy()
+
+    return value
+
+
+def _power(expr: Expr, x: Symbol) -> tuple[float, float, float] | None:
+    """(c, p, d) if the expression is c x^p + d, so that its inverse is a formula."""
+    shift, rest = expr.as_independent(x, as_Add=True)
+    factor, power = rest.as_independent(x, as_Add=False)
+    base, p = power.as_base_exp()
+    if base != x or not p.is_Rational or not factor.is_number or not shift.is_number:
+        return None
+    return float(factor), float(p), float(shift)

@@ -1,0 +1,136 @@
+"""1/alpha_c = lambda_max(E[G (x) G]), G(y) = E[zz^T - I|Y=y]: the eigenproblem on symmetric matrices.
+
+The state evolution near M = 0 is M <- alpha F(M), F(M) = E[G M G] (Troiani et al. 2024). E[G_ij G_kl] comes from the
+measures nu_a of `label_density`; a component that is exactly zero decouples its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, pairwise
+from typing import Any
+
+import numpy as np
+
+from hermitex.exponents.label_density import WINDOW, Index, Law, half_template
+from hermitex.symbolic.budget import checkpoint
+
+_DEEP, _SHALLOW = 24, 8
+_NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
+_WIDEST = WINDOW**2
+Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
+
+
+@dataclass(frozen=True)
+class Second:
+    """The couplings of orders one and two of a label, and their absolute error."""
+
+    couplings: Couplings
+    error: float
+
+
+def second(law: Law, *, order: int = 18) -> Second:
+    """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms, with two quadrature orders compared."""
+    fine, coarse = (_integral(law, n) for n in (order, order - 4))
+    error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
+    return Second(fine, error)
+
+
+def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and the measures nu_a that stand on them, shape (k, n): the densities times their weights, and the atoms."""
+    points = [np.array([p for p, _ in law.atoms])]
+    values = [np.array([v for _, v in law.atoms]).T.reshape(len(law.indices), -1)]
+    if law.continuous:
+        y, w = _labels(law.breaks(), order)
+        points.append(y)
+        values.append(law.density(y) * w)
+    return np.concatenate(points), np.concatenate(values, axis=1)
+
+
+def of_masses(indices: Sequence[Index], nu: np.ndarray) -> Couplings:
+    """The couplings of finitely many labels from nu_a({y}), shape (k, labels)."""
+    kept = nu[0] > 0
+    return {key: float(np.sum(nu[n, kept] * nu[m, kept] / nu[0, kept])) for key, (n, m) in _positions(indices).items()}
+
+
+def _integral(law: Law, order: int) -> Couplings:
+    total = _of_atoms(law)
+    if law.continuous:
+        y, w = _labels(law.breaks(), order)
+        checkpoint("integrating over the labels")
+        nu = law.density(y)
+        kept = nu[0] > _NEGLIGIBLE * _scale(y, w * nu[0])
+        nu, w = nu[:, kept], w[kept]
+        # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
+        mean = np.clip(nu / nu[0], -_WIDEST, _WIDEST)
+        for (a, b), (n, m) in _positions(law.indices).items():
+            total[a, b] += float(np.sum(mean[n] * mean[m] * nu[0] * w))
+    return total
+
+
+def _scale(y: np.ndarray, masses: np.ndarray) -> float:
+    """A typical density: half the mass over the range that holds the middle half."""
+    cumulative = np.cumsum(masses)
+    low, high = np.interp([0.25 * cumulative[-1], 0.75 * cumulative[-1]], cumulative, y)
+    return 0.5 * cumulative[-1] / max(high - low, 1e-300)
+
+
+def _labels(breaks: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes graded towards every knot: deep at 0, where labels have all their digits, and no deeper than they elsewhere."""
+    nodes, weights = [], []
+    for a, b in pairwise(breaks):
+        middle = (a + b) / 2
+        for end, width in ((a, middle - a), (b, middle - b)):
+            x, w = half_template(order, _DEEP if end == 0 else _SHALLOW)
+            nodes.append(end + width * x)
+            weights.append(abs(width) * w)
+    y, w = np.concatenate(nodes), np.concatenate(weights)
+    order = np.argsort(y, kind="stable")
+    return y[order], w[order]
+
+
+def _positions(indices: Sequence[Index]) -> dict[tuple[Index, Index], tuple[int, int]]:
+    return {(a, b): (n, m) for (n, a), (m, b) in combinations_with_replacement(enumerate(indices), 2)
+            if len(a) == len(b) > 0}
+
+
+def _of_atoms(law: Law) -> Couplings:
+    return {key: sum((float(v[n] * v[m] / v[0]) for _, v in law.atoms if v[0] > 0), 0.0)
+            for key, (n, m) in _positions(law.indices).items()}
+
+
+def operator(couplings: Couplings, variables: list[int], zero: Any = 0.0) -> tuple[list[Index], list[list[Any]]]:
+    """F(M) = E[G M G] on symmetric matrices over the basis e_i e_i^T, (e_i e_j^T + e_j e_i^T)/sqrt2: (basis, matrix).
+
+    In that basis the matrix is symmetric and its entries are polynomials of the couplings with rational coefficients
+    after conjugation by the square roots, which are kept out: entry (ij, kl) is that of the unnormalised basis.
+    """
+    basis = [(i, j) for i, j in combinations_with_replacement(variables, 2)]
+
+    def of(a: Index, b: Index) -> Any:
+        a, b = tuple(sorted(a)), tuple(sorted(b))
+        return couplings.get((a, b), couplings.get((b, a), zero))
+
+    # (G M G)_ij = sum_kl G_ik M_kl G_lj
+    rows = [[of((i, k), (p, j)) if k == p else of((i, k), (p, j)) + of((i, p), (k, j)) for k, p in basis]
+            for i, j in basis]
+    return basis, rows
+
+
+def largest(couplings: Couplings, variables: list[int]) -> tuple[float, np.ndarray]:
+    """The largest eigenvalue of F, and its eigenspace as rows of symmetric matrices, shape (m, r, r)."""
+    basis, rows = operator(couplings, variables)
+    size = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in basis])
+    matrix = np.array(rows, dtype=float) * size[:, None] / size[None, :]
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    top = values[-1]
+    place = {v: n for n, v in enumerate(variables)}
+    found = []
+    for k in range(len(values)):
+        if values[k] > top * (1 - 1e-9):
+            m = np.zeros((len(variables), len(variables)))
+            for (i, j), c, s in zip(basis, vectors[:, k], size, strict=True):
+                m[place[i], place[j]] = m[place[j], place[i]] = c / s
+            found.append(m)
+    return float(top), np.array(found)

@@ -1,0 +1,218 @@
+"""nu_a(y) = int p(y|w) nu_a(w in dw): the couplings E[G (x) G] of a label that is drawn through a channel.
+
+Additive and multiplicative Gaussian noise are a block more that carries no direction; finitely many labels and Poisson
+counts are sums over the law of g. A channel P(y|z) of the user's is integrated over a grid in z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sympy import Abs, Dummy, Expr, Mul, S, Symbol, besselk, erf, exp, lambdify, pi
+
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.exponents.blocks import law_of, zeros_by_flips
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.discrete_labels import Atoms, exact_atoms, indices, split_products
+from hermitex.exponents.label_density import WINDOW, Index, Law, noise
+from hermitex.exponents.label_table import tabulated
+from hermitex.exponents.linearised import Second, of_masses, sampled, second
+from hermitex.exponents.products import multiplied
+from hermitex.exponents.sums import added
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite import He
+from hermitex.symbolic.integrals import closed_form
+
+_ORDERS = (18, 14)
+_MOST_COUNTS = 20_000
+
+
+def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Second:
+    """The couplings of orders one and two, numerically, whatever the channel.
+
+    Raises
+    ------
+    NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
+    """
+    place = {x: i for i, x in enumerate(variables)}
+    if isinstance(channel, Channel):
+        return _custom(channel, variables)
+    if channel.name in ("deterministic", "random_sign"):
+        return second(law_of(effective(g, channel), place))
+    if channel.name == "gaussian":
+        return second(added(_ready(law_of(g, place)), noise(float(channel.parameter) ** 0.5)))
+    if channel.name == "multiplicative":
+        return second(multiplied(_ready(law_of(g, place)), noise(1.0)))
+    w = Dummy("w", real=True)
+    law = law_of(g, place)
+    if channel.name == "poisson":
+        return _compared(law, _counts)
+    kernels = [lambdify(w, p, modules=["numpy", "scipy"]) for p in channel.labels(w).probabilities]
+    return _compared(law, lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels))
+
+
+def effective(g: Expr, channel: Named | Channel) -> Expr:
+    """What the label shows of g where it shows no noise: |g| if its sign is drawn at random."""
+    return split_products(Abs(g)) if channel.name == "random_sign" else g
+
+
+def _ready(law: Law) -> Law:
+    return tabulated(law) if law.power > 2 else law
+
+
+def _compared(law: Law, kernels: Callable[[np.ndarray], Any]) -> Second:
+    """Couplings of the labels with probabilities kernels(w), at two quadrature orders."""
+    found = []
+    for order in _ORDERS:
+        y, nu = sampled(law, order)
+        masses = np.array([nu @ k for k in kernels(y)]).T
+        found.append(of_masses(law.indices, masses))
+    return Second(found[0], max((abs(found[0][key] - found[1][key]) for key in found[0]), default=0.0))
+
+
+def _counts(rate: np.ndarray) -> Any:
+    from scipy.special import gammaln, xlogy
+
+    top = float(np.max(rate))
+    most = int((np.sqrt(top) + 7) ** 2)
+    if most > _MOST_COUNTS:
+        raise NoClosedForm("alpha_c", "the rate is too large for its sum over counts", "Use a bounded rate")
+    rate = np.maximum(rate, 0.0)
+    for y in range(most + 1):
+        if y % 200 == 0:
+            checkpoint("summing over the counts")
+        yield np.exp(xlogy(y, rate) - rate - gammaln(y + 1))
+
+
+# -- exact: finitely many labels ---------------------------------------------------------------------------------------
+def exact_mixture(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Atoms | None:
+    """The exact moments of finitely many noisy labels: mixed from those of a discrete g, or integrated one by one."""
+    if isinstance(channel, Named):
+        w = Dummy("w", real=True)
+        laws = channel.labels(w).probabilities
+        clean = exact_atoms(g, variables) if laws else None
+        if clean is not None:
+            return [(S(j), _mixed(clean, p, w)) for j, p in enumerate(laws)]
+        laws = channel.labels(g).probabilities
+    else:
+        laws = channel.labels(g).probabilities if channel.finite else ()
+    if not laws:
+        return None
+    try:
+        return [(S(j), _integrated(p, variables)) for j, p in enumerate(laws)]
+    except BudgetExceeded:
+        raise
+    except HermitexError:
+        return None
+
+
+def _mixed(clean: Atoms, p: Expr, w: Symbol) -> dict[Index, Expr]:
+    found: dict[Index, Expr] = {}
+    for label, nu in clean:
+        for a, v in nu.items():
+            found[a] = found.get(a, S.Zero) + p.xreplace({w: label}) * v
+    return {a: e for a, v in found.items() if (e := v.expand()) != 0 and not _vanishes(e)}
+
+
+def _vanishes(value: Expr) -> bool:
+    from hermitex.symbolic.zero import decide
+
+    return not value.is_Rational and decide(value).status == "zero"
+
+
+def _integrated(p: Expr, variables: Sequence[Symbol]) -> dict[Index, Expr]:
+    used = [x for x in variables if p.has(x)]
+    drop = zeros_by_flips(p, used, {x: i for i, x in enumerate(variables)})
+    found: dict[Index, Expr] = {}
+    for a in indices(len(variables)):
+        checkpoint("integrating the law of a label")
+        if a in drop or any(not p.has(variables[i]) for i in a):
+            continue
+        value = _moment(p, Mul(*(He(a.count(i), variables[i]) for i in set(a))), used)
+        if value != 0 and not _vanishes(value):
+            found[a] = value
+    return found
+
+
+def _moment(p: Expr, weight: Expr, used: list[Symbol]) -> Expr:
+    """E[p He_a]; of an error function of c z_i z_j by the Bessel form, which is exact."""
+    constant, rest = p.expand().as_independent(*used, as_Add=True)
+    factor, core = rest.as_independent(*used, as_Add=False)
+    argument = core.args[0] if isinstance(core, erf) else None
+    if argument is not None and len(used) == 2:
+        c, product = argument.as_independent(*used, as_Add=False)
+        if product == used[0] * used[1]:
+            if weight == used[0] * used[1]:
+                return factor * _bessel(c)
+            if weight == 1:
+                return constant
+            if weight in (He(2, used[0]), He(2, used[1])):
+                return S.Zero  # odd in the other variable
+    return closed_form(E(p * weight, *used))
+
+
+def _bessel(c: Expr) -> Expr:
+    """E[z1 z2 erf(c z1 z2)] = D/(2 pi) e^(D/4) (K_1(D/4) - K_0(D/4)), 1/D = 2 c^2 (Stein in z1, then one integral)."""
+    d = (1 / (2 * c**2)).simplify()
+    sign = S.One if c.is_positive else -S.One
+    return sign * d * exp(d / 4) * (besselk(1, d / 4) - besselk(0, d / 4)) / (2 * pi)
+
+
+# -- a channel of the user's -------------------------------------------------------------------------------------------
+def _custom(channel: Channel, variables: Sequence[Symbol]) -> Second:
+    """Couplings by a product grid in z, halved once."""
+    used = [x for x in variables if channel.p.has(x)]
+    if len(used) > 3:
+        raise NoClosedForm("alpha_c", "a channel P(y|z) of more than three variables is not integrated",
+                           "Write it as a named channel of g(z)")
+    law = lambdify((channel.y, *used), channel.p, modules=["numpy", "scipy"])
+    found = [_on_grid(channel, law, used, variables, n) for n in ({1: (400, 240), 2: (120, 90), 3: (44, 36)}[len(used)])]
+    return Second(found[0], max((abs(found[0][key] - found[1][key]) for key in found[0]), default=0.0))
+
+
+def _on_grid(channel: Channel, law: Callable, used: list[Symbol], variables: Sequence[Symbol], count: int) -> Any:
+    x, w = _panels(count)
+    grids = np.meshgrid(*[x] * len(used), indexing="ij")
+    weight = np.prod(np.meshgrid(*[w] * len(used), indexing="ij"), axis=0).ravel()
+    z = {v: g.ravel() for v, g in zip(used, grids, strict=True)}
+    spots = {list(variables).index(v): v for v in used}
+    drop = zeros_by_flips(channel.p, used, {v: i for i, v in enumerate(variables)})
+    wanted = [a for a in indices(len(variables)) if set(a) <= set(spots) and a not in drop]
+    he = np.stack([np.prod([_he(a.count(i), z[spots[i]]) for i in set(a)] or [np.ones_like(weight)], axis=0) * weight
+                   for a in wanted])
+
+    def masses(label: float) -> np.ndarray:
+        checkpoint("integrating over the labels")
+        with np.errstate(all="ignore"):
+            p = np.broadcast_to(np.nan_to_num(np.asarray(law(label, *z.values()), dtype=float)), weight.shape)
+        return he @ p
+
+    if channel.finite:
+        return of_masses(wanted, np.array([masses(float(v)) for v in channel.support]).T)
+    labels, steps = _label_grid(channel.support)
+    nu = np.array([masses(v) * s for v, s in zip(labels, steps, strict=True)]).T
+    return of_masses(wanted, nu)
+
+
+def _label_grid(support: Any) -> tuple[np.ndarray, np.ndarray]:
+    if support == "integers":
+        return np.arange(400.0), np.ones(400)
+    h = 1 / 24
+    t = np.arange(-3.2, 3.2 + h / 2, h)
+    return np.sinh(np.pi / 2 * np.sinh(t)), h * np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
+
+
+def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre panels on the window, broken at 0."""
+    x, w = np.polynomial.legendre.leggauss(10)
+    edges = np.linspace(-WINDOW, WINDOW, 2 * max(1, count // 20) + 1)
+    half = np.diff(edges)[:, None] / 2
+    nodes = (edges[:-1, None] + half + half * x).ravel()
+    return nodes, (half * w).ravel() * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
+
+
+def _he(k: int, z: np.ndarray) -> np.ndarray:
+    return (np.ones_like(z), z, z * z - 1)[k]

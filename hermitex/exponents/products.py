@@ -1,0 +1,129 @@
+"""nu_(a,b)(w1 w2 in dy) = int nu_a(w1 in dx) nu_b(w2 in dy/x)/|x|: the law of a product of independent blocks.
+
+In t = log|x|, sign by sign, both factors are smooth but for their knots, and the integral ends where either law does:
+panels of bounded width in t, graded towards the knots. The product has a logarithmic knot at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hermitex.exponents.label_density import Index, Law, distinct, graded, merged
+from hermitex.exponents.sums import in_chunks, pairs
+
+_ORDER = 14
+_WIDTH = 1.6   # of a panel in log|x|
+_DEPTH = 6
+_FLOOR = -90.0
+
+
+def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
+    """The law of w1 w2.
+
+    Parameters: `drop`: indices known to be exactly zero for the product.
+    """
+    wanted = pairs(one, two, drop)
+    left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
+
+    def quadrant(y: np.ndarray, side: int) -> np.ndarray:
+        """The part of x with the given sign, for labels of one sign."""
+        other = side * int(np.sign(y[0]))
+        (a1, b1), (a2, b2) = _range(one, side), _range(two, other)
+        if not (b1 > a1 and b2 > a2):
+            return np.zeros((len(wanted), len(y)))
+        s = np.log(np.abs(y))
+        low, high = np.maximum(a1, s - b2), np.minimum(b1, s - a2)
+        special = [np.broadcast_to(_logs(one, side), (len(y), len(_logs(one, side)))), s[:, None] - _logs(two, other)]
+        high = np.maximum(low, high)
+        cuts = np.concatenate([low[:, None], *special, high[:, None]], axis=1)
+        cuts = np.sort(np.clip(cuts, low[:, None], high[:, None]), axis=1)
+        count = int(np.ceil(np.max(high - low) / _WIDTH)) + 1
+        t, w = _panelled(cuts, count, max(one.power, two.power))
+        x = side * np.exp(t)
+        d1 = one.density(x.ravel()).reshape(-1, *x.shape)
+        d2 = two.density((y[:, None] / x).ravel()).reshape(-1, *x.shape)
+        return np.einsum("kyn,kyn,yn->ky", d1[left], d2[right], w)
+
+    def smooth(y: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(wanted), len(y)))
+        for sign in (-1, 1):
+            mine = (np.sign(y) == sign) & (np.abs(y) > np.exp(_FLOOR))
+            if mine.any():
+                total[:, mine] = quadrant(y[mine], 1) + quadrant(y[mine], -1)
+        return total
+
+    def density(y: np.ndarray) -> np.ndarray:
+        y = np.asarray(y, dtype=float)
+        total = np.zeros((len(wanted), len(y)))
+        if one.continuous and two.continuous:
+            knots = len(one.knots) + len(two.knots) + 2
+            order = np.argsort(np.abs(y), kind="stable")  # labels of one scale share their panels
+            total[:, order] += in_chunks(smooth, y[order], knots * 40 * _ORDER, len(wanted))
+        for law, atoms, mine, its in ((two, one.atoms, left, right), (one, two.atoms, right, left)):
+            for point, value in atoms if law.continuous else ():
+                if point:
+                    total += value[mine][:, None] * law.density(y / point)[its] / abs(point)
+        return total
+
+    atoms = [(p * q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms]
+    atoms += _zero_atoms(one, two, left, right)
+    corners = np.multiply.outer(_ends(one), _ends(two))
+    # A convolution is singular only where both of its factors are.
+    specials = np.multiply.outer(_special(one), _special(two)).ravel()
+    knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
+    return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
+               tuple(merged(atoms)), one.continuous or two.continuous, 4)
+
+
+def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:
+    """An atom at 0 of one factor, whatever the continuous part of the other is."""
+    from hermitex.exponents.label_density import mass
+
+    found = []
+    for law, atoms, mine, its in ((two, one.atoms, left, right), (one, two.atoms, right, left)):
+        at_zero = [v for p, v in atoms if p == 0]
+        if at_zero and law.continuous:
+            found.append((0.0, at_zero[0][mine] * mass(law, law.lo, law.hi)[its]))
+    return found
+
+
+def _panelled(cuts: np.ndarray, count: int, power: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes on the intervals between cuts: graded at both ends, with `count` equal panels in between."""
+    if cuts.shape[1] == 2:
+        steps = np.linspace(0.0, 1.0, count + 1)
+        edges = cuts[:, :1] + (cuts[:, 1:] - cuts[:, :1]) * steps
+        x, w = np.polynomial.legendre.leggauss(_ORDER)
+        half = np.diff(edges, axis=1)[..., None] / 2
+        nodes = edges[:, :-1, None] + half + half * x
+        return nodes.reshape(len(cuts), -1), np.broadcast_to(half * w, nodes.shape).reshape(len(cuts), -1)
+    inner = max(2, int(np.ceil(np.log2(count))) + 2)
+    # Graded ends of each interval, its middle cut so that no panel is wider than _WIDTH.
+    steps = np.linspace(0.0, 1.0, max(1, count // 4) + 1)
+    fine = cuts[:, :-1, None] + np.diff(cuts, axis=1)[..., None] * steps[:-1]
+    edges = np.concatenate([fine.reshape(len(cuts), -1), cuts[:, -1:]], axis=1)
+    return graded(edges, _ORDER, max(_DEPTH, inner), power)
+
+
+def _ends(law: Law) -> np.ndarray:
+    return np.array([*([law.lo, law.hi] if law.continuous else []), *[p for p, _ in law.atoms]])
+
+
+def _special(law: Law) -> np.ndarray:
+    return np.array([*law.knots, *[p for p, _ in law.atoms]])
+
+
+def _range(law: Law, side: int) -> tuple[float, float]:
+    """The range of log|x| on which the law lives, for the given sign of x."""
+    if not law.continuous:
+        return 0.0, -1.0
+    near, far = (max(law.lo, 0.0), law.hi) if side > 0 else (max(-law.hi, 0.0), -law.lo)
+    if far <= 0:
+        return 0.0, -1.0
+    return (np.log(near) if near > 0 else _FLOOR), float(np.log(far))
+
+
+def _logs(law: Law, side: int) -> np.ndarray:
+    """log|c| of the knots with the given sign."""
+    return np.array([np.log(abs(c)) for c in (*law.knots, *law.hints) if c * side > 0 and np.isfinite(c)])

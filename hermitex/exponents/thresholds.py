@@ -1,0 +1,319 @@
+"""1/alpha_c = lambda_max(E[G_U (x) G_U]), G_U(y, u) = E[z z^T - I | y, u] on U^perp: weak recovery, stage by stage.
+
+The stages are those of the generative staircase: order 1 is trivial (alpha_c = 0), order 2 has the finite threshold of
+the eigenproblem, a higher order is hard. Once a subspace U is perfectly known the label tells what (y, u) tells: what u
+alone determines is peeled off the target, and what is left is a target in fewer variables, or an average over u.
+Source: Troiani et al. (2024), Damian, Lee, Bruna (2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from mpmath import mpf
+from sympy import Add, Expr, Mul, Pow, S, Symbol
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.discrete_labels import (
+    Atoms,
+    exact_atoms,
+    exact_couplings,
+    exact_largest,
+    exact_largest_of_two,
+    split_products,
+    tidy,
+)
+from hermitex.exponents.levels import _INJECTIVE, _peel_power
+from hermitex.exponents.linearised import largest
+from hermitex.exponents.noisy_labels import effective, exact_mixture, noisy_second
+from hermitex.exponents.relevant import relevant
+from hermitex.exponents.weak_recovery import Threshold, weak_recovery
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
+
+_CLAIMED = mpf(10) ** -10
+
+
+class Value(NamedTuple):
+    """alpha_c of one stage: exact where it has a closed form, and an absolute error."""
+
+    alpha: mpf
+    exact: Expr | None
+    error: mpf
+    notes: tuple[str, ...] = ()
+
+
+def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
+                          stages: Sequence[dict[str, Any]] | None = None) -> Threshold:
+    """The weak-recovery threshold of a target in several variables, with its (grand staircase) stages.
+
+    Parameters
+    ----------
+    g : the target, an expression of the variables
+    law : the channel, as `channels.channel` reads it
+    variables : the standard normals over which directions are written
+    stages : the generative staircase [{order, directions}] where it is known; else it is found here
+
+    Returns
+    -------
+    Threshold : `kind` trivial (every stage at 0), easy or hard; `alpha_c` of the last stage; `stages`
+
+    Raises
+    ------
+    nothing that the target could cause: what is not reached is None, with a note.
+
+    References: Troiani et al. (2024); Damian, Lee, Bruna (2025).
+
+    Examples
+    --------
+    >>> from hermitex.exponents.channels import channel
+    >>> from hermitex.symbols import z1, z2
+    >>> from sympy import sign
+    >>> weak_recovery_several(sign(z1*z2), channel(), (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
+    Threshold(easy, alpha_c = pi**2/4 = 2.46740110027234)
+    """
+    variables = tuple(variables)
+    notes: list[str] = []
+    if stages is None:
+        stages, complete = _staircase(g, law, variables, notes)
+        if not complete:
+            return Threshold(None, notes=(*notes, "weak recovery: undetermined with the generative exponent"))
+    if not stages:
+        return Threshold(None, notes=tuple(notes))
+    known = matrix([], len(variables))
+    done: list[dict[str, Any]] = []
+    last = Value(mpf(0), S.Zero, mpf(0))
+    reached = True
+    for stage in stages:
+        directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
+        entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0}
+        done.append(entry)
+        if stage["order"] >= 3:
+            return Threshold("hard", notes=tuple(notes), stages=tuple(done))
+        try:
+            last = Value(mpf(0), S.Zero, mpf(0)) if stage["order"] == 1 else stage_value(g, law, variables, known)
+        except (BudgetExceeded, HermitexError) as err:
+            notes.append(f"alpha_c: finite, its value was not reached: {' '.join(str(err).split())}")
+            reached = False
+            known = stack(known, directions)
+            continue
+        reached = True
+        entry["alpha_c"] = last.alpha
+        notes += [n for n in last.notes if n not in notes]
+        if known.rows and last.alpha:
+            notes.append(_lower_bound(done))
+        known = stack(known, directions)
+    kind = "trivial" if all(s["order"] == 1 for s in stages) else "easy"
+    if not reached:
+        return Threshold(kind, notes=tuple(notes), stages=tuple(done))
+    return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done))
+
+
+def _rows(directions: Any) -> list[list[Any]]:
+    return directions.tolist() if isinstance(directions, Matrix) else [list(row) for row in directions]
+
+
+def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...],
+               notes: list[str]) -> tuple[Sequence[dict[str, Any]], bool]:
+    from hermitex.exponents.generative_leap import generative_leap
+
+    try:
+        found = generative_leap(g, law, variables)
+    except (BudgetExceeded, HermitexError) as err:
+        notes.append(f"generative staircase: {' '.join(str(err).split())}")
+        return (), False
+    notes += list(found.notes)
+    return found.stages, found.complete
+
+
+def _lower_bound(done: list[dict[str, Any]]) -> str:
+    return (f"alpha_c of stage {len(done)} holds once the earlier directions are perfectly known: a lower bound on the "
+            "transition unless their overlap is 1 at that alpha")
+
+
+# -- one stage ---------------------------------------------------------------------------------------------------------
+def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], known: Matrix) -> Value:
+    """alpha_c of the stage at which G_U is the first tensor that is not zero, U the span of the rows `known`.
+
+    Raises
+    ------
+    NoClosedForm : the label is not integrated. BudgetExceeded.
+    """
+    variables = tuple(variables)
+    if known.rows == 0:
+        return _unconditional(g, law, variables)
+    if isinstance(law, Channel):
+        from hermitex.exponents.conditional import averaged
+
+        return averaged(g, law, variables, known)
+    given, hidden, inner = _adapted(g, variables, known)
+    rest, noise = without_known(effective(inner, law), law, hidden)
+    if not rest.free_symbols & set(given):
+        return _unconditional(rest, noise, hidden)
+    from hermitex.exponents.conditional import averaged_over
+
+    return averaged_over(rest, noise, given, hidden)
+
+
+def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], Expr]:
+    """(coordinates of U, coordinates of its complement, g over both)."""
+    from hermitex.symbolic.invariance import rewritten
+    from hermitex.symbols import normal
+
+    u, v = frame(known), orthonormal(complement(known))
+    names = tuple(normal(f"z{i + 1}") for i in range(len(variables)))
+    plain = all(sum(1 for x in row if x != 0) == 1 for row in [*u.tolist(), *v.tolist()])
+    if plain:
+        names = tuple(variables[next(j for j, x in enumerate(row) if x != 0)] for row in [*u.tolist(), *v.tolist()])
+    inner = rewritten(g, variables, stack(u, v), names)
+    return names[:u.rows], names[u.rows:], inner
+
+
+def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
+    """A target with the same information on the hidden variables once all others are known, and its channel."""
+    from hermitex.exponents.channels import channel
+
+    while True:
+        checkpoint("peeling off what is known")
+        old, old_law = g, law
+        if law.name in ("deterministic", "random_sign"):
+            g, law = _peeled(split_products(g), hidden), channel()
+        elif law.name in ("gaussian", "multiplicative"):
+            g = g.as_independent(*hidden, as_Add=True)[1] if law.name == "gaussian" else g
+            g = g if isinstance(g, Mul) or not g.is_polynomial() else g.factor()
+            factor, rest = g.as_independent(*hidden, as_Add=False)
+            if law.name == "multiplicative" and factor.is_nonzero is not False:
+                g = rest
+            elif factor.is_number and factor.is_nonzero and factor != 1:
+                g, law = rest, channel(f"gaussian:{tidy(law.parameter / factor**2)}")
+        if (g, law) == (old, old_law):
+            return g, law
+
+
+def _peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
+    """Strip what the other variables determine, and injective outer functions."""
+    mine = set(hidden)
+    while True:
+        new = u
+        if isinstance(u, Add):
+            new = u.as_independent(*hidden, as_Add=True)[1]
+            if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
+                factored = u.factor()
+                new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
+        elif isinstance(u, Mul):
+            factor, rest = u.as_independent(*hidden, as_Add=False)
+            new = rest if factor.is_zero is not True else u
+        elif isinstance(u, _INJECTIVE):
+            new = u.args[0]
+        elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
+            new = _peel_power(u, u.base, u.exp)
+        elif isinstance(u, Pow) and not u.base.free_symbols and u.base.is_positive and (u.base - 1).is_nonzero:
+            new = u.exp
+        if new == u:
+            return u
+        u = new
+
+
+def _splits(e: Expr, mine: set[Symbol]) -> bool:
+    """Is a factor known, or are the factors powers of independent quantities?"""
+    factors = Mul.make_args(e)
+    if isinstance(e, Pow) or any(not f.free_symbols & mine for f in factors if f.free_symbols):
+        return True
+    sets = [f.free_symbols & mine for f in factors if f.free_symbols]
+    return sum(len(s) for s in sets) == len(set().union(*sets)) if sets else False
+
+
+# -- nothing known -----------------------------------------------------------------------------------------------------
+def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
+    if isinstance(law, Named):
+        g, law = without_known(effective(g, law), law, variables)
+        if law.name == "multiplicative":
+            g = _peeled(split_products(g), variables) if g.is_nonnegative else g
+    target = law.p if isinstance(law, Channel) else g
+    found = relevant(target, variables)
+    names, inner = found.names, found.inner
+    if isinstance(law, Channel):
+        law = Channel(inner, law.y, law.support, None)
+        g = inner
+    else:
+        g, law = without_known(inner, law, names)
+    names = tuple(x for x in names if (law.p if isinstance(law, Channel) else g).has(x))
+    if len(names) == 1:
+        return _one_variable(g, law, names[0])
+    exact = _closed(g, law, names)
+    if exact is not None:
+        alpha = tidy(1 / exact)
+        return Value(evaluate(alpha, 25), alpha, mpf(0))
+    measured = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
+    inverse, _ = largest(measured.couplings, list(range(len(names))))
+    if not inverse > 0:
+        from hermitex.errors import NoClosedForm
+
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
+    alpha = 1 / mpf(inverse)
+    relative = mpf(len(names)) * mpf(measured.error) / mpf(inverse) + mpf(10) ** -13
+    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    return Value(alpha, None, alpha * relative, notes)
+
+
+def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:
+    """The same threshold by the one-variable route, which is exact more often and has more digits."""
+    from hermitex.errors import NoClosedForm
+
+    found = weak_recovery(g, law, x, 2)
+    if found.alpha_c is None:
+        raise NoClosedForm("alpha_c", found.notes[0] if found.notes else "not reached", "Write the target in another form")
+    return Value(found.alpha_c, found.exact, found.error or mpf(0), found.notes)
+
+
+def _closed(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Expr | None:
+    """The largest eigenvalue in closed form: radial labels, discrete labels, finitely many noisy labels."""
+    if isinstance(law, Named) and law.name in ("deterministic", "random_sign", "gaussian", "multiplicative", "poisson"):
+        if law.name != "deterministic":
+            return None
+        if _is_radius(g, names):
+            return S(2) / len(names)
+        atoms = exact_atoms(g, names)
+    else:
+        atoms = exact_mixture(g, law, names)
+    return None if atoms is None else _of_atoms(atoms, list(range(len(names))))
+
+
+def _of_atoms(atoms: Atoms, spots: list[int]) -> Expr | None:
+    found = exact_largest_of_two(atoms, spots)
+    if found is None:
+        found = exact_largest(exact_couplings(atoms), spots)
+    return found if found != 0 else None
+
+
+def _is_radius(g: Expr, names: Sequence[Symbol]) -> bool:
+    """g = c sum z_i^2 over all names: E[z_i^2 - 1 | rho] = rho/r - 1, whose second moment is 2/r."""
+    poly = g.as_poly(*names) if g.is_polynomial(*names) else None
+    if poly is None or poly.total_degree() != 2:
+        return False
+    terms = [(m, c) for m, c in poly.terms() if any(m)]
+    return len(terms) == len(names) and all(max(m) == 2 for m, _ in terms) and len({c for _, c in terms}) == 1
+
+
+def _diagonal(g: Expr, names: Sequence[Symbol]) -> Expr:
+    """A quadratic form rotated to a sum of squares (alpha_c is invariant); anything else as it is."""
+    from sympy import eye
+
+    poly = g.as_poly(*names) if g.is_polynomial(*names) else None
+    if poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
+        return g
+    n = len(names)
+    q = eye(n).as_mutable()
+    for i in range(n):
+        for j in range(n):
+            m = tuple((k == i) + (k == j) for k in range(n))
+            q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
+    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j) or n > 2:
+        return g
+    (a, b), (_, d) = q.tolist()
+    root = ((a - d) ** 2 + 4 * b**2) ** S.Half
+    low, high = (a + d - root) / 2, (a + d + root) / 2
+    return low * names[0] ** 2 + high * names[1] ** 2
