@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from sympy import Expr, Matrix, Symbol, diff, sqrt
+from sympy import Expr, Matrix, S, Symbol, diff, erf, exp, pi, sqrt
 
+from hermitex.errors import HermitexError
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import Delta, beta, eta, gamma, z, z1
 
 alpha0inv = Symbol("alpha0inv", nonnegative=True)  # 1/alpha0, 0 for the population gradient
@@ -25,6 +27,7 @@ sigma_1, sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_1"
 xi_2, xi_22, xi_3, xi_4 = (Symbol(n, real=True) for n in ("xi_2", "xi_22", "xi_3", "xi_4"))
 G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
 rho = Symbol("rho", real=True)
+_MOST_LEVELS = 6  # values of a piecewise constant target for which sums are written
 _MOMENTS = ((2, 0), (4, 0), (6, 0), (3, 1), (5, 1), (2, 2))
 M = {jk: Symbol("M{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^j z^k / D]
 N = {jk: Symbol("N{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^(j+2) z^k / D^2]
@@ -47,20 +50,61 @@ def constants(sigma: Activation, g: Activation) -> dict[Symbol, Expr]:
     }
 
 
-def definitions(g: Activation) -> dict[Symbol, Expr]:
-    """The names under which the averages over (z, xi') are written."""
-    return {omegainv: delta*tau/(1 + delta), R: g(z) + sqrt(Delta)*z1, D: 1 + R**2*G*omegainv*alpha0inv}
+class Averages:
+    """E[R^j z^k/D^n] over (z, xi'), D = 1 + R^2 G/(omega alpha0).
+
+    Where g is piecewise constant the average over z is a sum over its values: a quadrature over xi' is left, or none.
+    """
+
+    def __init__(self, g: Activation, noisy: bool) -> None:
+        self.noise = sqrt(Delta)*z1 if noisy else S.Zero
+        self.variables = (z, z1) if noisy else (z,)
+        self.g, self.levels = g, _levels(g)
+
+    def __call__(self, j: int, k: int, n: int) -> Expr:
+        """E[R^j z^k/D^n]."""
+        if self.levels is None:
+            return E(R**j*z**k/D**n, *self.variables)
+        return sum((share[k]*E(self._ratio(value + self.noise, j, n), z1) for value, share in self.levels), S.Zero)
+
+    @staticmethod
+    def _ratio(residual: Expr, j: int, n: int) -> Expr:
+        return residual**j/(1 + residual**2*G*omegainv*alpha0inv)**n
+
+    def definitions(self) -> dict[Symbol, Expr]:
+        """The names under which the averages are written."""
+        found = {omegainv: delta*tau/(1 + delta)}
+        return found | ({R: self.g(z) + self.noise, D: 1 + R**2*G*omegainv*alpha0inv} if self.levels is None else {})
 
 
-def trace() -> dict[Symbol, Expr]:
+def _levels(g: Activation) -> list[tuple[Expr, tuple[Expr, ...]]] | None:
+    """(value, E[z^k on that piece] for k = 0, 1, 2) of a piecewise constant target; None for another one."""
+    try:
+        found = pieces(g(z), z)
+    except HermitexError:
+        return None
+    if len(found) > _MOST_LEVELS or any(z in piece.expr.free_symbols for piece in found):
+        return None
+
+    def density(x: Expr, k: int) -> Expr:
+        return x**k*exp(-x**2/2)/sqrt(2*pi) if x.is_finite else S.Zero
+
+    levels = []
+    for lo, hi, value in found:
+        mass = (erf(hi/sqrt(2)) - erf(lo/sqrt(2)))/2
+        levels.append((value, (mass, density(lo, 0) - density(hi, 0), mass + density(lo, 1) - density(hi, 1))))
+    return levels
+
+
+def trace(mean: Averages) -> dict[Symbol, Expr]:
     """G, and E[R^2/D] which it needs."""
-    return {M[2, 0]: E(R**2/D, z, z1), G: 1/(1 + omegainv*M[2, 0])}
+    return {M[2, 0]: mean(2, 0, 1), G: 1/(1 + omegainv*M[2, 0])}
 
 
-def averages() -> dict[Symbol, Expr]:
+def averages(mean: Averages) -> dict[Symbol, Expr]:
     """E[R^j z^k/D] and E[R^(j+2) z^k/D^2], and dG = dG/d(1/omega) by implicit differentiation."""
-    found: dict[Symbol, Expr] = {M[j, k]: E(R**j*z**k/D, z, z1) for j, k in _MOMENTS[1:]}
-    found |= {N[j, k]: E(R**(j + 2)*z**k/D**2, z, z1) for j, k in _MOMENTS}
+    found: dict[Symbol, Expr] = {M[j, k]: mean(j, k, 1) for j, k in _MOMENTS[1:]}
+    found |= {N[j, k]: mean(j + 2, k, 2) for j, k in _MOMENTS}
     found[dG] = (-G**2*(M[2, 0] - omegainv*G*alpha0inv*N[2, 0])
                  / (1 - (omegainv*G)**2*alpha0inv*N[2, 0]))
     return found

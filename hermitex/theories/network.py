@@ -16,13 +16,14 @@ import numpy as np
 from sympy import Eq, Expr, Matrix, Symbol, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, r, z
 from hermitex.systems.system import System
 from hermitex.theories import gradient_bulk as bulk
-from hermitex.theories.gradient_bulk import delta, omegainv, rho, tau
-from hermitex.theories.spike import OneStepFamily, completed, spike
+from hermitex.theories.gradient_bulk import delta, rho, tau
+from hermitex.theories.spike import OneStepFamily, completed
 
 _bias, _dinv = Symbol("bias", real=True), Symbol("dinv", nonnegative=True)
 _NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
@@ -57,14 +58,21 @@ class ExactOneStep(OneStepFamily):
 
     def __post_init__(self) -> None:
         if self.sigma.parity not in (-1, 0):
-            raise BadInput(f"one-step: network='exact' is known for odd sigma (for others the covariance of the rows has a part along "
-                           f"theta that has no closed asymptotic form), and {self.sigma.name} is not proved odd; "
-                           "use network='srf', or simulate")
+            raise BadInput(f"one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along theta "
+                           f"without a closed asymptotic form), and {self.sigma.name} is not proved odd; use network='srf', "
+                           "or simulate")
 
     @cached_property
     def system(self) -> System:
         """The equations in alpha, beta, lamda, Delta, eta, r, c, gamma and alpha0inv = 1/alpha0; dinv is 1/d."""
-        return network(self.sigma, self.g)
+        return network(self.sigma, self.g, True)
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """Solve at complete numbers: without label noise the averages over R run over z alone."""
+        noisy = bool(np.any(numbers["Delta"]))
+        system = self.system if noisy else network(self.sigma, self.g, False)
+        wanted = {p.name for p in system.parameters}
+        return system.solve({k: v for k, v in numbers.items() if k in wanted or k == "lam"}, **options)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
@@ -97,31 +105,30 @@ def _average(x: Expr) -> Expr:
 
 
 @cache
-def network(sigma: Activation, g: Activation) -> System:
+def network(sigma: Activation, g: Activation, noisy: bool) -> System:
     """The equations of the trained network: those of the spiked features with K for its three directions."""
+    mean = bulk.Averages(g, noisy)
     V1, V2, Vhat1, Vhat2 = (Symbol(n, positive=True) for n in ("V1", "V2", "Vhat1", "Vhat2"))
-    m, zeta, psi, chi, zetatilde, psitilde, chitilde, q1, q2, qhat1, qhat2 = (
-        Symbol(n, real=True) for n in ("m", "zeta", "psi", "chi", "zetatilde", "psitilde", "chitilde", "q1", "q2", "qhat1", "qhat2"))
+    m, zeta, psi, chi, zetatilde, psitilde, chitilde = (
+        Symbol(n, real=True) for n in ("m", "zeta", "psi", "chi", "zetatilde", "psitilde", "chitilde"))
+    q1, q2, qhat1, qhat2 = (Symbol(n, real=True) for n in ("q1", "q2", "qhat1", "qhat2"))
     mu_0, mu_1, mu_22, nu, h, h1, h2, Q, B, e = (
         Symbol(n, real=True) for n in ("mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "B", "e"))
     k_1, dk_1, T0, T1, T2 = (Symbol(n, real=True) for n in ("k_1", "dk_1", "T0", "T1", "T2"))
-    K, dK, entries = spike_and_norms()
+    K, dK, forms, entries = spike_and_norms()
     u, teacher = r*kappa + _bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
+    trace_of_row = (1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta)   # tr C (I + delta C)^{-1}/d
     x = Matrix([zetatilde, psitilde, chitilde])
     response, twice = V2*K*x, (x.T*(K + delta*dK)*x)[0]   # K is beta V_2 times the matrix of this name, a function of delta
 
     equations = {
         V1: k_1*V2,
         V2: 1/(lamda + Vhat2 + Vhat1*k_1),
-        **bulk.trace(),
+        **bulk.trace(mean),
         Vhat1: alpha/beta*_average(mu_1**2*Q),
         Vhat2: alpha/beta*_average(mu_22*Q),
-        **bulk.averages(),
-        **entries,
-        dk_1: _along_delta((1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta)),
-        T0: V2**2/(1 + delta**2*dk_1/beta),
-        T1: T0*(k_1 + delta*dk_1),
-        T2: T1*(k_1 + delta*dk_1) - beta*V2**2*dk_1,
+        **bulk.averages(mean),
+        **forms,
         m: Eq(_average(mu_0*(h - B)*Q), m*_dinv/(alpha*V2)),
         zeta: alpha*response[0],
         zetatilde: _average(kappa*mu_1*(h - B)*Q),
@@ -135,9 +142,14 @@ def network(sigma: Activation, g: Activation) -> System:
         q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*_dinv/(beta*V2**2))*T0,
     }
     where = {
-        **bulk.constants(sigma, g), **bulk.definitions(g),
+        **bulk.constants(sigma, g), **mean.definitions(),
         delta: beta*Vhat1*V2,
-        k_1: (1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta),
+        k_1: trace_of_row,
+        dk_1: _along_delta(trace_of_row),
+        T0: V2**2/(1 + delta**2*dk_1/beta),
+        T1: T0*(k_1 + delta*dk_1),
+        T2: T1*(k_1 + delta*dk_1) - beta*V2**2*dk_1,
+        **entries,
         mu_0: E(sigma(u), z),
         mu_1: E(z*sigma(u), z)/sqrt(c),
         mu_22: E(sigma(u)**2, z) - mu_0**2 - c*mu_1**2,
@@ -153,24 +165,24 @@ def network(sigma: Activation, g: Activation) -> System:
                   name="One gradient step, the network itself", source="one-step learning, the trained network at odd sigma")
 
 
-def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr]]:
-    """K/(beta V_2) and its derivative in delta, as matrices of unknowns, with the equations of these.
+def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
+    """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; what the names stand for.
 
-    With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a] (a's own entry s_c^2 - delta a^T P a), taking the
-    spike's direction out of the bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv.
+    With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a] (a's own entry s_c^2 - delta a^T P a),
+    taking the spike's direction out of the bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv.
     """
     resolvent = bulk.Resolvent()
     vectors = dict(zip(_NAMES, bulk.directions(), strict=True))
     P = {x + y: _pair(f"P{x}{y}") for x, y in ("vv", "vp", "va", "pp", "pa", "aa")}
     F = {x + y: _pair(f"F{x}{y}") for x, y in ("vv", "vp", "pp")}
-    equations: dict[Symbol, Expr] = {}
+    forms: dict[Symbol, Expr] = {}
     for xy, names in P.items():
         value, slope = resolvent.plain.between(vectors[xy[0]], vectors[xy[1]])
-        equations |= _with_slope(names, value/(1 + delta), slope/(1 + delta))
+        forms |= _with_slope(names, value/(1 + delta), slope/(1 + delta))
     for xy, names in F.items():
         value, slope = resolvent.weighted.between(vectors[xy[0]], vectors[xy[1]])
         same = int(xy[0] == xy[1])
-        equations |= _with_slope(names, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
+        forms |= _with_slope(names, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
 
     def p(xy: str) -> Symbol:
         return P[xy][0]
@@ -185,14 +197,15 @@ def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr]]:
     }
     slopes = dict([*P.values(), *F.values()])
     K = {xy: _pair(f"K{xy}") for xy in full}
+    entries: dict[Symbol, Expr] = {}
     for xy, e in full.items():
-        equations[K[xy][0]] = e
-        equations[K[xy][1]] = e.diff(delta) + sum(e.diff(s)*d for s, d in slopes.items())
+        entries[K[xy][0]] = e
+        entries[K[xy][1]] = e.diff(delta) + sum(e.diff(s)*d for s, d in slopes.items())
 
     def matrix(which: int) -> Matrix:
         return Matrix(3, 3, lambda i, j: K[_NAMES[min(i, j)] + _NAMES[max(i, j)]][which])
 
-    return matrix(0), matrix(1), equations
+    return matrix(0), matrix(1), forms, entries
 
 
 def _pair(name: str) -> tuple[Symbol, Symbol]:
