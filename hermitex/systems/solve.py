@@ -24,6 +24,8 @@ _CHUNK = 512
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
+_ROUNDING = 64*np.finfo(float).eps  # of the terms of a linear row
+_EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 _SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
@@ -123,6 +125,7 @@ class _Run:
         self.s: State = {n: self._column(v) if v.ndim else float(v) for n, v in numbers.items()}
         self.guess = guess
         self.before: State = {}
+        self.rounding: State = {}
 
     def _column(self, v: Any) -> np.ndarray:
         """A vector over the points as an array with every axis."""
@@ -209,6 +212,7 @@ class _Run:
     def _linear(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         """Explicit members are eliminated first: what is left is small and its rows are of comparable size."""
         A, b = self._matrix(block, out)
+        rows = A.copy(), b.copy()
         place = {u: i for i, u in enumerate(block.unknowns)}
         members = [place[u] for u in block.members]
         torn = [place[u] for u in block.torn]
@@ -221,7 +225,18 @@ class _Run:
         found = linear(A[rest], b[torn], names=block.torn, raise_on_failure=False)
         x = found.state
         values = {u: b[k] - np.einsum("jb,jb->b", A[k][torn], x) for u, k in zip(block.members, members, strict=True)}
-        return replace(found.extended(values), unknowns=block.unknowns)
+        found = replace(found.extended(values), unknowns=block.unknowns)
+        self._note_rounding(block, found, *rows)
+        return found
+
+    def _note_rounding(self, block: BlockCode, found: Solution, A: np.ndarray, b: np.ndarray) -> None:
+        """What rounding alone leaves in each row: of its terms, a member counting with the terms whose sum it is."""
+        size = {u: np.abs(found[u]) for u in block.unknowns}
+        for k, u in enumerate(block.unknowns):
+            if u in block.members:
+                size[u] = np.abs(b[k]) + sum(np.abs(A[k, j]*found[v]) for j, v in enumerate(block.unknowns))
+        for k, u in enumerate(block.unknowns):
+            self.rounding[u] = _ROUNDING*(np.abs(b[k]) + sum(np.abs(A[k, j])*size[v] for j, v in enumerate(block.unknowns)))
 
     def _nonlinear(self, name: str, block: BlockCode) -> Solution:
         everything = np.arange(self.points)
@@ -304,7 +319,10 @@ class _Run:
         worst = np.zeros(self.points)
         for u in self.program.unknowns:
             value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
-            gap = np.abs(value) if u in self.program.implicit else np.abs(x - value) / np.maximum(np.abs(x), _SMALL)
+            size = np.maximum(np.abs(x), _SMALL)
+            rounding = np.minimum(self.rounding.get(u, 0.0), _EXCUSED*size)
+            gap = np.maximum(np.abs(value if u in self.program.implicit else x - value) - rounding, 0.0)
+            gap = gap if u in self.program.implicit else gap / size
             worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
         return worst
 

@@ -5,6 +5,7 @@ The learning curve after one giant gradient step [cui2024, Result 3.3], as the t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -16,7 +17,9 @@ from hermitex.errors import BadInput
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
+from hermitex.solvers.solution import Solution
 from hermitex.systems.system import System
+from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, require_square_integrable
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
@@ -49,13 +52,24 @@ class OneStep(OneStepFamily):
         more = ("chi", "chitilde") if self.rows == "gaussian" else ()
         return ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", *more)
 
+    @cached_property
+    def interpolating(self) -> System:
+        """The same equations at lam -> 0+ with n < p, in V lam, Vhat/lam, ...: the 1 in Q = 1/(1 + V) falls away, lam counts as 1."""
+        return result33(self.sigma, self.g, self.rows, interpolating=True)
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
+        if np.all(numbers["lam"] > 0):
+            return super().run(numbers, **options)
+        return ridgeless(super().run, self.interpolating, numbers, options)
+
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step and epsilon = 1/dimension."""
         made = super().complete(numbers)
         return {**made, "epsilon": 1/made.get("dimension", np.asarray(np.inf))}
 
 
-def result33(sigma: Activation, g: Activation, rows: str = "sphere") -> System:
+def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpolating: bool = False) -> System:
     """The equations of Result 3.3 for an activation and a target, nothing solved or reordered by hand."""
     mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
     rho, Q, L, u, T0, T1, T2, B, e = symbols("rho Q L u T0 T1 T2 B e", real=True)
@@ -95,7 +109,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere") -> System:
         h: E(g(t), z),
         h1: E(z*g(t), z),
         h2: E(g(t)**2, z) + Delta,
-        Q: 1/(1 + mu_1**2*V1 + mu_22*V2),
+        Q: 1/((0 if interpolating else 1) + mu_1**2*V1 + mu_22*V2),
         L: lamda + Vhat2,
         u: 1/(1 + c*beta*Vhat1*V2),
         T0: V2**2/(1 - beta*(c*Vhat1*u*V2)**2),

@@ -1,0 +1,78 @@
+r"""lam -> 0+:   V = v/lam, Vhat = lam vhat, Q = lam/(mu_1^2 v_1 + mu_2^2 v_2)  for n < p;   lam = 0 itself  for n > p.
+
+The ridgeless limit of a one-step theory. With fewer samples than features the readout interpolates: V diverges and the 1 in
+Q = 1/(1 + V) falls away; what is left holds neither lam nor a small number. At n = p the test error diverges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hermitex.solvers.chain import assemble
+from hermitex.solvers.solution import Solution
+
+#: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
+_INFINITE = ("V1", "V2", "T0", "T1", "T2")
+_ZERO = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chitilde", "L", "train_error")
+_DIVERGES = "lam = 0 at alpha = beta (n = p): the test error diverges; take lam > 0"
+
+
+def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping[str, np.ndarray], options: Mapping[str, Any]
+              ) -> Solution:
+    """Solve where some lam are 0.
+
+    Parameters
+    ----------
+    run : solves the equations at complete numbers
+    interpolating : the System of the limit for alpha < beta
+    """
+    shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
+    flat = {n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()}
+    points, gap = flat["lam"].size, flat["alpha"] - flat["beta"]
+    zero = flat["lam"] == 0
+    start = options.get("start")
+    inner = {**options, "raise_on_failure": False, "start": None if start is None or np.ndim(next(iter(start.values()), 0)) else start}
+
+    def at(k: np.ndarray, **changed: float) -> dict[str, np.ndarray]:
+        return {n: v[k] for n, v in flat.items()} | {n: np.full(k.size, v) for n, v in changed.items()}
+
+    parts: list[tuple[np.ndarray, Solution]] = []
+    plain = np.flatnonzero(~zero | (gap > 0))
+    if plain.size:
+        parts.append((plain, run(at(plain), **inner)))
+    few = np.flatnonzero(zero & (gap < 0))
+    if few.size:
+        wanted = {p.name for p in interpolating.parameters}
+        scaled = {("lamda" if n == "lam" else n): v for n, v in at(few, lam=1.0).items()}
+        parts.append((few, _unscaled(interpolating.solve({n: v for n, v in scaled.items() if n in wanted}, tolerance=inner["tolerance"],
+                                                         raise_on_failure=False))))
+    at_peak = np.flatnonzero(zero & (gap == 0))
+    if at_peak.size:
+        parts.append((at_peak, _none(run(at(at_peak, lam=1.0), **inner))))
+    found = assemble(parts, points, parts[0][1].unknowns)
+    failed = zero & ~np.asarray(found.converged) & (gap != 0)
+    why = np.array(found.reason, dtype=object)
+    why[failed] = [f"lam = 0: no ridgeless limit was found ({r}); take lam > 0" for r in why[failed]]
+    note = "lam = 0: the limit lam -> 0+, by its own equations for alpha < beta (V lam, Vhat/lam, ...) and at lam = 0 for alpha > beta"
+    found = replace(found, reason=why, notes=(*found.notes, note))
+    if shape == ():
+        return found.point(0)
+    return found if len(shape) == 1 else replace(found, value={n: np.asarray(v).reshape(shape) for n, v in found.value.items()})
+
+
+def _unscaled(found: Solution) -> Solution:
+    """Back from V lam, Vhat/lam, ... to the letters themselves."""
+    value = {n: np.full_like(v, np.inf) if n in _INFINITE else np.zeros_like(v) if n in _ZERO else v for n, v in found.value.items()}
+    return replace(found, value=value)
+
+
+def _none(found: Solution) -> Solution:
+    """No solution, whatever was found."""
+    value = {n: np.full_like(v, np.nan) for n, v in found.value.items()}
+    points = len(np.asarray(found.converged))
+    return replace(found, value=value, residual=np.full(points, np.inf), converged=np.zeros(points, dtype=bool),
+                   reason=np.full(points, _DIVERGES, dtype=object))
