@@ -14,10 +14,10 @@ import numpy as np
 from sympy import Eq, Expr, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
+from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
-from hermitex.solvers.solution import Solution
 from hermitex.systems.system import System
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, require_square_integrable
@@ -54,7 +54,7 @@ class OneStep(OneStepFamily):
 
     @cached_property
     def interpolating(self) -> System:
-        """The same equations at lam -> 0+ with n < p, in V lam, Vhat/lam, ...: the 1 in Q = 1/(1 + V) falls away, lam counts as 1."""
+        """The equations at lam -> 0+ with n < p, in V lam, Vhat/lam, ...: the 1 of Q = 1/(1 + V) falls away, lam counts as 1."""
         return result33(self.sigma, self.g, self.rows, interpolating=True)
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:

@@ -18,6 +18,7 @@ from hermitex.solvers.solution import Solution
 #: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
 _INFINITE = ("V1", "V2", "T0", "T1", "T2")
 _ZERO = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chitilde", "L", "train_error")
+_METHOD = "lam = 0: the limit lam -> 0+, for alpha < beta by its own equations in V lam, Vhat/lam, ..., for alpha > beta at lam = 0"
 _DIVERGES = "lam = 0 at alpha = beta (n = p): the test error diverges; take lam > 0"
 
 
@@ -34,8 +35,8 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     flat = {n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()}
     points, gap = flat["lam"].size, flat["alpha"] - flat["beta"]
     zero = flat["lam"] == 0
-    start = options.get("start")
-    inner = {**options, "raise_on_failure": False, "start": None if start is None or np.ndim(next(iter(start.values()), 0)) else start}
+    start = {k: v for k, v in (options.get("start") or {}).items() if np.ndim(v) == 0}
+    inner = {**options, "raise_on_failure": False, "start": start}
 
     def at(k: np.ndarray, **changed: float) -> dict[str, np.ndarray]:
         return {n: v[k] for n, v in flat.items()} | {n: np.full(k.size, v) for n, v in changed.items()}
@@ -47,9 +48,9 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     few = np.flatnonzero(zero & (gap < 0))
     if few.size:
         wanted = {p.name for p in interpolating.parameters}
-        scaled = {("lamda" if n == "lam" else n): v for n, v in at(few, lam=1.0).items()}
-        parts.append((few, _unscaled(interpolating.solve({n: v for n, v in scaled.items() if n in wanted}, tolerance=inner["tolerance"],
-                                                         raise_on_failure=False))))
+        scaled = {n: v for n, v in {**at(few), "lamda": np.ones(few.size)}.items() if n in wanted}
+        limit = interpolating.solve(scaled, tolerance=options.get("tolerance", 1e-11), raise_on_failure=False)
+        parts.append((few, _unscaled(limit)))
     at_peak = np.flatnonzero(zero & (gap == 0))
     if at_peak.size:
         parts.append((at_peak, _none(run(at(at_peak, lam=1.0), **inner))))
@@ -57,8 +58,7 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     failed = zero & ~np.asarray(found.converged) & (gap != 0)
     why = np.array(found.reason, dtype=object)
     why[failed] = [f"lam = 0: no ridgeless limit was found ({r}); take lam > 0" for r in why[failed]]
-    note = "lam = 0: the limit lam -> 0+, by its own equations for alpha < beta (V lam, Vhat/lam, ...) and at lam = 0 for alpha > beta"
-    found = replace(found, reason=why, notes=(*found.notes, note))
+    found = replace(found, reason=why, notes=(*found.notes, _METHOD))
     if shape == ():
         return found.point(0)
     return found if len(shape) == 1 else replace(found, value={n: np.asarray(v).reshape(shape) for n, v in found.value.items()})
@@ -66,8 +66,8 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
 
 def _unscaled(found: Solution) -> Solution:
     """Back from V lam, Vhat/lam, ... to the letters themselves."""
-    value = {n: np.full_like(v, np.inf) if n in _INFINITE else np.zeros_like(v) if n in _ZERO else v for n, v in found.value.items()}
-    return replace(found, value=value)
+    limit = {**dict.fromkeys(_INFINITE, np.inf), **dict.fromkeys(_ZERO, 0.0)}
+    return replace(found, value={n: np.full_like(v, limit[n]) if n in limit else v for n, v in found.value.items()})
 
 
 def _none(found: Solution) -> Solution:
