@@ -62,7 +62,9 @@ class Averages:
         self.g, self.levels = g, _levels(g)
 
     def __call__(self, j: int, k: int, n: int) -> Expr:
-        """E[R^j z^k/D^n]."""
+        """E[R^j z^k/D^n]; an odd power of z averages to nothing where g is even."""
+        if k % 2 and self.g.parity in (0, 1):
+            return S.Zero
         if self.levels is None:
             return E(R**j*z**k/D**n, *self.variables)
         return sum((share[k]*E(self._ratio(value + self.noise, j, n), z1) for value, share in self.levels), S.Zero)
