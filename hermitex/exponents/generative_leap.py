@@ -9,6 +9,7 @@ two meet: the directions shown are all the directions allowed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import factorial, prod
 from typing import Any
 
 from sympy import Dummy, Expr, S, Symbol
@@ -17,11 +18,11 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.conditional_zeros import conditional_zeros
 from hermitex.exponents.hidden import mute_orders
+from hermitex.exponents.intervals import ZERO, Interval, Rank, interval_of, scaled
 from hermitex.exponents.invariant_tensors import (
     Form,
     Index,
     TensorSpace,
-    fibres,
     plus,
     product_of_forms,
     slots,
@@ -30,16 +31,15 @@ from hermitex.exponents.invariant_tensors import (
     without_sign,
 )
 from hermitex.exponents.label_families import Family, Member, family
-from hermitex.exponents.label_moments import ZERO, Interval, Moments, Rank, interval_of, scaled
+from hermitex.exponents.label_moments import Moments
 from hermitex.exponents.relevant import relevant
 from hermitex.exponents.staircase import MAX_ORDER, Evidence, Staircase, staircase
 from hermitex.exponents.symmetry import Symmetry, symmetries
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.polynomials import multi_indices
-from hermitex.symbolic.subspaces import Matrix, matrix, span, stack
+from hermitex.symbolic.subspaces import Matrix, matrix, span, stack, tidy
 
 _MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
-_BARREN = 2     # moments of a label map without an answer after which it is given up
 _WORDS = 4      # reasons that a certificate names
 
 
@@ -201,53 +201,64 @@ class _Block:
             self._by_map(moments, found, name)
 
     def _by_map(self, moments: Moments, found: _Shown, name: str) -> None:
-        barren = 0
         for b in self._in_known():
             checkpoint("looking for label maps")
-            values: list[Interval | None] = []
-            proofs: list[Certificate | None] = []
-            for a in self.space.free:
-                form = self._form(b, a)
-                if self._killed(form):
-                    values.append(ZERO)
-                    proofs.append(None)
-                    continue
-                proof = moments.certificate(form, name)
-                proofs.append(proof)
-                values.append(interval_of(proof) if proof is not None else None)
-                barren += values[-1] is None
-                if barren >= _BARREN:
-                    return
-            self._add(values, proofs, found)
+            proofs = [self._proof(moments, b, a, name) for a in self.space.free]
+            if any(p is None or p.status == "undetermined" for p in proofs):
+                return  # another label map may be easier
+            self._add([_size(p, alone=self._alone(proofs)) for p in proofs if p is not None], proofs, found)
             if found.settled:
                 return
 
-    def _add(self, values: list[Interval | None], proofs: list[Certificate | None], found: _Shown) -> None:
-        for row in self._rows(values):
-            if found.rank.add(row):
-                for value, proof in zip(values, proofs, strict=True):
-                    if value is not None and value.excludes_zero and proof is not None and proof not in found.certificates:
-                        found.certificates.append(proof)
-            if found.settled:
-                return
+    def _proof(self, moments: Moments, inside: list[list[Expr]], a: Index, name: str) -> Certificate | None:
+        """What is known of the entry a of one tensor of this label map."""
+        form = self._form(inside, a)
+        if self._killed(form):
+            return Certificate.zero(name, self.k, "it changes sign under a flip of the label's")
+        proof = moments.certificate(form, name)
+        if (proof is None or proof.status == "undetermined") and len(self.space.basis) == 1 and len(self.space.basis[0]) > 1:
+            proof = moments.certificate(self._averaged(inside), name)
+        return proof
 
-    def _rows(self, values: list[Interval | None]) -> Iterator[list[Interval]]:
-        """The mode-1 fibres of sum_s values_s basis_s, where they are known."""
-        r, k = self.oracle.r, self.k
-        if all(v is not None and v == ZERO for v in values):
+    def _averaged(self, inside: list[list[Expr]]) -> Form:
+        """The only entry there is, as the average <C, t>/<t, t> over the whole tensor t: sum z_i^2 - r for the identity."""
+        (t,) = self.space.basis
+        weight = {a: factorial(self.k)//prod(map(factorial, a))*c for a, c in t.items()}
+        norm = sum(weight[a]*c for a, c in t.items())
+        out: Form = {}
+        for a, w in weight.items():
+            for b, c in self._form(inside, a).items():
+                out[b] = tidy(out.get(b, S.Zero) + w*c/norm)
+        return {a: c for a, c in out.items() if c != 0}
+
+    @staticmethod
+    def _alone(proofs: Sequence[Certificate | None]) -> bool:
+        return sum(1 for p in proofs if p is not None and p.status != "zero") == 1
+
+    def _add(self, values: list[Interval | None], proofs: Sequence[Certificate | None], found: _Shown) -> None:
+        if any(v is None for v in values):
             return
-        for b in multi_indices(r, k - 1):
-            row = [self._entry(plus(b, i), values) for i in range(r)]
-            known = [x for x in row if x is not None]
-            if len(known) == r and any(x.excludes_zero for x in known):
-                yield known
+        sizes = [v for v in values if v is not None]
+        for row in self._rows(sizes):
+            if found.rank.add(row):
+                found.certificates += [p for v, p in zip(sizes, proofs, strict=True)
+                                       if v.excludes_zero and p is not None and p not in found.certificates]
+            if found.settled:
+                return
 
-    def _entry(self, a: Index, values: list[Interval | None]) -> Interval | None:
+    def _rows(self, sizes: list[Interval]) -> Iterator[list[Interval]]:
+        """The mode-1 fibres of sum_s sizes_s basis_s."""
+        if all(v == ZERO for v in sizes):
+            return
+        for b in multi_indices(self.oracle.r, self.k - 1):
+            row = [self._entry(plus(b, i), sizes) for i in range(self.oracle.r)]
+            if any(x.excludes_zero for x in row):
+                yield row
+
+    def _entry(self, a: Index, sizes: list[Interval]) -> Interval:
         total = ZERO
-        for t, v in zip(self.space.basis, values, strict=True):
+        for t, v in zip(self.space.basis, sizes, strict=True):
             if a in t:
-                if v is None:
-                    return None
                 total = total.plus(scaled(v, t[a]))
         return total
 
@@ -284,6 +295,12 @@ class _Block:
         if not zero:
             return self
         return _Block(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
+
+
+def _size(proof: Certificate, *, alone: bool) -> Interval | None:
+    """The value of an entry. One that is known not to be zero, and no more, counts as 1 if all the others are zero."""
+    known = interval_of(proof)
+    return Interval.exactly(1) if known is None and alone and proof.status == "nonzero" else known
 
 
 def _odd(a: Index, s: Symmetry) -> bool:

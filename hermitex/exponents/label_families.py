@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from sympy import Abs, Add, Expr, Heaviside, Piecewise, Rational, S, Symbol, cos, exp, fraction, sign, sin, tanh
+from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Rational, S, Symbol, cos, exp, fraction, sign, sin, tanh
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
@@ -122,12 +122,24 @@ def finite_values(e: Expr) -> frozenset[Expr] | None:
 # -- label maps --------------------------------------------------------------------------------------------------------
 def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
     """T(u): powers, exact where anything is; then maps that factorise over sums or are bounded, in the scale of u."""
+    if isinstance(u, (Max, Min)):
+        yield from _below(u, variables, text)
     if u.is_polynomial(*variables):
         yield from _polynomial_powers(u, variables, text)
     else:
         for p in range(1, _POWERS + 1):
             yield Member(_power(text, p), u**p)
     yield from _bounded(u, variables, text)
+
+
+def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    """1(max <= c) = prod 1(a <= c): the indicators that factorise over the arguments of an extremum."""
+    centre, spread = _scale(u, variables)
+    for c in dict.fromkeys((S.Zero, centre, centre + spread)):
+        if isinstance(u, Max):
+            yield Member(f"1({text} < {c})", Mul(*(Heaviside(c - a) for a in u.args)))
+        else:
+            yield Member(f"1({text} > {c})", Mul(*(Heaviside(a - c) for a in u.args)))
 
 
 def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
@@ -145,11 +157,11 @@ def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Memb
     for c in dict.fromkeys((S.Zero, centre)):
         w = (u - c)/spread
         label = str((Symbol(text) - c)/spread)
-        yield Member(f"sin(w), w = {label}", _apart(sin(w)))
-        yield Member(f"cos(w), w = {label}", _apart(cos(w)))
         if c == 0:
             yield Member(f"exp(-w), w = {label}", exp(-w))
             yield Member(f"exp(w), w = {label}", exp(w))
+        yield Member(f"sin(w), w = {label}", _apart(sin(w)))
+        yield Member(f"cos(w), w = {label}", _apart(cos(w)))
         above, below = fraction(w.together())
         yield Member(f"w/(1 + w**2), w = {label}", above*below/(above**2 + below**2))
         yield Member(f"1/(1 + w**2), w = {label}", below**2/(above**2 + below**2))

@@ -1,0 +1,117 @@
+"""low <= x <= high in rationals: what is certain of a number, and of the rank of a matrix whose entries are such numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sympy import Expr, Rational
+
+from hermitex.exponents.certificate import Certificate
+
+
+class Interval(NamedTuple):
+    """low <= value <= high.
+
+    Examples
+    --------
+    >>> Interval(Fraction(1), Fraction(2)).times(Interval(Fraction(-1), Fraction(1)))
+    Interval(low=Fraction(-2, 1), high=Fraction(2, 1))
+    """
+
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def exactly(cls, value: Any) -> Interval:
+        """The interval of one rational."""
+        exact = fraction(value)
+        return cls(exact, exact)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Is the value certainly not zero?"""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def middle(self) -> Fraction:
+        """The middle."""
+        return (self.low + self.high)/2
+
+    def plus(self, other: Interval) -> Interval:
+        """The sum."""
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def minus(self, other: Interval) -> Interval:
+        """The difference."""
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def times(self, other: Interval) -> Interval:
+        """The product."""
+        ends = [a*b for a in self for b in other]
+        return Interval(min(ends), max(ends))
+
+    def over(self, other: Interval) -> Interval:
+        """The quotient by an interval that excludes zero."""
+        ends = [a/b for a in self for b in other]
+        return Interval(min(ends), max(ends))
+
+
+ZERO = Interval(Fraction(0), Fraction(0))
+
+
+def interval_of(found: Certificate) -> Interval | None:
+    """An interval that holds the value of a certificate, or None."""
+    if found.status == "zero":
+        return ZERO
+    if found.enclosure is not None:
+        return Interval(fraction(found.enclosure[0]), fraction(found.enclosure[1]))
+    return None if found.value is None else around(found.value)
+
+
+def around(value: Expr) -> Interval:
+    """An interval about an exact real constant: itself if it is rational, else its first 30 digits."""
+    if value.is_Rational:
+        return Interval.exactly(value)
+    near = fraction(Rational(value.evalf(40)))
+    slack = abs(near)/10**30
+    return Interval(near - slack, near + slack)
+
+
+def scaled(value: Interval, factor: Expr) -> Interval:
+    """The interval times an exact number."""
+    return value.times(around(factor))
+
+
+def fraction(x: Any) -> Fraction:
+    """A rational of SymPy, of Python, or an integer, as a fraction."""
+    return Fraction(int(x.p), int(x.q)) if hasattr(x, "p") else Fraction(x)
+
+
+class Rank:
+    """Rows with entries in intervals: how many are certainly independent.
+
+    Examples
+    --------
+    >>> rank = Rank()
+    >>> one, two = Interval.exactly(1), Interval.exactly(2)
+    >>> rank.add([one, two]), rank.add([two, Interval.exactly(4)]), rank.add([one, one]), len(rank)
+    (True, False, True, 2)
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, list[Interval]]] = []
+
+    def add(self, row: list[Interval]) -> bool:
+        """True if the row is certainly independent of those that were kept; it is kept then."""
+        for at, other in self.rows:
+            factor = row[at].over(other[at])
+            row = [ZERO if i == at else x.minus(factor.times(y)) for i, (x, y) in enumerate(zip(row, other, strict=True))]
+        best = max(range(len(row)), key=lambda i: abs(row[i].middle))
+        if not row[best].excludes_zero:
+            return False
+        self.rows.append((best, row))
+        return True
+
+    def __len__(self) -> int:
+        return len(self.rows)

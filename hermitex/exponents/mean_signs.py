@@ -1,0 +1,193 @@
+"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, by one variable first, or by its sign.
+
+E[sum_t c_t prod_j f_tj] = sum_t c_t prod_j E[f_tj] where the factors f_tj of a term share no variable; each is enclosed
+once. E = E[E[f | rest]] where one variable integrates in closed form. And f >= 0 that is not zero has E[f] > 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from sympy import Add, Dummy, Expr, Heaviside, Mul, S, Symbol, expand, sign
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.intervals import ZERO, Interval, interval_of, scaled
+from hermitex.exponents.levels import sign_of
+from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.gaussian import E, Expectation
+
+_OPS = 400        # operations of an integrand that is multiplied out
+_TERMS = 200
+_SECONDS = 3.0    # of one expectation that no rule gives: another label map may be quicker
+
+
+def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
+    """A certificate for E[f]: its exact value, an enclosure, or its sign; None if nothing was found in the time for it.
+
+    Parameters: `named` the quantity, its order, and what it is the expectation of, in words.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbols import z1, z2
+    >>> nonzero_mean(tanh(z1*z2)*z1*z2, (z1, z2), ("c", (1, 1), "T(y) = y")).status
+    'nonzero'
+    """
+    variables = tuple(v for v in variables if v in f.free_symbols)
+    # A box of three dimensions is enclosed within the time only by luck; the other ways are quicker then.
+    ways = (by_factors, _exactly, *((by_sign, by_one_first, _direct) if len(variables) > 2 else
+                                    (_direct, by_one_first, by_sign)))
+    found = None
+    for way in ways:
+        found = way(f, variables, named) or found
+        if found is not None and found.status != "undetermined":
+            break
+    return found
+
+
+def _exactly(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    """By the rules of the Gaussian engine, which may leave expectations over fewer variables."""
+    quantity, order, prefix = named
+    value = _within(lambda: E(f, *variables).doit())
+    if value is None or any(len(n.bound) > 1 for n in value.atoms(Expectation)):
+        return None
+    return _within(lambda: Certificate.of(value, quantity, order, quick=True, prefix=prefix))
+
+
+def _direct(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    quantity, order, prefix = named
+    return _within(lambda: Certificate.of(E(f, *variables), quantity, order, quick=True, prefix=prefix))
+
+
+def _within(work: Any) -> Any:
+    """The result of some work within the time of one expectation, or None."""
+    left = remaining()
+    try:
+        with budget(_SECONDS if left is None else min(_SECONDS, left/2)):
+            return work()
+    except BudgetExceeded:
+        checkpoint("trying a label map")
+    except SystemError:  # an interrupted integrand, as it is told by the library that called it
+        checkpoint("trying a label map")
+    except HermitexError:
+        pass
+    return None
+
+
+# -- independent factors -----------------------------------------------------------------------------------------------
+def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
+    if len(variables) < 2 or f.count_ops() > _OPS:
+        return None
+    terms = Add.make_args(expand(f))
+    if len(terms) > _TERMS:
+        return None
+    apart = [_groups(t, variables) for t in terms]
+    if any(len(g.free_symbols & set(variables)) == len(variables) for groups in apart for g in groups):
+        return None
+    quantity, order, prefix = named
+    total, exact = ZERO, S.Zero
+    for groups in apart:
+        size, value = _product(groups, variables)
+        if size is None:
+            return None
+        total = total.plus(size)
+        exact = exact + value if exact is not None and value is not None else None
+    if exact is not None:
+        return Certificate.of(exact, quantity, order, prefix=prefix)
+    if not total.excludes_zero:
+        return None
+    return Certificate(quantity, order, "nonzero", f"{prefix}: independent factors, each enclosed", None,
+                       (total.low, total.high))
+
+
+def _groups(term: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
+    """The factors of a product, gathered into parts that share no variable."""
+    groups: list[Expr] = []
+    inside = set(variables)
+    for factor in Mul.make_args(term):
+        mine = factor.free_symbols & inside
+        touching = [g for g in groups if g.free_symbols & mine] if mine else [g for g in groups if not g.free_symbols & inside]
+        groups = [g for g in groups if g not in touching] + [Mul(factor, *touching)]
+    return groups
+
+
+def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interval | None, Expr | None]:
+    """(an interval, the exact value if known) of the product of the expectations of independent parts."""
+    size, value = Interval.exactly(1), S.One
+    found = []
+    for g in groups:
+        mine = [v for v in variables if v in g.free_symbols]
+        if not mine:
+            size, value = scaled(size, g), value*g
+            continue
+        proof = _mean(E(g, *mine))
+        if proof is not None and proof.status == "zero":
+            return ZERO, S.Zero
+        found.append(proof)
+    for proof in found:
+        one = interval_of(proof) if proof is not None else None
+        if proof is None or one is None:
+            return None, None
+        size = size.times(one)
+        value = value*proof.value if value is not None and proof.value is not None else None
+    return size, value
+
+
+@lru_cache(maxsize=2000)
+def _kept(node: Expr) -> Certificate | None:
+    found = Certificate.of(node, "E", 0, quick=True)
+    return found
+
+
+def _mean(node: Expr) -> Certificate | None:
+    return _within(lambda: _kept(node))
+
+
+# -- one variable first ------------------------------------------------------------------------------------------------
+def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    """E[E[f | all but one]] for a variable over which a rule gives the inner expectation."""
+    if len(variables) < 2:
+        return None
+    quantity, order, prefix = named
+    for v in variables:
+        others = tuple(w for w in variables if w != v)
+        held = {w: Dummy(w.name, real=True) for w in others}
+        inner = _within(lambda v=v, held=held: E(f.xreplace(held), v).doit())
+        if inner is None or inner.has(Expectation):
+            continue
+        outer = inner.xreplace({d: w for w, d in held.items()})
+        if outer == 0:
+            return Certificate.zero(quantity, order, f"{prefix}: exact integral over {v}")
+        if not outer.free_symbols & set(others):
+            return Certificate.of(outer, quantity, order, prefix=f"{prefix}, integrated over {v}")
+        found = _direct(outer, others, (quantity, order, f"{prefix}, integrated over {v} first"))
+        if found is not None and found.status != "undetermined":
+            return found
+    return None
+
+
+# -- by its sign -------------------------------------------------------------------------------------------------------
+def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    """E[f] != 0 because f has one sign on all the orthants; its size is not known then."""
+    if f.count_ops() > _OPS:
+        return None
+    f = f.replace(sign, lambda u: sign(u))  # products of signs of one argument meet
+    t = [Dummy(v.name, positive=True) for v in variables]
+    signs = set()
+    for pattern in product((1, -1), repeat=len(variables)):
+        checkpoint("looking at the sign of an integrand")
+        here = f.xreplace({v: s*x for v, s, x in zip(variables, pattern, t, strict=True)})
+        here = here.replace(Heaviside, lambda u, *_: (1 + sign(u))/2)
+        if here == 0:
+            continue
+        signs.add(sign_of(here) or sign_of(here.factor()))
+    if len(signs) != 1 or 0 in signs:
+        return None
+    quantity, order, prefix = named
+    word = "positive" if signs == {1} else "negative"
+    return Certificate(quantity, order, "nonzero", f"{prefix}: the integrand is {word} or zero, on every orthant")
