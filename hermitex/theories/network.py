@@ -13,19 +13,20 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Eq, Expr, Matrix, Symbol, sqrt
+from sympy import Eq, Expr, Matrix, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, r, z
+from hermitex.symbols import Delta, alpha, beta, c, eta, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
 from hermitex.theories import gradient_bulk as bulk
 from hermitex.theories.gradient_bulk import delta, rho, tau
-from hermitex.theories.spike import OneStepFamily, completed
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
+from hermitex.theories.ridgeless import ridgeless
+from hermitex.theories.spike import OneStepFamily, completed, own_letters
 
-_bias, _dinv = Symbol("bias", real=True), Symbol("dinv", nonnegative=True)
 _NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
 ORDER_PARAMETERS = ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde",
                     "chitilde", "G")
@@ -58,21 +59,27 @@ class ExactOneStep(OneStepFamily):
 
     def __post_init__(self) -> None:
         if self.sigma.parity not in (-1, 0):
-            raise BadInput(f"one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along theta "
-                           f"without a closed asymptotic form), and {self.sigma.name} is not proved odd; use network='srf', "
-                           "or simulate")
+            raise BadInput("one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along "
+                           f"theta without a closed asymptotic form), and {self.sigma.name} is not proved odd; use "
+                           "network='srf', or simulate")
 
     @cached_property
     def system(self) -> System:
-        """The equations in alpha, beta, lamda, Delta, eta, r, c, gamma and alpha0inv = 1/alpha0; dinv is 1/d."""
-        return network(self.sigma, self.g, True)
+        """The equations in alpha, beta, lamda, Delta, eta, r, c, gamma and alpha0inv = 1/alpha0; epsilon is 1/d."""
+        return network(self.sigma, self.g)
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        """Solve at complete numbers: without label noise the averages over R run over z alone."""
+        """Solve at complete numbers: without label noise the averages over R run over z alone; lam = 0 is the limit lam -> 0+."""
         noisy = bool(np.any(numbers["Delta"]))
-        system = self.system if noisy else network(self.sigma, self.g, False)
-        wanted = {p.name for p in system.parameters}
-        return system.solve({k: v for k, v in numbers.items() if k in wanted or k == "lam"}, **options)
+        system = network(self.sigma, self.g, noisy)
+        wanted = {p.name for p in system.parameters} | {"lam"}
+
+        def at(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
+            return system.solve({k: v for k, v in here.items() if k in wanted}, **how)
+
+        if np.all(numbers["lam"] > 0):
+            return at(numbers, **options)
+        return ridgeless(at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
@@ -90,12 +97,14 @@ class ExactOneStep(OneStepFamily):
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step."""
         done = completed(self.name, self.sigma, self.g, numbers)
+        if self.g.parity == 0 and not np.all(done["Delta"] > 0):
+            raise BadInput("one-step: with g = 0 and no noise there is no gradient, and the network has no direction to learn")
         one = np.asarray(1.0)
-        return {**done, "alpha0inv": one/done["alpha0"], "dinv": one/done["dimension"] if "dimension" in done else 0*one}
+        return {**done, "alpha0inv": one/done["alpha0"], "epsilon": one/done.get("dimension", np.inf*one)}
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target and the numbers that stayed fixed."""
-        rest = {k: v for k, v in fixed.items() if k not in ("alpha0inv", "dinv")}
+        rest = {k: v for k, v in fixed.items() if k not in ("alpha0inv", "epsilon")}
         return {**super().described(rest), "network": "exact"}
 
 
@@ -105,18 +114,13 @@ def _average(x: Expr) -> Expr:
 
 
 @cache
-def network(sigma: Activation, g: Activation, noisy: bool) -> System:
+def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolating: bool = False) -> System:
     """The equations of the trained network: those of the spiked features with K for its three directions."""
     mean = bulk.Averages(g, noisy)
-    V1, V2, Vhat1, Vhat2 = (Symbol(n, positive=True) for n in ("V1", "V2", "Vhat1", "Vhat2"))
-    m, zeta, psi, chi, zetatilde, psitilde, chitilde = (
-        Symbol(n, real=True) for n in ("m", "zeta", "psi", "chi", "zetatilde", "psitilde", "chitilde"))
-    q1, q2, qhat1, qhat2 = (Symbol(n, real=True) for n in ("q1", "q2", "qhat1", "qhat2"))
-    mu_0, mu_1, mu_22, nu, h, h1, h2, Q, B, e = (
-        Symbol(n, real=True) for n in ("mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "B", "e"))
-    k_1, dk_1, T0, T1, T2 = (Symbol(n, real=True) for n in ("k_1", "dk_1", "T0", "T1", "T2"))
+    mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
+    Q, B, e, k_1, dk_1, T0, T1, T2 = symbols("Q B e k_1 dk_1 T0 T1 T2", real=True)
     K, dK, forms, entries = spike_and_norms()
-    u, teacher = r*kappa + _bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
+    u, teacher = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
     trace_of_row = (1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta)   # tr C (I + delta C)^{-1}/d
     x = Matrix([zetatilde, psitilde, chitilde])
     response, twice = V2*K*x, (x.T*(K + delta*dK)*x)[0]   # K is beta V_2 times the matrix of this name, a function of delta
@@ -129,7 +133,7 @@ def network(sigma: Activation, g: Activation, noisy: bool) -> System:
         Vhat2: alpha/beta*_average(mu_22*Q),
         **bulk.averages(mean),
         **forms,
-        m: Eq(_average(mu_0*(h - B)*Q), m*_dinv/(alpha*V2)),
+        m: Eq(_average(mu_0*(h - B)*Q), m*epsilon/(alpha*V2)),
         zeta: alpha*response[0],
         zetatilde: _average(kappa*mu_1*(h - B)*Q),
         psi: alpha*response[1],
@@ -138,8 +142,8 @@ def network(sigma: Activation, g: Activation, noisy: bool) -> System:
         chitilde: _average(nu*(h - B)*Q),
         qhat1: alpha/beta*_average(mu_1**2*e*Q**2),
         qhat2: alpha/beta*_average(mu_22*e*Q**2),
-        q1: alpha**2/beta*(T1*twice - beta*V2**2*(x.T*dK*x)[0]) + qhat1*T2 + (qhat2 + m**2*_dinv/(beta*V2**2))*T1,
-        q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*_dinv/(beta*V2**2))*T0,
+        q1: alpha**2/beta*(T1*twice - beta*V2**2*(x.T*dK*x)[0]) + qhat1*T2 + (qhat2 + m**2*epsilon/(beta*V2**2))*T1,
+        q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*epsilon/(beta*V2**2))*T0,
     }
     where = {
         **bulk.constants(sigma, g), **mean.definitions(),
@@ -157,12 +161,15 @@ def network(sigma: Activation, g: Activation, noisy: bool) -> System:
         h: E(g(teacher), z),
         h1: E(z*g(teacher), z),
         h2: E(g(teacher)**2, z) + Delta,
-        Q: 1/(1 + mu_1**2*V1 + mu_22*V2),
+        Q: 1/((0 if interpolating else 1) + mu_1**2*V1 + mu_22*V2),
         B: mu_0*m + kappa*mu_1*zeta + nu*chi,
         e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
     }
+    letters = [alpha, beta, lamda, eta, bulk.alpha0inv, r, c, gamma, Delta, bias, epsilon]
+    letters += own_letters((sigma, g), (*equations, *where, *letters))
     return System(equations, where=where, observables={"test_error": _average(e) - Delta, "train_error": _average(e*Q**2)},
-                  name="One gradient step, the network itself", source="one-step learning, the trained network at odd sigma")
+                  parameters=letters, name="One gradient step, the network itself",
+                  source="one-step learning, the trained network at odd sigma")
 
 
 def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:

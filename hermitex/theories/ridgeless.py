@@ -67,7 +67,13 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
 def _unscaled(found: Solution) -> Solution:
     """Back from V lam, Vhat/lam, ... to the letters themselves."""
     limit = {**dict.fromkeys(_INFINITE, np.inf), **dict.fromkeys(_ZERO, 0.0)}
-    return replace(found, value={n: np.full_like(v, limit[n]) if n in limit else v for n, v in found.value.items()})
+
+    def unscaled(name: str, v: Any) -> Any:
+        # V1_12 and zetatilde2 are V1 and zetatilde of letters of a vocabulary; an entry between two letters has either sign
+        base = next((b for b in (name, name.split("_")[0], name.rstrip("0123456789")) if b in limit), None)
+        return v if base is None else np.where(v == 0, 0.0, np.sign(v)*limit[base]) if limit[base] else np.zeros_like(v)
+
+    return replace(found, value={n: unscaled(n, v) for n, v in found.value.items()})
 
 
 def _none(found: Solution) -> Solution:

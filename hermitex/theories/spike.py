@@ -7,7 +7,7 @@ R = y - f^0 is the residual at the start, Rbar = g_0 - sigma_0 its mean, R_2 its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -250,6 +250,18 @@ def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, floa
 def free_parameters(*functions: Activation) -> tuple[str, ...]:
     """Names of the letters beside z in the functions, sorted."""
     return tuple(sorted({s.name for f in functions for s in f(z).free_symbols if s != z}))
+
+
+def own_letters(functions: Sequence[Activation], taken: Iterable[Any]) -> tuple[Symbol, ...]:
+    """The letters beside z in the functions, as parameters of a system whose other names are `taken`.
+
+    Raises BadInput where a function has given a letter of the equations to a parameter of its own.
+    """
+    found = sorted({v for f in functions for v in f(z).free_symbols} - {z}, key=str)
+    clash = sorted({v.name for v in found} & {str(v) for v in taken})
+    if clash:
+        raise BadInput(f"one-step: sigma or g has a parameter {clash[0]}, which is a letter of the equations; name it otherwise")
+    return tuple(found)
 
 
 # -- what the whole one-step family shares ----------------------------------------------------------------------------

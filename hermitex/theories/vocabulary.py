@@ -16,14 +16,17 @@ import numpy as np
 from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, Symbol, diag, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, r, z
+from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
-from hermitex.theories.spike import OneStepFamily, completed, spike
+from hermitex.theories.one_step import bias, epsilon, r
+from hermitex.theories.ridgeless import ridgeless
+from hermitex.theories.spike import OneStepFamily, completed, free_parameters, own_letters, spike
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
-_bias, _dinv, _rho = Symbol("bias", real=True), Symbol("dinv", nonnegative=True), Symbol("rho", real=True)
+_rho = Symbol("rho", real=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,16 +88,20 @@ class VocabularyOneStep(OneStepFamily):
         if self.rows not in ("sphere", "orthogonal"):
             raise BadInput(f"one-step: with a vocabulary, rows is 'sphere' (independent rows) or 'orthogonal', not {self.rows!r}")
 
-    @property
-    def letters_count(self) -> int:
-        """K."""
-        return len(self.vocabulary)
-
     @cached_property
     def system(self) -> System:
-        """The equations in r, gamma and u_k, pi_k, c_k of every letter; `dinv` is 1/d, which is 0 asymptotically."""
+        """The equations in r, gamma and u_k, pi_k, c_k of every letter; epsilon = 1/d, which is 0 asymptotically."""
+        return self._build()
+
+    def _build(self, **how: bool) -> System:
         build = orthogonal_rows if self.rows == "orthogonal" else independent_rows
-        return build(self.sigma, self.g, len(self.vocabulary))
+        return build(self.sigma, self.g, len(self.vocabulary), **how)
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
+        if np.all(numbers["lam"] > 0):
+            return super().run(numbers, **options)
+        return ridgeless(super().run, self._build(interpolating=True), numbers, options)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
@@ -113,7 +120,7 @@ class VocabularyOneStep(OneStepFamily):
             self._require_orthogonal(done)
         cs = self.norms or (self._norms(residual, done) if not alone else [done["c"]]*len(self.vocabulary))
         done["c"] = sum(share*np.asarray(v) for share, v in zip(self.fractions, cs, strict=True))*one
-        done["dinv"] = 1/done["dimension"] if "dimension" in done else 0*one
+        done["epsilon"] = one/done.get("dimension", np.inf*one)
         for k, (u, share, v) in enumerate(zip(self.vocabulary, self.fractions, cs, strict=True), start=1):
             done |= {f"u{k}": u*one, f"pi{k}": share*one, f"c{k}": np.asarray(v, dtype=float)}
         return done
@@ -128,23 +135,23 @@ class VocabularyOneStep(OneStepFamily):
         """c_k of Result 3.1: the gradient of a neuron is proportional to its own readout, so its rate is eta u_k."""
         made = spike(self.sigma, residual)
         at = {n: np.asarray(done.get(n, d), dtype=float) for n, d in (("alpha0", 0), ("eta", 0), ("beta", 1), ("Delta", 0))}
-        own = tuple((n, float(done[n])) for n in _free(self.sigma, self.g))
+        own = tuple((n, float(done[n])) for n in free_parameters(self.sigma, self.g))
         return [np.asarray(made._numbers({**at, "eta": at["eta"]*u}, own)[1]) for u in self.vocabulary]
 
     def _require_orthogonal(self, done: Mapping[str, np.ndarray]) -> None:
         if np.any(done["beta"] > 1):
-            raise BadInput(f"one-step: orthogonal rows need beta <= 1 (p rows in d dimensions), not beta = {np.max(done['beta']):g}; "
-                           "rows='sphere' takes any beta")
+            raise BadInput("one-step: orthogonal rows need beta <= 1 (p rows in d dimensions), not beta = "
+                           f"{np.max(done['beta']):g}; rows='sphere' takes any beta")
         gap = np.abs(np.abs(np.asarray(done["gamma"])) - 1)
         if np.any(gap > _TOTAL):
-            raise BadInput("one-step: with orthogonal rows the equations are known at gamma = 1 (alpha0 = inf) only, not at gamma = "
-                           f"{np.ravel(done['gamma'])[np.argmax(np.ravel(gap))]:g}; rows='sphere' takes any gamma")
+            raise BadInput("one-step: with orthogonal rows the equations are known at gamma = 1 (alpha0 = inf) only, not at "
+                           f"gamma = {np.ravel(done['gamma'])[np.argmax(np.ravel(gap))]:g}; rows='sphere' takes any gamma")
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, vocabulary, fractions, norms (those in use) and rows, then the numbers that stayed fixed."""
         own = {f"{n}{k}" for k in range(1, len(self.vocabulary) + 1) for n in ("u", "pi", "c")}
         norms = [fixed[f"c{k}"] for k in range(1, len(self.vocabulary) + 1) if f"c{k}" in fixed]
-        rest = {k: v for k, v in fixed.items() if k not in own | {"dinv"}}
+        rest = {k: v for k, v in fixed.items() if k not in own | {"epsilon"}}
         return {**super().described(rest), "vocabulary": list(self.vocabulary), "fractions": list(self.fractions),
                 **({"norms": norms} if norms else {}), "rows": self.rows}
 
@@ -157,12 +164,6 @@ def _listed(name: str, given: Any) -> tuple[float, ...]:
     if not found or not np.all(np.isfinite(found)):
         raise BadInput(f"one-step: {name} = {given!r}; at least one number is needed, and every one finite")
     return found
-
-
-def _free(*functions: Activation) -> tuple[str, ...]:
-    from hermitex.theories.spike import free_parameters
-
-    return free_parameters(*functions)
 
 
 # -- the equations ----------------------------------------------------------------------------------------------------
@@ -189,11 +190,17 @@ class Letters:
         """A symmetric matrix of symbols, name_kl with k <= l."""
         return Matrix(len(self.each), len(self.each), lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
 
+    def parameters(self, functions: tuple[Activation, ...], taken: Sequence[Symbol]) -> list[Symbol]:
+        """What gets numbers, the letters' own u_k, pi_k, c_k among it."""
+        own = [*self.u.values(), *self.pi.values(), *self.c.values()]
+        common = [alpha, beta, lamda, r, gamma, Delta, bias, epsilon, *own]
+        return [*common, *own_letters(functions, (*taken, *common))]
+
     def coefficients(self, sigma: Activation) -> dict[Symbol, Expr]:
         """mu_0, mu_1 and mu_2^2 of every letter: those of (r u_k, c_k)."""
         found: dict[Symbol, Expr] = {}
         for k in self.each:
-            s = sigma(r*self.u[k]*kappa + _bias + sqrt(self.c[k])*z)
+            s = sigma(r*self.u[k]*kappa + bias + sqrt(self.c[k])*z)
             found[self.mu_0[k]] = E(s, z)
             found[self.mu_1[k]] = E(z*s, z)/sqrt(self.c[k])
             found[self.mu_22[k]] = E(s**2, z) - self.mu_0[k]**2 - self.c[k]*self.mu_1[k]**2
@@ -201,20 +208,20 @@ class Letters:
 
 
 @cache
-def independent_rows(sigma: Activation, g: Activation, count: int) -> System:
+def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
     """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma.
 
     q_2 and q_1 are minus the derivatives of
-    G = sum_k pi_k qhat_{2,k} V_{2,k} + tr(qhat_1 V_1) + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + psitilde^T V_1 psitilde)
+    G = sum_k pi_k qhat_{2,k} V_{2,k} + tr(qhat_1 V_1)
+        + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + psitilde^T V_1 psitilde)
     with respect to L_k = lamda + Vhat_{2,k} and Mhat; through V_{2,k}, which L and Mhat determine, they are linear in themselves.
     """
     a = Letters(count)
-    u, pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.u, a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
+    pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
     V2, Vhat2, psi, psitilde, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_"))
                                            for n in ("V2_", "Vhat2_", "psi", "psitilde", "q2_", "qhat2_"))
     V1, Mhat, q1, qhat1 = (a.matrix(n) for n in ("V1", "Vhat1", "q1", "qhat1"))
     h, h1, h2, Q, B, e = (Symbol(n, real=True) for n in ("h", "h1", "h2", "Q", "B", "e"))
-    w = a.family("w")
     teacher = g(gamma*kappa + sqrt(_rho)*z)
     mu = Matrix([mu_1[k] for k in a.each])
     tilted, tilde = Matrix([psi[k] for k in a.each]), Matrix([psitilde[k] for k in a.each])
@@ -231,7 +238,7 @@ def independent_rows(sigma: Activation, g: Activation, count: int) -> System:
     for k, l in a.pairs:
         equations[Mhat[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*Q)
     for k in a.each:
-        equations[m[k]] = Eq(K(mu_0[k]*(h - B)*Q), m[k]*_dinv/(alpha*pi[k]*V2[k]))
+        equations[m[k]] = Eq(K(mu_0[k]*(h - B)*Q), m[k]*epsilon/(alpha*pi[k]*V2[k]))
     for k in a.each:
         equations[zeta[k]] = alpha*pi[k]*c[k]*V2[k]*zetatilde[k]
         equations[zetatilde[k]] = K(kappa*mu_1[k]*(h - B)*Q)
@@ -244,7 +251,8 @@ def independent_rows(sigma: Activation, g: Activation, count: int) -> System:
         equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
     for j in a.each:
         through = sum(c[k]*(drop[k - 1, j - 1]/(pi[k]*c[k]*V2[k]))**2*q2[k] for k in a.each)
-        equations[q2[j]] = V2[j]**2*(w[j] + beta*pi[j]*c[j]*through) + inner[j - 1, j - 1]/(pi[j]*c[j])
+        weight = pi[j]*qhat2[j] + alpha**2/beta*pi[j]*c[j]*zetatilde[j]**2 + m[j]**2*epsilon/(beta*pi[j]*V2[j]**2)
+        equations[q2[j]] = V2[j]**2*(weight + beta*pi[j]*c[j]*through) + inner[j - 1, j - 1]/(pi[j]*c[j])
     for k, l in a.pairs:
         through = sum(q2[j]*c[j]*slope[j - 1, k - 1]*slope[j - 1, l - 1] for j in a.each)
         equations[q1[k - 1, l - 1]] = beta*inner[k - 1, l - 1] + through
@@ -252,12 +260,12 @@ def independent_rows(sigma: Activation, g: Activation, count: int) -> System:
     where = {
         _rho: 1 - gamma**2, **a.coefficients(sigma),
         h: E(teacher, z), h1: E(z*teacher, z), h2: E(teacher**2, z) + Delta,
-        Q: 1/(1 + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
+        Q: 1/((0 if interpolating else 1) + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
         B: sum(mu_0[k]*m[k] + kappa*mu_1[k]*zeta[k] for k in a.each),
         e: h2 - 2*B*h + B**2 - 2*h1*(mu.T*tilted)[0] + _quadratic(q1, mu) + sum(mu_22[k]*q2[k] for k in a.each),
-        **{w[k]: pi[k]*qhat2[k] + alpha**2/beta*pi[k]*c[k]*zetatilde[k]**2 + m[k]**2*_dinv/(beta*pi[k]*V2[k]**2) for k in a.each},
     }
-    return System(equations, where=where, parameters=_parameters(a), observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
+    return System(equations, where=where, parameters=a.parameters((sigma, g), (*equations, *where)),
+                  observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
                   positive=[V1[k - 1, k - 1].name for k in a.each], name="Vocabulary, independent rows",
                   source="one-step learning with a vocabulary of readout values, independent rows")
 
@@ -273,7 +281,7 @@ def _quadratic(matrix: Matrix, v: Matrix) -> Expr:
 
 
 @cache
-def orthogonal_rows(sigma: Activation, g: Activation, count: int) -> System:
+def orthogonal_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
     """The equations for orthogonal rows, w_i.w_j = c_k delta_ij, at gamma = 1 and beta <= 1 [cui2024, Appendix D.3].
 
     The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk, where it lies.
@@ -287,26 +295,23 @@ def orthogonal_rows(sigma: Activation, g: Activation, count: int) -> System:
 
     equations: dict[Symbol, Any] = {V[k]: 1/(lamda + Vhat[k]) for k in a.each}
     equations |= {Vhat[k]: alpha/beta*K(s2[k]*Q) for k in a.each}
-    equations |= {m[k]: Eq(K(mu_0[k]*(h - B)*Q), m[k]*_dinv/(alpha*pi[k]*V[k])) for k in a.each}
+    equations |= {m[k]: Eq(K(mu_0[k]*(h - B)*Q), m[k]*epsilon/(alpha*pi[k]*V[k])) for k in a.each}
     for k in a.each:
         equations[zeta[k]] = alpha*pi[k]*c[k]*V[k]*zetatilde[k]
         equations[zetatilde[k]] = K(mu_1[k]*Q*(kappa*(h - sum(mu_0[j]*m[j] for j in a.each)) - (kappa**2 - 1)*lin))
     for k in a.each:
         equations[q[k]] = (pi[k]*V[k]**2*(alpha**2/beta*c[k]*zetatilde[k]**2 + qhat[k])
-                           + m[k]**2*_dinv/(beta*pi[k]))
+                           + m[k]**2*epsilon/(beta*pi[k]))
     equations |= {qhat[k]: alpha/beta*K(s2[k]*e*Q**2) for k in a.each}
     where = {
         **a.coefficients(sigma),
         **{s2[k]: c[k]*mu_1[k]**2 + mu_22[k] for k in a.each},
-        Q: 1/(1 + sum(pi[k]*V[k]*s2[k] for k in a.each)),
+        Q: 1/((0 if interpolating else 1) + sum(pi[k]*V[k]*s2[k] for k in a.each)),
         lin: sum(mu_1[k]*zeta[k] for k in a.each),
         B: sum(mu_0[k]*m[k] for k in a.each) + kappa*lin,
         e: (h - B)**2 + Delta - lin**2 + sum(s2[k]*q[k] for k in a.each),
     }
-    return System(equations, where=where, parameters=_parameters(a), observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
+    return System(equations, where=where, parameters=a.parameters((sigma, g), (*equations, *where)),
+                  observables={"test_error": K(e) - Delta, "train_error": K(e*Q**2)},
                   name="Vocabulary, orthogonal rows", source="cui2024, Appendix D.3")
 
-
-def _parameters(a: Letters) -> list[str]:
-    own = [s.name for family in (a.u, a.pi, a.c) for s in family.values()]
-    return ["alpha", "beta", "lamda", "Delta", "r", "gamma", "bias", "dinv", *own]
