@@ -1,6 +1,7 @@
 """SPEC.toml -> a System, its numbers and its grid.
 
     [symbols] V = "positive"     [equations] V = "1/(lamda + Vhat)"     [grid] alpha = "0.2:3:50"
+    theory = "one-step"          [functions] sigma = "tanh", target = "sin"     [structure] rows = "gaussian"
 
 The formulas are read by `hermitex.parse`; nothing in a spec is executed. Only FILE.py:NAME runs a user's code. Every
 mistake is one line that names the file, the section and the key.
@@ -8,6 +9,7 @@ mistake is one line that names the file, the section and the key.
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -17,32 +19,52 @@ from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 
-SECTIONS = ("symbols", "functions", "where", "equations", "observables", "parameters", "grid", "sweep")
+SECTIONS = ("symbols", "functions", "structure", "where", "equations", "observables", "parameters", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a spec says: the system, fixed numbers by parameter, the grid (first key: the continuation line)."""
+    """What a spec says: the system or theory, fixed numbers by parameter, the grid (first key: the continuation line)."""
 
-    system: Any
+    system: Any  # a System, or a theory
     parameters: Mapping[str, float] = field(default_factory=dict)
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
     tolerance: float = 1e-11
 
+    @property
+    def formulas(self) -> Any:
+        """The System that is solved."""
+        return getattr(self.system, "system", self.system)
+
     def points(self) -> list[dict[str, float]]:
         """A few points of the grid with the fixed numbers: both ends of the line, for a self-test."""
         first, last = ({n: v[i] for n, v in self.grid.items()} for i in (0, -1))
-        return [{**self.parameters, **p} for p in ([first] if first == last else [first, last])]
+        found = [{**self.parameters, **p} for p in ([first] if first == last else [first, last])]
+        return [self._completed(p) for p in found] if is_theory(self.system) else found
+
+    def _completed(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """A theory's numbers as the parameters of its system."""
+        made = self.system.complete(self.system.given(numbers))
+        wanted = {p.name for p in self.formulas.parameters}
+        return {k: float(v) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items() if k in wanted}
 
     def complete(self) -> bool:
         """True if every parameter has a number."""
         from hermitex.systems.sweep import _name
 
+        if is_theory(self.system):
+            needed = [n for n, default in self.system.letters().items() if default is self.system.REQUIRED]
+            return {*self.parameters, *self.grid} >= set(needed)
         program = self.system.compile()
         return {_name(n, program) for n in (*self.parameters, *self.grid)} >= set(program.parameters)
+
+
+def is_theory(system: Any) -> bool:
+    """True for a theory, which has letters of its own and completes its numbers."""
+    return hasattr(system, "letters") and hasattr(system, "complete")
 
 
 def load(text: str) -> Spec:
@@ -59,7 +81,7 @@ def load(text: str) -> Spec:
         raise BadInput(f"{text}: say which object of the file is meant, {text}:NAME")
     found = from_toml(_text(Path(text)), where=text)
     try:
-        found.system.compile()  # what is wrong with the formulas together shows here
+        getattr(found.formulas, "compile", bool)()  # what is wrong with the formulas together shows here
     except HermitexError as error:
         raise BadInput(f"{text}: [equations]: {error}") from error
     return found
@@ -131,7 +153,7 @@ class _Reader:
         for key in grid:
             if key in numbers:
                 self.fail("grid", key, "it has a number in [parameters] too; give it once")
-        known = {p.name for p in system.parameters}
+        known = set(system.letters()) if is_theory(system) else {p.name for p in system.parameters}
         known |= {"lam"} if "lamda" in known else set()
         for name in ("parameters", "grid"):
             for key in self.section(name):
@@ -150,8 +172,22 @@ class _Reader:
         if name not in known:
             listed = f"known: {', '.join(sorted(known))}" if known else "this version knows none; write [equations]"
             self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
-        found = known[name](**{k: self._string("functions", k, v) for k, v in self.section("functions").items()})
-        return getattr(found, "system", found)
+        make = known[name]
+        takes = list(inspect.signature(make).parameters)
+        given: dict[str, Any] = {}
+        for section in ("functions", "structure"):
+            for key, value in self.section(section).items():
+                argument = "g" if key == "target" and "g" in takes else key
+                if argument not in takes or argument in given:
+                    self.fail(section, key, UnknownName(key, [*takes, "target"], f"argument of {name}"))
+                given[argument] = self._string(section, key, value) if section == "functions" else value
+        for argument, p in inspect.signature(make).parameters.items():
+            if p.default is p.empty and argument not in given:
+                self.fail("functions", {"g": "target"}.get(argument, argument), f"{name} needs it, a function in quotes")
+        try:
+            return make(**given)
+        except HermitexError as error:
+            self.fail("functions", None, error)
 
     def _system(self) -> Any:
         from hermitex.systems.system import System

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,11 @@ from hermitex.systems.solve import solve
 def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
           progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
           workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float = 1e-11) -> Sweep:
-    """Solve a system, or a theory that has one, at every point of a grid.
+    """Solve a system or a theory at every point of a grid.
 
     Parameters
     ----------
-    system : System, or a theory with a `system`
+    system : System, or a theory: its letters are those of its `.solve` (alpha0 and eta for r, c and gamma, say)
     grid : {parameter: values}; their product, in order. The first key is the continuation line.
     executor : any concurrent.futures executor or a Dask client; default: a process pool if workers > 1, else here
     parameters : the numbers of the parameters that are not swept
@@ -61,19 +61,35 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     >>> round(float(table["V"][2]), 6)
     0.844289
     """
-    program = _program(system)
-    line = Line(program, _fixed(program, grid, parameters or {}), tolerance)
+    if hasattr(system, "letters") and hasattr(system, "complete"):
+        line: Line = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, system)
+    else:
+        program = _program(system)
+        line = Line(program, _fixed(program, grid, parameters or {}), tolerance)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
 
 
 def _program(system: Any) -> Program:
     inner = getattr(system, "system", system)
-    inner = inner() if callable(inner) else inner
     if not hasattr(inner, "compile"):
         raise BadInput(f"sweep takes a System or a theory, not {type(system).__name__}")
     found: Program = inner.compile()
     return found
+
+
+def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The fixed numbers of a theory; what its own check says of them and of the grid is said before anything is solved."""
+    numbers = {str(k): v for k, v in numbers.items()}
+    if twice := [k for k in grid if str(k) in numbers]:
+        raise BadInput(f"sweep: {twice[0]} stands both in the grid and among the fixed parameters")
+    fixed = theory.given(numbers)
+    if several := [n for n, v in fixed.items() if v.ndim]:
+        raise BadInput(f"sweep: {several[0]} has several values; they go into the grid")
+    axes = {str(k): np.atleast_1d(v) for k, v in theory.given(dict(grid)).items() if k in grid}
+    open_grid = np.ix_(*axes.values()) if all(v.ndim == 1 and v.size for v in axes.values()) else ()
+    theory.complete({**fixed, **dict(zip(axes, open_grid, strict=True))} if open_grid else {**fixed, **axes})
+    return {n: fixed[n].item() for n in numbers if n in fixed}
 
 
 def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
@@ -103,7 +119,7 @@ def _name(name: str, program: Program) -> str:
 class Line:
     """Solves a piece of a continuation line; pickles, so that it can be sent to other processes."""
 
-    program: Program
+    program: Any
     fixed: Mapping[str, float]
     tolerance: float
 
@@ -113,6 +129,16 @@ class Line:
         from hermitex import __version__
 
         return digest([self.program.source, sorted(self.fixed.items()), self.tolerance, __version__, np.__version__])
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """The first columns; a solution's are the start of the next solve."""
+        return tuple(self.program.unknowns)
+
+    @property
+    def observables(self) -> tuple[str, ...]:
+        """Further columns."""
+        return tuple(self.program.observables)
 
     def __call__(self, piece: Piece) -> dict[str, Any]:
         """Columns for the points of a piece: unknowns, observables, residual, iterations, converged, reason."""
@@ -132,7 +158,8 @@ class Line:
         return solve(self.program, numbers, start=start, tolerance=self.tolerance, raise_on_failure=False)
 
     def _start(self, found: Solution) -> dict[str, float]:
-        return {u: float(found[u]) for u in self.program.unknowns} if found.converged else {}
+        near = {u: float(found[u]) for u in self.unknowns if u in found} if found.converged else {}
+        return near if np.all(np.isfinite(list(near.values()))) else {}
 
     def _together(self, piece: Piece, rows: dict[int, Solution], index: Any) -> None:
         """Solve many points at once from the solution of the first."""
@@ -151,8 +178,40 @@ class Line:
 
     def _columns(self, rows: list[Solution]) -> dict[str, Any]:
         good = np.array([bool(s.converged) for s in rows])
-        names = [*self.program.unknowns, *self.program.observables]
+        names = [*self.unknowns, *self.observables]
         table: dict[str, Any] = {n: np.where(good, [float(s[n]) for s in rows], np.nan) for n in names}
         return {**table, "residual": np.array([float(s.residual) for s in rows]),
                 "iterations": np.array([int(s.iterations) for s in rows]),
                 "converged": good, "reason": np.array([str(s.reason) for s in rows], dtype=object)}
+
+
+_SEEN: dict[str, Any] = {}  # a process compiles a theory once, however many pieces it is sent
+
+
+@dataclass(frozen=True)
+class TheoryLine(Line):
+    """The same for a theory, which completes the numbers and may have a solver of its own."""
+
+    theory: Any = None
+
+    @property
+    def signature(self) -> str:
+        from hermitex import __version__
+
+        structure = [f"{f.name}={getattr(self.theory, f.name)!r}" for f in fields(self.theory)]
+        return digest([type(self.theory).__name__, structure, sorted(self.fixed.items()), self.tolerance, __version__,
+                       np.__version__])
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        return tuple(self.theory.order_parameters)
+
+    @property
+    def observables(self) -> tuple[str, ...]:
+        return tuple(self.theory.errors)
+
+    def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
+        theory = _SEEN.setdefault(self.signature, self.theory)
+        numbers = {**self.fixed, **{n: v[np.asarray(index)] for n, v in piece.items()}}
+        found: Solution = theory.solve(raise_on_failure=False, start=start or None, tolerance=self.tolerance, **numbers)
+        return found

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +60,15 @@ class Theory(Shown):
         """Solve at complete numbers; by default the system does."""
         wanted = {p.name for p in self.system.parameters}
         return self.system.solve({k: v for k, v in numbers.items() if k in wanted or (k == "lam" and "lamda" in wanted)}, **options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its functions and structure: another process compiles its own system."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def _summary(self) -> str:
+        """Functions by name, structure by value."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}  # type: ignore[arg-type]
+        return ", ".join(f"{n}={getattr(v, 'name', v)}" for n, v in values.items())
 
     # -- what a user calls ---------------------------------------------------------------------------------------------
     def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:

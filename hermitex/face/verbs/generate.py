@@ -60,7 +60,7 @@ def _write(found: Any, target: Path) -> tuple[Any, tuple[bool, float]]:
     from hermitex.systems import export
 
     reference = found.points() if found.complete() and (found.grid or found.parameters) else None
-    done = export.write(found.system, target, reference=reference, tolerance=found.tolerance)
+    done = export.write(found.formulas, target, reference=reference, tolerance=found.tolerance)
     module = ModuleType(f"written {target}")
     sys.modules[module.__name__] = module
     try:

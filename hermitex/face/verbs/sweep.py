@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         found = spec.load(args.spec)
         if not found.grid:
             raise cli.BadInput(f"{args.spec}: [grid]: a sweep needs it, for instance alpha = \"0.2:3:50\"")
-        found.system.compile()
+        found.formulas.compile()
     table = _sweep(found, args)
     path = Path(args.output) / "table.csv"
     table.to_csv(path)
