@@ -21,6 +21,7 @@ from hermitex.kernels.source import place
 
 _MOST_KINKS = 6
 _STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
+_COARSE = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 _ROUNDING = 4e-16
 _NEGLIGIBLE = 1e-8
@@ -96,14 +97,14 @@ def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
 class Quadratures:
     """The rules in force for the axes of a program, and their refinement.
 
-    Attributes: `error` the relative error measured last, `nodes` {axis: number}.
+    Attributes: `error` the relative error measured last, `nodes` {axis: number}. `grid`: axes that begin with a coarser rule.
     """
 
-    def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]]) -> None:
+    def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else quadrature.trapezoid(_STEPS[a.depth > 0])
-                      for a in self.axes}
+        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else
+                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
         self.error = np.nan
         self._arrays: dict[str, tuple] | None = None
         self._best: dict[str, tuple[float, int]] = {}

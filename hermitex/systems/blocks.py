@@ -17,6 +17,7 @@ from sympy.utilities.iterables import strongly_connected_components
 from hermitex.systems.derivatives import derivative
 
 _MOST_SUBSETS = 20_000
+_LONG = 400  # operations beyond which a derivative that holds unknowns is not multiplied out to see whether they cancel
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tupl
         for v in unknowns:
             entry = derivative(e.residual, v)
             if entry.free_symbols & inside:
+                if entry.count_ops() > _LONG:
+                    return None
                 entry = entry.expand()
             if entry.free_symbols & inside:
                 return None

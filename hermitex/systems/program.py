@@ -49,11 +49,12 @@ class Program:
     implicit: frozenset[str]
     axes: tuple[Axis, ...]
     kinked: dict[str, tuple[Expr, ...]]
+    grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
         """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
-        return Quadratures(self.axes, self.kinked)
+        return Quadratures(self.axes, self.kinked, self.grid)
 
     def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
         """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""
@@ -87,7 +88,15 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
-                   lowered.axes, kinked)
+                   lowered.axes, kinked, _grid(lowered, fixed))
+
+
+def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
+    """The axes over which averages with unknowns in them are taken, where one such average varies along several."""
+    reach = lowered.reach()
+    moving = [s for s in lowered.statements if s.axes and s.target not in fixed]
+    several = any(len(reach[s.target] | {a.symbol for a in s.axes}) > 1 for s in moving)
+    return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
 
 def _fixed(lowered: Lowered, unknowns: set[Symbol], kinked: Mapping[str, tuple[Expr, ...]]) -> set[Symbol]:
