@@ -31,6 +31,13 @@ LATEX_NAMES: dict[Symbol, str] = {
     psitilde: r"\tilde{\psi}",
 }
 
+# Names that are words, whatever is assumed of them.
+LATEX_WORDS: dict[str, str] = {
+    "test_error": r"\varepsilon_{\mathrm{test}}", "train_error": r"\varepsilon_{\mathrm{train}}", "bias": "b",
+    "test_loss": r"\ell_{\mathrm{test}}", "train_loss": r"\ell_{\mathrm{train}}", "chitilde": r"\tilde{\chi}",
+    "mu_22": r"\mu_2^2", "test_error_noisy": r"\varepsilon_{\mathrm{test}}^{\mathrm{noisy}}",
+}
+
 _NORMAL = re.compile(r"z\d*\Z")
 
 

@@ -31,7 +31,7 @@ _FOOT = r"""
 \fi
 \ifdefined\endofpages\expandafter\endofpages\fi
 """
-_WIDEST = 700  # characters of LaTeX on one line of an align block; a longer right side is set below its left
+_WIDEST = 80  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
 def document(sections: Iterable[str], keys: Sequence[str]) -> str:
@@ -94,15 +94,131 @@ def _align(lines: Sequence[tuple[str, str, str, str, str | None]], *, numbered: 
     for left, sign, right, note, source in lines:
         cite = rf" \cite{{{source}}}" if source and cited else ""
         said = rf" && \text{{({_text(note)}{cite})}}" if note else ""
-        gap = rf" \\{chr(10)} &\qquad " if len(left) + len(right) > _WIDEST and left else " "
-        skip = r"\nonumber" if gap != " " and numbered else ""
-        written.append(f"{left} &{sign}{skip}{gap}{right}{said}".strip())
+        room = _WIDEST - (signs(note) if note else 0)
+        first = room - signs(left)
+        pieces = broken(right, max(first, room // 2), room)
+        rows = [f"{left} &{sign} {pieces[0]}", *(rf"&\qquad {p}" for p in pieces[1:])]
+        if signs(left) > room // 2 and signs(left) + signs(pieces[0]) > room:
+            rows = [rf"&{left}", rf"&\qquad {sign} {pieces[0]}", *(rf"&\qquad {p}" for p in pieces[1:])]
+        unnumbered = r" \nonumber \\" if numbered else r" \\"
+        written.append(f"{unnumbered}\n".join(row.strip() for row in rows) + said)
     name = "align" if numbered else "aligned"
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
 
 
+def signs(tex: str) -> int:
+    """About how many signs wide a formula is printed; of a fraction, the wider of its two parts.
+
+    >>> signs(r"\\frac{a + b}{c}"), signs(r"\\mathbb{E}_{z}\\left[z^{2}\\right]")
+    (3, 6)
+    """
+    wide, i = 0, 0
+    while i < len(tex):
+        if tex.startswith(r"\frac{", i):
+            top, i = _braced(tex, i + 5)
+            bottom, i = _braced(tex, i)
+            wide += max(signs(top), signs(bottom))
+            continue
+        found = _COMMAND.match(tex, i)
+        if found:
+            wide += 0 if found[0] in _THIN else 1
+            i = found.end()
+            continue
+        wide += tex[i] not in "{}^_& "
+        i += 1
+    return wide
+
+
+_COMMAND = re.compile(r"\\[A-Za-z]+|\\.")
+_THIN = (r"\left", r"\right", r"\mathbb", r"\hat", r"\tilde", r"\operatorname", r"\displaystyle", r"\,", r"\text", r"\bar",
+         r"\Bigl", r"\Bigr")
+
+
+def _braced(tex: str, i: int) -> tuple[str, int]:
+    """The group that opens at i, without its braces, and where it ends."""
+    depth = 0
+    for k in range(i, len(tex)):
+        depth += (tex[k] == "{") - (tex[k] == "}")
+        if depth == 0:
+            return tex[i + 1:k], k + 1
+    return tex[i + 1:], len(tex)
+
+
+def broken(tex: str, first: int, room: int) -> list[str]:
+    """A formula in pieces of at most `room` signs (`first` for the first), cut before a + or - outside of all brackets.
+
+    Where a bracket alone is too wide, it is made one that can be cut inside.
+    """
+    if signs(tex) <= first:
+        return [tex]
+    chunks = _terms(tex)
+    if len(chunks) == 1:
+        opened = _opened(tex)
+        if opened == tex:
+            return [tex]
+        chunks = _terms(opened, inside=1)
+        if len(chunks) == 1:
+            return [tex]
+    lines = [""]
+    for chunk in chunks:
+        limit = first if len(lines) == 1 else room
+        if lines[-1] and signs(lines[-1]) + signs(chunk) > limit:
+            lines.append("")
+            limit = room
+        if signs(chunk) > limit and _opened(chunk) != chunk:
+            *more, last = broken(chunk, limit, room)
+            for piece in more:
+                lines[-1] += piece
+                lines.append("")
+            lines[-1] = last
+        else:
+            lines[-1] += chunk
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _terms(tex: str, inside: int = 0) -> list[str]:
+    """The summands of a formula with their signs; `inside`: brackets so deep may be cut too."""
+    cuts, braces, brackets, i = [0], 0, 0, 0
+    while i < len(tex):
+        if tex.startswith((r"\left", r"\Bigl"), i) and not tex[i + 5:i + 6].isalpha():
+            brackets += 1
+            i += 6
+            continue
+        if tex.startswith((r"\right", r"\Bigr"), i) and not tex[i + 6:i + 7].isalpha():
+            brackets -= 1
+            i += 6
+            continue
+        braces += (tex[i] == "{") - (tex[i] == "}")
+        if braces == 0 and brackets <= inside and tex.startswith((" + ", " - "), i) and tex[:i].strip():
+            cuts.append(i)
+        i += 1
+    return [tex[a:b] for a, b in zip(cuts, [*cuts[1:], len(tex)], strict=True)]
+
+
+def _opened(tex: str) -> str:
+    r"""The outermost \left( ... \right) of a product as \Bigl( ... \Bigr), inside which a line may end."""
+    depth, braces, i, out = 0, 0, 0, []
+    while i < len(tex):
+        if tex.startswith(r"\left", i) and not tex[i + 5:i + 6].isalpha():
+            out.append(r"\Bigl" if depth == 0 and braces == 0 else r"\left")
+            depth += 1
+            i += 5
+        elif tex.startswith(r"\right", i) and not tex[i + 6:i + 7].isalpha():
+            depth -= 1
+            out.append(r"\Bigr" if depth == 0 and braces == 0 else r"\right")
+            i += 6
+        else:
+            braces += (tex[i] == "{") - (tex[i] == "}")
+            out.append(tex[i])
+            i += 1
+    return "".join(out)
+
+
 def _misprints(parts: Sequence[Any], *, numbered: bool = True) -> str:
-    lines = [(latex(p.lhs), r"\neq", latex(p.rhs), p.rule, p.source) for p in parts]
+    lines = []
+    for p in parts:
+        pairs = p.differing if hasattr(p, "differing") else [(p.lhs, p.rhs)]
+        lines += [(latex(a), r"\neq", latex(b), p.rule, p.source) for a, b in pairs]
     return _align(lines, numbered=numbered, cited=numbered)
 
 

@@ -29,7 +29,8 @@ def latex(expr: Any, **settings: Any) -> str:
         return expr
     from sympy import latex as sympy_latex
 
-    names = {**symbols.LATEX_NAMES, **settings.pop("symbol_names", {})}
+    words = {s: symbols.LATEX_WORDS[s.name] for s in getattr(expr, "free_symbols", ()) if s.name in symbols.LATEX_WORDS}
+    names = {**symbols.LATEX_NAMES, **words, **settings.pop("symbol_names", {})}
     return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import Any
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.derivation import check
 from hermitex.systems.system import System
 
@@ -46,8 +46,10 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
             theirs = second.solve(_known(second, point))
             near = {u.name: theirs[u.name] for u in first.unknowns if u.name in theirs and theirs[u.name] != 0}
             ours = first.solve(_known(first, point), start=near)
-        except HermitexError as error:
-            return "fails", None, "", f"at {dict(point)}: {str(error).splitlines()[0]}"
+        except BudgetExceeded:
+            raise
+        except HermitexError as error:  # without numbers nothing is shown, neither that they agree nor that they differ
+            return "undetermined", None, f"at {dict(point)}: {str(error).splitlines()[0]}", ""
         common = [u.name for u in second.unknowns if u.name in ours]
         common += [o.name for o in second.observables if o.name in ours]
         compared = max(compared, len(common))

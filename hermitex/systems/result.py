@@ -105,6 +105,7 @@ class Equality:
     points: int = 4
     misprint: bool = False
     chained: bool = False
+    shown: tuple[str, str] | None = None
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
@@ -159,10 +160,21 @@ class Agreement:
     functions: Mapping[str, Any]
     words: str = ""
     source: str | None = None
+    shown: bool = True
+    misprint: bool = False
+
+    @property
+    def differing(self) -> list[tuple[Any, Any]]:
+        """(left, right) of the equations that a misprint changes."""
+        changed = self.derived.diff(self.used)
+        return [(u, v) for u, v in self.derived.equations.items() if u.name in changed]
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Compare the systems."""
         status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions)
+        if self.misprint:
+            status = REFUTED if status == FAILS else FAILS
+            return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
         return Checked(self.rule, status, digits, how, example)
 
 
@@ -235,9 +247,12 @@ class Result(Shown):
         return symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4) -> None:
-        """One equality and the rule that gives it; proved, or tested to `digits` at `points` random points."""
-        self.parts.append(Equality(rule, expression(lhs), expression(rhs), words, source, digits, points))
+             points: int = 4, shown: tuple[str, str] | None = None) -> None:
+        """One equality and the rule that gives it; proved, or tested to `digits` at `points` random points.
+
+        `shown`: LaTeX of both sides, where the expressions that are checked are too long to read.
+        """
+        self.parts.append(Equality(rule, expression(lhs), expression(rhs), words, source, digits, points, shown=shown))
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
         """The next line of the same chain: what stood on the right is equal to this."""
@@ -257,9 +272,12 @@ class Result(Shown):
             self.parts.append(Equality(s.rule, s.before, s.after, words if i == 0 else "", s.source))
 
     def same(self, rule: str, derived: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
-             functions: Mapping[str, Any] | None = None, source: str | None = None) -> None:
-        """Two systems are one; where they differ in form, their solutions are compared at the points `at`."""
-        self.parts.append(Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source))
+             functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True) -> None:
+        """Two systems are one; where they differ in form, their solutions are compared at the points `at`.
+
+        `shown`: whether the derived equations are printed.
+        """
+        self.parts.append(Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source, shown))
 
     def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None) -> None:
         """A fact beyond one equality: `test()` returns True (exact) or the number of digits reached."""
@@ -268,6 +286,11 @@ class Result(Shown):
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30) -> None:
         """What a source prints and what is wrong: the check must fail, with a counter-example."""
         self.parts.append(Equality(where, expression(lhs), expression(rhs), words, source, digits, misprint=True))
+
+    def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
+                    functions: Mapping[str, Any] | None = None, source: str | None = None) -> None:
+        """A misprint in one of the equations of a system: at one of the points the numbers must differ."""
+        self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True))
 
     def conclude(self, value: Any, words: str = "") -> None:
         """What the package uses: an expression or a System, printed as the result."""
@@ -324,7 +347,7 @@ class Result(Shown):
             yield "assumptions", self.assumptions
         lines: list[tuple[str, str, str, str, str | None]] = []
         for part in self.parts:
-            if isinstance(part, Equality) and part.misprint:
+            if getattr(part, "misprint", False):
                 continue
             words = part.text if isinstance(part, Words) else part.words
             if words and not getattr(part, "chained", False):
@@ -335,7 +358,7 @@ class Result(Shown):
             lines += _lines(part)
         if lines:
             yield "align", lines
-        wrong = [p for p in self.parts if isinstance(p, Equality) and p.misprint]
+        wrong = [p for p in self.parts if getattr(p, "misprint", False)]
         if wrong:
             yield "misprints", wrong
         if self.conclusion is not None:
@@ -372,9 +395,10 @@ def _lines(part: Part) -> list[tuple[str, str, str, str, str | None]]:
         return [(latex(part.symbol), r"\equiv", latex(part.value), "", None)]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
-        return [("" if part.chained else latex(part.lhs), "=", latex(part.rhs), note, part.source)]
+        left, right = part.shown or (latex(part.lhs), latex(part.rhs))
+        return [("" if part.chained else left, "=", right, note, part.source)]
     if isinstance(part, Inequality):
         return [(latex(part.small), "<", latex(part.large), part.rule, part.source)]
-    if isinstance(part, Agreement):
+    if isinstance(part, Agreement) and part.shown:
         return [(latex(left), "=", latex(right), "", None) for left, right in part.derived.rows()]
     return []

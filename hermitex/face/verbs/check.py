@@ -10,6 +10,7 @@ from typing import Any
 
 from hermitex.face import cli, guard, output
 
+BUDGET = 600.0  # a page compiles and solves whole systems
 _MARKS = {"proved": "proved", "agrees": "agrees", "refuted": "refuted", "fails": "FAILS", "undetermined": "OPEN"}
 
 

@@ -1,0 +1,169 @@
+r"""The learning curve after one giant gradient step (Result 3.3): stationarity of a free energy, down to the package's System."""
+
+from sympy import Eq, Function, Symbol, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Result, System
+from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, z1, z2, z3, zeta, zetatilde
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi, q1, q2, qhat1, qhat2, r
+
+g = Function("g")
+mu_0, mu_1, mu_22, h, h1, h2, e, rho, V = symbols("mu_0 mu_1 mu_22 h h1 h2 e rho V", real=True)
+v, omega = symbols("v omega", real=True)
+L = Symbol("L", positive=True)
+zetahat, psihat, mhat = symbols("zetahat psihat mhat", real=True)
+
+page = Result(
+    "The learning curve after one giant gradient step",
+    r"The readout $\hat a = \arg\min \sum_\mu (y_\mu - \langle a, \varphi_\mu\rangle/\sqrt{p})^2 + \lambda\|a\|^2$ on $n = "
+    r"\alpha d$ fresh "
+    r"samples, with the spiked features of one gradient step, has order parameters that solve thirteen equations; its test error "
+    r"is "
+    r"$\mathbb{E}_\kappa[e] - \Delta$ and its train error $\mathbb{E}_\kappa[e\,Q^2]$.",
+    source="cui2024", place="Result 3.3",
+    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
+                 r"$\kappa$ on the spike $v$ (Result 3.2; $\mu_2^2$ is the squared residual)",
+                 r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt{\rho}\,\theta_\perp$",
+                 r"replica symmetry, which holds for convex problems"],
+)
+page.text(r"Put $m = 1^\top\hat a/\sqrt{p}$, $\zeta = \hat a^\top Wv/\sqrt{p}$, $\psi = \hat a^\top W\theta_\perp/\sqrt{p}$, "
+          r"$q_1 = "
+          r"\|\Pi W^\top\hat a\|^2/p$ and $q_2 = \|\hat a\|^2/p$. On a new sample the output is, at fixed $\kappa$ and with "
+          r"$z_1$ the "
+          r"target's other coordinate, a Gaussian field $\omega$ of mean $B = \mu_0 m + \kappa\mu_1\zeta$.")
+page.text(r"(i) Energy. The squared loss of a sample relaxed in its field, with $V = \mu_1^2 V_1 + "
+          r"\mu_2^2 V_2$, is the Moreau envelope $\min_f \frac{(f - \omega)^2}{2V} + \frac{(y - f)^2}{2}$:")
+y, f = hx.symbols.y, hx.symbols.f
+relaxed = (omega + V*y)/(1 + V)
+page.step("stationarity in $f$", ((f - omega)/V - (y - f)).subs(f, relaxed), 0)
+page.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
+B = mu_0*m + kappa*mu_1*zeta
+error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
+target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
+field = B + mu_1*psi*z1 + sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)*z2
+written = {h: E(target, z1), h1: E(z1*target, z1), h2: E(target**2, z1) + Delta}
+page.text(r"Its mean over the field and the label, $y = g(\gamma\kappa + \sqrt{\rho}\,z_1) + \sqrt{\Delta}\,z_3$, needs the "
+          r"target only "
+          r"through $h = \mathbb{E}\,g$, $h_1 = \mathbb{E}[z_1 g]$ and $h_2 = \mathbb{E}\,g^2 + \Delta$:")
+law = r"\Bigl(g + \sqrt{\Delta}\,z_3 - B - \mu_1\psi z_1 - \sqrt{\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2}\;z_2\Bigr)^2"
+page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), error.subs(written), digits=6, points=1,
+          shown=(rf"\mathbb{{E}}{law}", r"h_2 - 2Bh + B^2 - 2\mu_1\psi h_1 + \mu_1^2 q_1 + \mu_2^2 q_2"))
+page.text(r"Call this number $e(\kappa)$: the energy is $\frac{\alpha}{2\beta}\mathbb{E}_\kappa[e\,Q]$ a neuron, with $Q = 1/(1 "
+          r"+ V)$.")
+
+page.text(r"(ii) Entropy. The readout sees the conjugate fields through $A = L + \hat V_1 W\Pi W^\top$, $L = \lambda + \hat "
+          r"V_2$. For rows "
+          r"that are independent, $V_2(L, \hat V_1) = \frac{1}{p}\mathrm{tr}\,A^{-1}$ solves the quadratic equation of Marchenko "
+          r"and Pastur,")
+b = c*beta*Vhat1
+half = L + c*Vhat1 - b
+root = 2/(half + sqrt(half**2 + 4*L*b))
+page.step("Marchenko-Pastur", root, 1/(L + c*Vhat1/(1 + b*root)),
+          shown=("V_2", r"\frac{1}{L + c\hat V_1/(1 + c\beta\hat V_1 V_2)}"))
+page.let(v, root, "whose positive root is (its name in what follows)")
+u = 1/(1 + b*v)
+page.text(r"and $V_1 = \frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1} = c\,u\,V_2$ with $u = 1/(1 + c\beta\hat V_1 V_2)$, for $L V_2 "
+          r"+ \hat V_1 V_1 = 1$:")
+page.step("the trace of $A A^{-1}$", L*v + Vhat1*c*v*u, 1)
+T0 = v**2/(1 - beta*(c*Vhat1*u*v)**2)
+T1 = c*u**2*T0
+T2 = c*u**2*T1 + beta*(c*v*u)**2
+page.text(r"The traces of $A^{-2}$ are the derivatives $T_0 = -\partial_L V_2$, $T_1 = -\partial_L V_1 = -\partial_{\hat "
+          r"V_1}V_2$ and "
+          r"$T_2 = -\partial_{\hat V_1}V_1$:")
+first = r"\frac{V_2^2}{1 - \beta(c\hat V_1 u V_2)^2}"
+page.step("implicit differentiation", -root.diff(L), T0, shown=(r"T_0 = -\partial_L V_2", first))
+page.step("implicit differentiation", -root.diff(Vhat1), T1, shown=(r"T_1 = -\partial_{\hat V_1}V_2", r"c\,u^2\,T_0"))
+page.step("implicit differentiation", -(c*root/(1 + b*root)).diff(L), T1, shown=(r"-\partial_L V_1", r"T_1"))
+page.step("implicit differentiation", -(c*root/(1 + b*root)).diff(Vhat1), T2,
+          shown=(r"T_2 = -\partial_{\hat V_1}V_1", r"c\,u^2\,T_1 + \beta V_1^2"))
+
+page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ "
+          r"and $\hat m$ "
+          r"couple, have $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $p V_2 = \beta V_2/\epsilon$, where $\epsilon = 1/d$. (So "
+          r"$m$ costs "
+          r"nothing in the limit; its term is the leading $1/d$ correction.)")
+v1, v2 = Function("v1")(L, Vhat1), Function("v2")(L, Vhat1)
+Q = 1/(1 + mu_1**2*V1 + mu_22*V2)
+
+
+def energy(body):
+    """alpha/(2 beta) E over kappa."""
+    return alpha/(2*beta)*E(body, kappa)
+
+
+entropy = (qhat1*v1 + qhat2*v2 + (c*beta*zetahat**2 + beta/epsilon*mhat**2)*v2 + beta*psihat**2*v1)/2
+coupling = (q1*Vhat1 + q2*Vhat2 - V1*qhat1 - V2*qhat2)/2 - m*mhat - zeta*zetahat - psi*psihat
+names = symbols("T0 T1 T2", real=True)
+
+
+def stationarity():
+    """The conditions, each solved for the unknown it determines; v1, v2 and their derivatives under their names."""
+    slopes = {v1.diff(Vhat1): -names[2], v2.diff(Vhat1): -names[1], v1.diff(L): -names[1], v2.diff(L): -names[0]}
+
+    def entropic(x):
+        """The derivative of the entropy; L = lamda + Vhat2 carries that in Vhat2."""
+        return entropy.diff(L if x == Vhat2 else x).subs(slopes).subs({v1: V1, v2: V2})
+
+    def energetic(x):
+        return energy((error*Q).diff(x))
+
+    fields = {zetahat: alpha/beta*zetatilde, psihat: alpha/beta*psitilde, mhat: m*epsilon/(beta*V2)}
+    return {
+        Vhat1: 2*energetic(q1), Vhat2: 2*energetic(q2),
+        m: Eq(energetic(m) + entropic(mhat).coeff(mhat)**-1*m, 0, evaluate=False),
+        zeta: entropic(zetahat).subs(fields), zetatilde: -beta/alpha*energetic(zeta),
+        psi: entropic(psihat).subs(fields), psitilde: -beta/alpha*energetic(psi),
+        qhat1: -2*energetic(V1), qhat2: -2*energetic(V2),
+        q1: -2*entropic(Vhat1).subs(fields), q2: -2*entropic(Vhat2).subs(fields),
+    }
+
+
+def derived(sigma, target):
+    """The stationarity conditions for given functions, as a System."""
+    sigma, target = hx.parse(sigma), hx.parse(target)
+    s, t = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(1 - gamma**2)*z
+    inverse = 1/(L + c*Vhat1/(1 + c*beta*Vhat1*V2))
+    u_now = 1/(1 + c*beta*Vhat1*V2)
+    t0 = V2**2/(1 - beta*(c*Vhat1*u_now*V2)**2)
+    conditions = stationarity()
+    return System({
+        Vhat1: conditions.pop(Vhat1), Vhat2: conditions.pop(Vhat2), V1: c*V2*u_now, V2: inverse, **conditions,
+    }, where={
+        mu_0: E(sigma.subs(z, s), z), mu_1: E(z*sigma.subs(z, s), z)/sqrt(c),
+        mu_22: E(sigma.subs(z, s)**2, z) - mu_0**2 - c*mu_1**2,
+        h: E(target.subs(z, t), z), h1: E(z*target.subs(z, t), z), h2: E(target.subs(z, t)**2, z) + Delta,
+        L: lamda + Vhat2, names[0]: t0, names[1]: c*u_now**2*t0, names[2]: c**2*u_now**4*t0 + beta*V1**2,
+    }, observables={"test_error": E(error, kappa) - Delta, "train_error": E(error*Q**2, kappa)})
+
+
+numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
+plain = {**numbers, "alpha": 1.7, "bias": 0.0, "epsilon": 0.0}
+page.text(r"Stationarity, with $\hat\zeta = \frac{\alpha}{\beta}\tilde\zeta$ and $\hat\psi = \frac{\alpha}{\beta}\tilde\psi$, "
+          r"gives a "
+          r"system; for several pairs of functions its solutions are those of the package's:")
+right = derived("tanh(z)", "sin(z)")
+page.same("stationarity for tanh and sin", right, hx.theories.one_step("tanh", "sin").system,
+          at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}, {**plain, "beta": 2.0}])
+page.same("stationarity for relu and sign", derived("relu(z)", "sign(z)"), hx.theories.one_step("relu", "sign").system,
+          at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}], shown=False)
+
+
+def changed(**equations):
+    """The derived system with some of its equations put differently."""
+    by_name = {u.name: rhs for u, rhs in right.equations.items()} | equations
+    return System({u: by_name[u.name] for u in right.equations}, where=right.where, observables=right.observables)
+
+
+now = right.equations
+page.misprint_in("the zero modes dropped", changed(V1=c*root/(1 + b*root), V2=root - (1 - 1/beta)/L), right,
+                 r"slides sum over $\min(p, d)$ eigenvalues: the $p - d$ zero modes count too, which shows for $\beta > 1$",
+                 at=[{**plain, "beta": 2.0}])
+scaled = changed(Vhat1=(1 - gamma**2)*now[Vhat1], Vhat2=(1 - gamma**2)*now[Vhat2])
+page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
+                 r"right only if $\theta_\perp$ is a unit vector and $\rho := 1$", at=[plain])
+flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
+page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
+                 r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])
+page.conclude(hx.theories.one_step("tanh", "sin").system, r"The equations that the package solves, here for $\sigma = \tanh$, $g "
+                                                          r"= \sin$:")
