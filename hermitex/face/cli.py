@@ -23,7 +23,9 @@ VERBS: dict[str, str] = {
     "hermite": "Hermite expansion of a function of one or several variables",
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
+    "curve": "learning curve of a theory, and the experiment beside it",
     "check": "re-checks derivation files, step by step",
+    "bounds": "closed-form risk bounds after one giant gradient step",
     "generate": "formulas -> a standalone solver, a file of its own",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",
@@ -68,9 +70,10 @@ class Parser(argparse.ArgumentParser):
 def parser_of(verb: str) -> Parser:
     """The parser of one verb: its own arguments, then those that every verb has."""
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
-    import_module(f"hermitex.face.verbs.{verb}").arguments(parser)
+    module = import_module(f"hermitex.face.verbs.{verb}")
+    module.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
-    parser.add_argument("--budget", type=_seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
+    parser.add_argument("--budget", type=_seconds, default=getattr(module, "BUDGET", DEFAULT_BUDGET), metavar="SECONDS",
                         help="time allowed for each answer (default: %(default)g)")
     return parser
 

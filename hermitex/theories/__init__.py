@@ -14,6 +14,8 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "spike": ("spike", "spike"),
     "mu": ("conditional", "mu"),
     "mu_star": ("conditional", "mu_star"),
+    "bounds": ("bounds", "bounds"),
+    "Bounds": ("bounds", "Bounds"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }

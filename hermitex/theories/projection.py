@@ -1,0 +1,277 @@
+"""min_b E(g - sum_k b_k f_k)^2 = E[(h - P h)^2] + E[h_1^2] + E[h_star^2]: risks as sums of squares, for arrays of (r, c, b).
+
+A bound is the distance of the target from the span of a few functions of kappa. It is computed from what the
+projection leaves, never as a difference of large numbers, so that a bound of 1e-10 has its digits and a bound of zero
+is zero. h, h_1, h_star^2 are the target's own conditional coefficients, with (gamma, 1 - gamma^2) for (r, c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, Divergent
+from hermitex.kernels import quadrature
+from hermitex.symbols import z
+from hermitex.theories.conditional import _activation, mu, mu_star
+from hermitex.theories.smoothed import Smoothed
+
+Array = np.ndarray[Any, Any]
+
+_DEPENDENT = 1e-10    # of a column's length: what is left of it when it lies in the span of those before
+_NOTHING = 1e-14      # of the activation's size: a column that is zero but for rounding
+_TOLERANCE = 2e-15    # of the quadrature over kappa, relative to the lengths of the two factors
+_WIDEST = 37.0        # exp(-kappa^2/2) underflows beyond
+_SHARP = 0.3          # sqrt(1 - gamma^2) below which the target's kinks still show
+_NUMBERS = 3_000_000  # in one array
+_ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Squared distances of the target from span{mu_0^k} (upper) and span{mu_0^k, kappa mu_1^k} (lower), and where they are taken.
+
+    upper, lower : arrays, shape (points,); b1 : (points, K); b : (points, 2K), first those of mu_0^k; psi : (points, K);
+    error : (points,), an estimate of the absolute error of upper and lower.
+    """
+
+    upper: Array
+    lower: Array
+    b1: Array
+    b: Array
+    psi: Array
+    error: Array
+
+
+class Target:
+    """h(kappa) = E g(gamma kappa + sqrt(rho) z), h_1 = E[z g], h_star^2 = E g^2 - h^2 - h_1^2; rho = 1 - gamma^2.
+
+    Raises
+    ------
+    BadInput : g has parameters, or is not square integrable.
+    """
+
+    def __init__(self, g: Any, gamma: float = 1.0) -> None:
+        self.activation = _activation(g)
+        free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
+        if free:
+            raise BadInput(f"the target's {', '.join(free)} must have a value")
+        if not abs(gamma) <= 1:
+            raise BadInput(f"gamma is an overlap, between -1 and 1, not {gamma}")
+        if _square_integrable(self.activation) is False:
+            raise BadInput(f"the target {self.activation(z)} is not square integrable: E g(z)^2 is infinite, so there is no risk")
+        self.gamma, self.rho = float(gamma), (1 - gamma)*(1 + gamma)
+        self.function, kinks = _function(self.activation)
+        sharp = np.sqrt(self.rho) < _SHARP
+        self.kinks = kinks/gamma if sharp else np.zeros(0)
+
+    def __call__(self, x: Array) -> tuple[Array, Array, Array]:
+        """h, h_1 and h_star^2 at kappa = x, shape (nodes,)."""
+        if self.rho == 0:
+            return self.function(self.gamma*x), np.zeros_like(x), np.zeros_like(x)
+        at = {"r": self.gamma, "c": self.rho}
+        g = self.activation
+        return mu(g, 0)(x, **at), np.sqrt(self.rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)
+
+
+def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> Projection:
+    """The projection of a target on the functions of one activation (or of several letters of it).
+
+    Parameters
+    ----------
+    sigma : K smoothed activations (K letters of a vocabulary share one)
+    r, c, b : arrays, shape (points, K): the spike's scale, the bulk's variance, the bias of each letter
+    """
+    points, K = r.shape
+    out = Projection(*(np.empty((points, *shape)) for shape in ((), (), (K,), (2*K,), (K,), ())))
+    rules = [(chosen, kappa_rule(sigma, target, *(v[_extremes(chosen, r, c, b)] for v in (r, c, b))))
+             for chosen in _buckets(r, c)]
+    reach = max((np.max(np.abs(x)) for _, (x, *_) in rules), default=0.0)*np.abs(r) + np.abs(b)
+    many = sum(chosen.size*len(rule[0]) for chosen, rule in rules)
+    known = [s.for_many(many, c[:, k], float(reach[:, k].max())) for k, s in enumerate(sigma)] if points else []
+    for chosen, (x, w, error) in rules:
+        h = target(x)
+        for rows in np.array_split(chosen, 1 + chosen.size*x.size*K//_NUMBERS):
+            columns = [f(r[rows, k, None]*x + b[rows, k, None], c[rows, k]) for k, f in enumerate(known)]
+            _fill(out, rows, (x, w, error), h, columns)
+    return out
+
+
+def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tuple[Array, Array, Array],
+          columns: list[tuple[Array, Array]]) -> None:
+    """The projections of one chunk of points."""
+    x, w, error = rule
+    root, K = np.sqrt(w), len(columns)
+    size = [np.sqrt(np.maximum((w*m0**2).sum(-1), (w*m1**2).sum(-1))) for m0, m1 in columns]
+    basis = [root*m0 for m0, _ in columns] + [root*x*m1 for _, m1 in columns]
+    left, b, coefficients = _gram_schmidt(root*h[0], basis, [*size, *size], K)
+    rest, rest_lower = w @ (h[1]**2 + h[2]), w @ h[2]
+    if target_is_seen := bool(np.any(h[1])):
+        seen, psi, _ = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], size, K)
+    out.upper[rows] = left[0] + rest
+    out.lower[rows] = left[1] + rest_lower + (seen[1] if target_is_seen else 0)
+    out.b1[rows], out.b[rows] = coefficients, b
+    out.psi[rows] = psi if target_is_seen else 0
+    out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2]))
+
+
+def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int) -> tuple[list[Array], Array, Array]:
+    """Project y, shape (nodes,), on columns of shape (points, nodes).
+
+    Returns the squared residuals after the first `first` columns and after all, the coefficients on all columns, and
+    those on the first ones; of minimum norm where columns are dependent.
+    """
+    points, K = len(basis[0]), len(basis)
+    left = np.broadcast_to(y, basis[0].shape).copy()
+    q: list[Array] = []
+    R, t = np.zeros((points, K, K)), np.zeros((points, K))
+    residuals, early = [], np.zeros((points, first))
+    for k, column in enumerate(basis):
+        v = column.copy()
+        for _ in range(2 if k else 0):  # twice is enough
+            for j in range(k):
+                part = np.einsum("pn,pn->p", q[j], v)
+                R[:, j, k] += part
+                v -= part[:, None]*q[j]
+        length = np.sqrt(np.einsum("pn,pn->p", v, v))
+        whole = np.sqrt(length**2 + (R[:, :k, k]**2).sum(-1))
+        real = (length > _DEPENDENT*whole) & (whole > _NOTHING*size[k])
+        R[:, k, k] = np.where(real, length, 0)
+        R[:, :k, k] *= (whole > _NOTHING*size[k])[:, None]
+        v *= np.where(real, 1/np.where(real, length, 1), 0)[:, None]
+        t[:, k] = np.einsum("pn,pn->p", v, left)
+        left -= t[:, k, None]*v
+        q.append(v)
+        if k in (first - 1, K - 1):
+            residuals.append(np.einsum("pn,pn->p", left, left))
+        if k == first - 1:
+            early = _solved(R[:, :first, :first], t[:, :first])
+    return [residuals[0], residuals[-1]], _solved(R, t) if first < K else early, early
+
+
+def _solved(R: Array, t: Array) -> Array:
+    """b of least norm with R b = t, R upper triangular, rows of zeros where a column was dependent."""
+    regular = (np.diagonal(R, axis1=-2, axis2=-1) > 0).all(-1)
+    out = np.empty_like(t)
+    out[regular] = np.linalg.solve(R[regular], t[regular, :, None])[..., 0]
+    out[~regular] = (np.linalg.pinv(R[~regular], rcond=1e-13) @ t[~regular, :, None])[..., 0]
+    return out
+
+
+# -- the quadrature over kappa ---------------------------------------------------------------------------------------------
+def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> tuple[Array, Array, float]:
+    """Nodes, weights and error of a rule that integrates all products of the functions at the points (r, c, b) given.
+
+    Trapezoid where the target is smooth, else panels between its kinks; refined until the products stand still
+    relative to the lengths of their factors.
+    """
+    smooth = target.kinks.size == 0
+    rule = quadrature.trapezoid(0.3) if smooth else quadrature.panels(_edges(target.kinks, quadrature.WINDOW))
+    best, idle, error = np.inf, 0, np.inf
+    for _ in range(_ROUNDS):
+        products = _products(sigma, target, rule.nodes, (r, c, b))
+        error, tail, suspects = _judged(products, rule)
+        if tail > _TOLERANCE and rule.window < _WIDEST:
+            wider = min(rule.window + 3, _WIDEST)
+            rule = rule.widen(wider) if rule.kind == "trapezoid" else quadrature.panels(_edges(target.kinks, wider))
+            continue
+        if tail > 1e-6 or not np.isfinite(error):
+            raise Divergent(f"E[sigma(r kappa + sqrt(c) z)^2] or E[g(z)^2] with sigma = {sigma[0].activation(z)}, "
+                            f"g = {target.activation(z)}", "the integrand does not fall off")
+        best, idle = (error, 0) if error < best/2 else (best, idle + 1)
+        if error <= _TOLERANCE or idle >= 3 or rule.full:
+            break
+        rule = rule.refine() if rule.kind == "trapezoid" else rule.refine(suspects > max(0.1*_TOLERANCE, 0.01*suspects.max()))
+    x, w = rule.nodes, rule.weights
+    if _even(sigma, target, b):  # the other half says the same
+        x, w = x[x >= 0], np.where(x > 0, 2*w, w)[x >= 0]
+    kept = w > 1e-40
+    return x[kept], w[kept], error
+
+
+def _even(sigma: Sequence[Smoothed], target: Target, b: Array) -> bool:
+    """True if all products of two of the functions are proved even in kappa."""
+    parities = {target.activation.parity, *(s.activation.parity for s in sigma)}
+    return not np.any(b) and len(parities) == 1 and parities < {-1, 1}
+
+
+def _products(sigma: Sequence[Smoothed], target: Target, x: Array, at: tuple[Array, Array, Array]) -> Array:
+    """Products of functions that the bounds integrate, over the lengths of their factors: shape (products, nodes)."""
+    r, c, b = at
+    w = np.exp(-x*x/2)
+    w /= w.sum()
+    h, h1, rest = target(x)
+    rows = [(h, h), (h1, h1), (np.sqrt(rest), np.sqrt(rest))]
+    for k, s in enumerate(sigma):
+        m0, m1 = s.rows(r[:, k, None]*x + b[:, k, None], c[:, k])
+        for f0, f1 in zip(m0, x*m1, strict=True):
+            rows += [(h, f0), (h, f1), (f0, f0), (f0, f1), (f1, f1)]
+        rows += [(h1, f) for f in m1]
+    with np.errstate(all="ignore"):
+        lengths = [np.sqrt((w*f*f).sum()*(w*g*g).sum()) for f, g in rows]
+    products = [f*g/length for (f, g), length in zip(rows, lengths, strict=True) if length != 0]
+    return np.array(products) if products else np.zeros((1, len(x)))
+
+
+def _judged(products: Array, rule: quadrature.Rule) -> tuple[float, float, Array]:
+    """The worst error, the worst tail, and the worst error of each panel."""
+    fine, coarse, coarser = (products @ rule.levels).T
+    first, second = np.abs(fine - coarse), np.abs(coarse - coarser)
+    gain = np.minimum(1.0, 4*first/np.maximum(second, 1e-300))
+    tail = np.abs(products[:, [0, -1]])*rule.weights[[0, -1]]
+    if rule.kind == "trapezoid":
+        # The error of this rule is squared when the step is halved.
+        return float(np.max(first*gain)), float(2*np.max(tail)), np.zeros(0)
+    parts = rule.panel_errors(products)
+    suspects = parts.max(axis=0)
+    return float(np.max(parts.sum(-1)*np.maximum(gain, 1e-3))), float(2*np.max(tail)), suspects
+
+
+def _edges(kinks: Array, window: float) -> Array:
+    """Panels that end at the kinks, of width 2 or less in the middle."""
+    inner = kinks[np.abs(kinks) < window]
+    return np.union1d(np.append(np.arange(-8.0, 9.0, 2.0), (-window, window)), inner)
+
+
+def _buckets(r: Array, c: Array) -> list[Array]:
+    """Points of like sharpness r/sqrt(c), which share a rule."""
+    sharpness = np.max(np.abs(r)/np.sqrt(c), axis=1)
+    level = np.ceil(2*np.log2(np.maximum(sharpness, 0.5)))
+    return [np.flatnonzero(level == v) for v in np.unique(level)]
+
+
+def _extremes(chosen: Array, *columns: Array) -> Array:
+    """Some points of a bucket that bound the others: least and greatest r, c, b, and of r/sqrt(c)."""
+    r, c, b = (v[chosen] for v in columns)
+    found: set[int] = set()
+    for v in (*r.T, *c.T, *b.T, *(np.abs(r)/np.sqrt(c)).T):
+        found |= {int(np.argmin(v)), int(np.argmax(v))}
+    return chosen[sorted(found)]
+
+
+@lru_cache(maxsize=64)
+def _square_integrable(activation: Any) -> bool | None:
+    from hermitex.errors import BudgetExceeded
+    from hermitex.symbolic.budget import budget
+
+    try:
+        with budget(5):
+            return activation.in_L2
+    except BudgetExceeded:
+        return None
+
+
+def _function(activation: Any) -> tuple[Callable[[Array], Array], Array]:
+    """g as a function of arrays and its kinks within the range that matters."""
+    from hermitex.kernels.averages import compiled
+    from hermitex.kernels.compile import compile
+
+    found = compiled(activation(z), z, np.array([-_WIDEST, _WIDEST]))
+    if found is not None:
+        return found[0], found[1]
+    kernel = compile(activation(z), z)  # kinks that are not known exactly: the panels close in on them
+    return (lambda x: np.asarray(kernel(z=x))), np.zeros(1)

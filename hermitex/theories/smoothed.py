@@ -1,0 +1,239 @@
+"""M_0(m, c) = E sigma(m + sqrt(c) z), M_1 = dM_0/dm: what an activation is once the bulk has smoothed it, for arrays.
+
+By its closed form where there is one; else by quadrature; and where very many points are asked for, from a table of
+piecewise Chebyshev series in m, whose coefficients are a Chebyshev series in log c (M_0 solves the heat equation, so
+it is analytic in both).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+
+from hermitex.errors import BadInput, HermitexError
+from hermitex.symbols import kappa, r, z
+from hermitex.theories.conditional import _activation, mu
+
+Array = np.ndarray[Any, Any]
+
+_ORDER = 16          # terms of a series in m on one panel
+_ORDER_C = 32        # terms of a series in log c on one decade
+_MANY = 60_000       # points from which a table pays
+_SOME = 300          # points from which the quick quadrature is tried
+_BLOCK = 400_000     # points looked up at once
+_CLOSE = 4e-15       # of the largest value: the last terms of a panel that is fine enough
+_NARROWEST = 1e-3    # of sqrt(c): a panel is not halved below it
+_AGREE = 1e-11       # closed form against quadrature
+_SAME = 2e-14        # quick quadrature against the careful one, relative to the size
+_PATIENCE = 10.0     # seconds for a closed form
+
+
+class Smoothed:
+    """(M_0, M_1) of one activation at arrays (m, c).
+
+    Raises
+    ------
+    BadInput : the activation has parameters without values.
+    """
+
+    def __init__(self, sigma: Any) -> None:
+        self.activation = _activation(sigma)
+        free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
+        if free:
+            raise BadInput(f"the activation's {', '.join(free)} must have a value: put it in, e.g. leaky_relu(z, 1/10)")
+        self._kernels: Any = None
+        self._grid: Any = None
+
+    @property
+    def kernels(self) -> tuple[Any, Any] | None:
+        """The compiled closed forms of M_0 and M_1, None where there are none."""
+        if self._kernels is None:
+            self._kernels = _closed(self.activation) or False
+        return self._kernels or None
+
+    def __call__(self, m: Array, c: Array) -> tuple[Array, Array]:
+        """M_0 and M_1 at m and c, which broadcast."""
+        if self.kernels is not None:
+            return tuple(np.asarray(k(kappa=m, c=c)) for k in self.kernels)  # type: ignore[return-value]
+        return tuple(np.asarray(mu(self.activation, k)(m, r=1.0, c=c)) for k in (0, 1))  # type: ignore[return-value]
+
+    def rows(self, m: Array, c: Array) -> tuple[Array, Array]:
+        """The same at rows of points: m has shape (points, nodes), c has shape (points,)."""
+        if self.kernels is not None or m.size < _SOME:
+            return self(m, c[:, None])
+        padded = np.pad(m, ((0, 0), (0, -m.shape[1] % _ORDER)), mode="edge").reshape(len(m), -1, _ORDER)
+        found = np.stack([self.at_nodes(row, c[i:i + 1])[..., 0] for i, row in enumerate(padded)], axis=1)
+        return tuple(found.reshape(2, len(m), -1)[..., :m.shape[1]])
+
+    def at_nodes(self, m: Array, c: Array) -> Array:
+        """M_0 and M_1 at m of shape (panels, order) and each c, stacked: shape (2, panels, order, c)."""
+        from hermitex.kernels.averages import compiled
+
+        if self._grid is None:
+            reach = float(np.abs(m).max() + 12*np.sqrt(c.max()))
+            self._grid = compiled(self.activation(z), z, np.array([-reach, reach])) or False
+        if self._grid:
+            values = np.stack([_convolved(*self._grid, m, s) for s in np.sqrt(c)], axis=-1)
+            some = slice(None, None, max(1, len(m)//4))
+            exact = np.stack(self(m[some, ::5, None], c))
+            size = np.abs(exact).max() + np.abs(exact[0]).max()/np.sqrt(c.min())
+            # Far out, u - m has lost the digits that u and m have in common.
+            if np.abs(values[:, some, ::5] - exact).max() <= (_SAME + 1e-15*np.abs(m).max()/np.sqrt(c.min()))*size:
+                return values
+            self._grid = False  # a singular or a very sharp activation: the slower rule serves
+        return np.stack(self(m[..., None], c))
+
+    def tabulated(self, c: float, reach: float) -> Smoothed:
+        """The same at one c, from a table for |m| <= reach where there is no closed form."""
+        return self if self.kernels is not None else _Tabulated(self, c, reach)
+
+    def for_many(self, points: int, c: Array, reach: float) -> Any:
+        """`rows`, or a table of it for |m| <= reach if there is no closed form and that many points are asked for."""
+        return Table(self, c, reach) if self.kernels is None and points > _MANY else self.rows
+
+
+class _Tabulated(Smoothed):
+    """An activation at one c, looked up."""
+
+    def __init__(self, smoothed: Smoothed, c: float, reach: float) -> None:
+        self.activation, self._kernels, self._grid = smoothed.activation, False, smoothed._grid
+        self._smoothed, self._table, self._reach = smoothed, Table(smoothed, np.array([c]), reach), reach
+
+    def rows(self, m: Array, c: Array) -> tuple[Array, Array]:
+        inside = c.size == 0 or (np.all(c == self._table.c[0]) and np.abs(m).max() <= self._reach)
+        return self._table(m, c) if inside else self._smoothed.rows(m, c)
+
+    def for_many(self, points: int, c: Array, reach: float) -> Any:
+        return self.rows
+
+
+class Table:
+    """M_0 and M_1 for |m| <= reach and the values of c given, from piecewise Chebyshev series."""
+
+    def __init__(self, smoothed: Smoothed, c: Array, reach: float) -> None:
+        self.c = np.unique(c)
+        nodes, back = _in_log_c(self.c)
+        self.edges = _mesh(smoothed, nodes, max(reach, 1e-3))
+        values = _on_panels(smoothed, self.edges, nodes)                    # (2, panels, order, nodes of c)
+        series = np.einsum("kn,fpnc->fkpc", _to_series(_ORDER), values)
+        self.series = series @ back                                         # (2, order, panels, c)
+
+    def __call__(self, m: Array, c: Array) -> tuple[Array, Array]:
+        """M_0 and M_1 at m of shape (points, nodes), c of shape (points,)."""
+        which = np.searchsorted(self.c, c)
+        out = np.empty((2, *m.shape))
+        step = max(1, _BLOCK//m.shape[1])
+        for start in range(0, len(m), step):
+            rows = slice(start, start + step)
+            out[:, rows] = self._block(m[rows], which[rows])
+        return out[0], out[1]
+
+    def _block(self, m: Array, which: Array) -> Array:
+        panel = np.clip(np.searchsorted(self.edges, m) - 1, 0, len(self.edges) - 2)
+        left, right = self.edges[panel], self.edges[panel + 1]
+        t = (2*m - left - right)/(right - left)
+        place = panel*len(self.c) + which[:, None]
+        flat = self.series.reshape(2, _ORDER, -1)
+        before = now = np.zeros((2, *m.shape))
+        for k in range(_ORDER - 1, 0, -1):  # Clenshaw
+            before, now = now, flat[:, k].take(place, axis=1) + 2*t*now - before
+        return flat[:, 0].take(place, axis=1) + t*now - before
+
+
+@lru_cache(maxsize=32)
+def _closed(activation: Any) -> tuple[Any, Any] | None:
+    """Kernels of the closed forms in (kappa = m, c), if they exist, are found soon, and agree with the quadrature."""
+    from hermitex.kernels.compile import compile
+    from hermitex.symbolic.budget import budget
+
+    m, c = np.linspace(-3.1, 3.3, 9)[:, None], np.array([0.2, 1.0, 3.0])
+    try:
+        with budget(_PATIENCE):
+            kernels = tuple(compile(mu(activation, k).expr.subs(r, 1), kappa, "c") for k in (0, 1))
+        for k, kernel in enumerate(kernels):
+            plain = mu(activation, k)(m, r=1.0, c=c)
+            if not np.allclose(kernel(kappa=m, c=c), plain, rtol=_AGREE, atol=_AGREE):
+                return None
+    except HermitexError:
+        return None
+    return kernels  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=4)
+def _to_series(order: int) -> Array:
+    """The matrix from values at Chebyshev points of the first kind to the coefficients of T_k, shape (k, points)."""
+    matrix = chebvander(chebpts1(order), order - 1).T*2/order
+    matrix[0] /= 2
+    return matrix
+
+
+def _in_log_c(c: Array) -> tuple[Array, Array]:
+    """Values of c to tabulate at, and the matrix from there to all of c: shape (tabulated, c)."""
+    decades = max(1, int(np.ceil(np.log10(c[-1]/c[0]) - 1e-9)))
+    if len(c) <= 1.3*_ORDER_C*decades:
+        return c, np.eye(len(c))
+    ends = np.linspace(np.log(c[0]), np.log(c[-1]), decades + 1)
+    part = np.clip(np.searchsorted(ends, np.log(c)) - 1, 0, decades - 1)
+    nodes, back = [], np.zeros((decades*_ORDER_C, len(c)))
+    for i in range(decades):
+        middle, half = (ends[i] + ends[i + 1])/2, (ends[i + 1] - ends[i])/2
+        nodes.append(np.exp(middle + half*chebpts1(_ORDER_C)))
+        mine = np.flatnonzero(part == i)
+        t = (np.log(c[mine]) - middle)/half
+        back[i*_ORDER_C:(i + 1)*_ORDER_C, mine] = (chebvander(t, _ORDER_C - 1) @ _to_series(_ORDER_C)).T
+    return np.concatenate(nodes), back
+
+
+def _convolved(f: Any, kinks: Array, m: Array, s: float) -> Array:
+    """int f(u) phi((u - m)/s) du/s and its m-derivative on Gauss panels between the kinks: shape (2, panels, order)."""
+    low, high = m.min() - 10*s, m.max() + 10*s
+    count = int(np.ceil((high - low)/min(s, 1.0))) + 1
+    edges = np.union1d(np.linspace(low, high, count), kinks[(kinks > low) & (kinks < high)])
+    x, w = np.polynomial.legendre.leggauss(16)
+    half = np.diff(edges)[:, None]/2
+    u = (edges[:-1, None] + half*(1 + x)).ravel()
+    with np.errstate(all="ignore"):
+        weighted = (half*w).ravel()*f(u)/(s*np.sqrt(2*np.pi))
+    out = np.empty((2, *m.shape))
+    first, last = np.searchsorted(u, m.min(axis=1) - 10*s), np.searchsorted(u, m.max(axis=1) + 10*s)
+    for i, row in enumerate(m):
+        near = slice(first[i], last[i])
+        t = (u[near] - row[:, None])/s
+        kernel = np.exp(-0.5*t*t)
+        out[0, i], out[1, i] = kernel @ weighted[near], (kernel*t) @ weighted[near]/s
+    return out
+
+
+def _mesh(smoothed: Smoothed, c: Array, reach: float) -> Array:
+    """Panel ends on [-reach, reach] on which the series at the smallest and the largest c have converged."""
+    ends = np.array([c.min(), c.max()])
+    half = np.append(np.arange(0.0, min(reach, 3.0), 0.75), np.geomspace(3.0, 3.0*2**12, 13))
+    half = np.append(half[half < reach], reach)
+    edges, finest = np.unique(np.append(-half, half)), _NARROWEST*np.sqrt(ends[0])
+    checked = np.zeros(len(edges) - 1, dtype=bool)
+    largest = np.zeros((2, 1, 1, 2))
+    while not checked.all():
+        todo = np.flatnonzero(~checked)
+        values = _on_panels(smoothed, edges, ends, todo)
+        largest = np.maximum(largest, np.abs(values).max(axis=(1, 2), keepdims=True))
+        # M_1 = E[z sigma]/sqrt(c) is known to the rounding of sigma on its panel, not to that of M_1.
+        size = np.abs(values[0]).max(axis=1, keepdims=True)
+        noise = np.maximum(largest, 4*np.stack([size, size/np.sqrt(ends)]))
+        series = np.einsum("kn,fpnc->fpkc", _to_series(_ORDER), values)
+        rough = (np.abs(series[:, :, -3:]) > _CLOSE*noise).any(axis=(0, 2, 3))
+        split = todo[rough & (np.diff(edges)[todo] > finest)]
+        checked[todo] = True
+        middle = (edges[split] + edges[split + 1])/2
+        checked = np.insert(np.where(np.isin(np.arange(len(checked)), split), False, checked), split, False)
+        edges = np.insert(edges, split + 1, middle)
+    return edges
+
+
+def _on_panels(smoothed: Smoothed, edges: Array, c: Array, which: Any = slice(None)) -> Array:
+    """M_0 and M_1 at the Chebyshev points of the panels: shape (2, panels, order, c)."""
+    left, right = edges[:-1][which, None], edges[1:][which, None]
+    m = (left + right)/2 + (right - left)/2*chebpts1(_ORDER)
+    return smoothed.at_nodes(m, c)
