@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sympy import Add, Expr, Mul, S, Symbol, expand
+from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -24,9 +24,10 @@ from hermitex.exponents.staircase import MAX_ORDER, Evidence, Staircase, stairca
 from hermitex.exponents.symmetry import Symmetry, symmetries
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
-from hermitex.symbolic.subspaces import Matrix, contains, echelon, matrix, orthonormal, rank, span
+from hermitex.symbolic.subspaces import Matrix, complement, contains, echelon, matrix, orthonormal, rank, span
 from hermitex.symbolic.summands import split
 from hermitex.symbolic.vanishing import Verdict, vanishes
 
@@ -77,8 +78,8 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
         return _of_one(information_exponent(seen.inner, seen.names[0]), seen)
     last = _last_order(g, variables, max_order)
     steps = staircase(Regression(seen.inner, seen.names), seen.dimension, last, name="leap").carried(seen.outside)
-    plain = Regression(g, variables) if not _coordinate(seen.basis) else Regression(seen.inner, seen.names)
-    coordinate, proofs, notes = _by_coordinates(plain, last)
+    coordinate, proofs, notes = _by_coordinates(g if not _coordinate(seen.basis) else seen.inner,
+                                                variables if not _coordinate(seen.basis) else seen.names, last)
     known = {(c.quantity, c.order) for c in steps.certificates}
     more = tuple(c for c in proofs if (c.quantity, c.order) not in known) if coordinate != steps.leap else ()
     steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
@@ -133,6 +134,8 @@ class Regression:
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """Whether C_k^U vanishes, and what it charges."""
+        if known.has(Expectation):
+            return self._by_blocks(known, k)
         given = self.given(known)
         entries = {b: self._reduced(e.value, given) for b, e in given.entries(k).items()}
         left = {b: h for b, h in entries.items() if h != 0}
@@ -173,6 +176,30 @@ class Regression:
         name = self._tensor_name(known, k)
         return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
                         note=f"what {name} charges: {why}")
+
+    def _by_blocks(self, known: Matrix, k: int) -> Evidence:
+        """A subspace known through integrals only: blocks of C_n, n >= k, k slots outside U; they prove non-zeros."""
+        from hermitex.symbolic.tensors import tensor
+
+        outside = complement(known)
+        x = tuple(Symbol(f"x_{i + 1}", real=True) for i in range(known.rows))
+        y = tuple(Symbol(f"y_{i + 1}", real=True) for i in range(outside.rows))
+        swap = {v: Add(*(known[i, j]*a for i, a in enumerate(x)), *(outside[i, j]*a for i, a in enumerate(y)))
+                for j, v in enumerate(self.variables)}
+        rows: list[list[Expr]] = []
+        for n in range(k, k + 3):
+            form = tensor(self.g, n, self.variables).polynomial(self.variables).xreplace(swap)
+            block = Poly(expand(form), *x, *y)
+            slots = [Poly({m: c for m, c in block.terms() if sum(m[len(x):]) == k} or {(0,)*(len(x) + len(y)): 0},
+                          *x, *y).diff(v) for v in y]
+            tables = [dict(p.terms()) for p in slots]
+            rows += [[S(t.get(m, 0)) for t in tables] for m in dict.fromkeys(m for t in tables for m in t)]
+            found = span(matrix([r for r in rows if any(c != 0 for c in r)], len(y)))
+            if found.rows == len(y):
+                how = f"a block of C_{n} with {k} of its slots outside what is known, by enclosure"
+                return Evidence("nonzero", outside, (Certificate(self._tensor_name(known, k), k, "nonzero", how),))
+        return Evidence("undetermined", note=f"{self._tensor_name(known, k)}: the directions known are integrals "
+                        "without closed form, and no block of its tensors decides it")
 
     def _some(self, given: Given, left: dict[MultiIndex, Expr]) -> tuple[Certificate, ...]:
         """The proof of one entry that is not zero."""
@@ -354,6 +381,8 @@ def _at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: Verdict) -> list[
 
 def _new(found: list[list[Expr]], values: list[Expr]) -> bool:
     """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
+    if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
+        return True
     from mpmath import mp, mpf
 
     from hermitex.symbolic.precise import evaluate
@@ -375,15 +404,17 @@ def _new(found: list[list[Expr]], values: list[Expr]) -> bool:
 
 
 # -- coordinates -------------------------------------------------------------------------------------------------------
-def _by_coordinates(oracle: Regression, last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
+def _by_coordinates(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
     """The coordinate leap: greedy is optimal, since the closure at a threshold grows with it."""
-    r, leap_order = len(oracle.variables), 0
+    r, leap_order = len(variables), 0
     known: list[int] = []
     proofs: list[Certificate] = []
-    seen = relevant(oracle.g, oracle.variables)
-    wanted = [i for i in range(r) if not contains(seen.null, Matrix(1, r, [int(i == j) for j in range(r)]))]
+    null = unseen(g, variables)
+    wanted = [i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))]
+    oracle: Regression | None = None
     while set(known) < set(wanted):
         try:
+            oracle = oracle or Regression(g, variables)
             order, fresh, found = _coordinate_step(oracle, sorted(known), last)
         except (BudgetExceeded, HermitexError) as err:
             return None, tuple(proofs), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)

@@ -13,12 +13,14 @@ from functools import cached_property, lru_cache
 from itertools import product
 from math import factorial
 
-from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand
+from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, factorial2
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.calculus.terms import linear
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parity import identically_zero
+from hermitex.symbolic.radial import radial
 from hermitex.symbolic.series.polynomials import He, Index, index_factorial, multi_indices, to_hermite
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal, tidy
 from hermitex.symbolic.summands import Split, Summand
@@ -195,8 +197,9 @@ def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
     for flip, sign in _parities(f, s):
         if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
             return S.Zero, "reflection of a summand"
-    node = E(f*He(b, s), *s)
     from hermitex.symbolic.integrals import closed_form
+
+    node = _radial(f, s, b) or E(f*He(b, s), *s)
 
     left = remaining()
     try:
@@ -209,7 +212,23 @@ def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
         checkpoint("integrating a summand")
     except HermitexError:
         pass
-    return node, "an integral without closed form"
+    # Monomial by monomial, constants outside: equal integrals are then equal nodes, and cancel.
+    return linear(node), "integrals without closed form"
+
+
+def _radial(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> Expr | None:
+    """E[f He_b] for an f of the length |s| alone: He_b averaged over the sphere, one integral over the length."""
+    if len(s) < 2 or f.free_symbols - set(s) or radial(f, s) is None:
+        return None
+    square, average = Add(*(v**2 for v in s)), S.Zero
+    for powers, c in Poly(He(b, s), *s).terms():
+        if any(n % 2 for n in powers):
+            continue
+        # The mean of s^a on the unit sphere: prod (a_i - 1)!! / (n (n + 2) ... (n + |a| - 2)).
+        below = Mul(*(len(s) + 2*j for j in range(sum(powers)//2)))
+        average += c*Mul(*(factorial2(n - 1) for n in powers))*square**(sum(powers)//2)/below
+    found = radial(f*average.expand(), s)
+    return None if found is None else E(found[0], found[1])
 
 
 @lru_cache(maxsize=512)

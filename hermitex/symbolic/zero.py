@@ -12,12 +12,14 @@ from sympy import Expr, Integer, Mul, Rational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic.definite import definite
 from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.panels import whitened
 from hermitex.symbolic.gaussian import Expectation
 
 _LIMIT = 400  # bits up to which an enclosure is refined
+_ROUGH = 8
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
 
 
@@ -71,6 +73,8 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
     if not expr.has(Expectation):
         return _exact(expr, digits)
+    if any(len(node.bound) > 1 for node in expr.atoms(Expectation)) and (reason := definite(given)):
+        return Verdict("nonzero", None, None, reason)
     found = _by_enclosure(expr, None, digits)
     if found.status == "undetermined" and found.enclosure is None and given != expr:
         # What was reduced may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
@@ -175,7 +179,8 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
     """Refine until zero is excluded or the limit is reached."""
     if not flint_available():
         return Verdict("undetermined", value, None, f"a proof that it is not zero {_INSTALL}")
-    bits, found = 64, None
+    # Over several variables a rough pass costs a fraction of a fine one, and most often settles it.
+    bits, found = _ROUGH if any(len(n.bound) > 1 for n in expr.atoms(Expectation)) else 64, None
     limit = max(_LIMIT, int(digits * 4))
     while True:
         checkpoint("enclosing a coefficient")
@@ -190,7 +195,7 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
             bound = max(abs(found.low), abs(found.high))
             how = f"{found.how} still contains 0: |value| < {_short(bound)}"
             return Verdict("undetermined", value, _pair(found), how)
-        bits = min(2 * bits, limit)
+        bits = min(max(2 * bits, 64), limit)
 
 
 def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:

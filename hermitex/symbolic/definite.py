@@ -1,0 +1,65 @@
+"""f >= 0 everywhere and not 0: the sign of a product read off its factors, so that E f > 0 needs no integral.
+
+tanh, erf, sinh, atan, sign and odd powers have the sign of their argument; even powers, exp, cosh have none. What is left is
+a polynomial, and it has one sign where each of its factors stands to an even power.
+"""
+
+from __future__ import annotations
+
+from sympy import Abs, Expr, Mul, S, Symbol, asinh, atan, cosh, erf, exp, sech, sign, sinh, sqf_list, tanh
+from sympy.polys.polyerrors import BasePolynomialError
+
+from hermitex.symbolic.gaussian import Expectation
+
+_WITH_THE_SIGN = (tanh, erf, sinh, atan, asinh, sign)
+_POSITIVE = (exp, cosh, sech, Abs)
+
+
+def sign_of_integrand(f: Expr, variables: tuple[Symbol, ...]) -> int | None:
+    """1 if f >= 0 almost everywhere and is not 0, -1 if f <= 0, None if nothing was proved.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> sign_of_integrand(z1*z2*z3*tanh(z1*z2*z3), (z1, z2, z3)), sign_of_integrand(z1*tanh(z2), (z1, z2)) is None
+    (1, True)
+    """
+    left: list[Expr] = []
+    for factor in Mul.make_args(f):
+        base, power = factor.as_base_exp() if not isinstance(factor, exp) else (factor, S.One)
+        if not power.is_Integer:
+            if power.is_number and power.is_real and (base.is_nonnegative or isinstance(base, Abs)):
+                continue
+            return None
+        if power % 2 == 0 or isinstance(base, _POSITIVE) or base.is_positive:
+            continue
+        while isinstance(base, _WITH_THE_SIGN):
+            base = base.args[0]
+        left.append(base)
+    try:
+        constant, factors = sqf_list(Mul(*left), *variables)
+    except (BasePolynomialError, NotImplementedError):
+        return None
+    if any(n % 2 for _, n in factors) or not constant.is_nonzero:
+        return None
+    return 1 if constant.is_positive else -1 if constant.is_negative else None
+
+
+def definite(value: Expr) -> str | None:
+    """Why c E[f] is not zero: f does not change its sign. None where that was not seen.
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z1, z2
+    >>> definite(2*E(z1*z2*tanh(z1*z2), z1, z2))
+    'the integrand z1*z2*tanh(z1*z2) does not change its sign'
+    """
+    constant, nodes = value.as_independent(Expectation, as_Add=False)
+    if not isinstance(nodes, Expectation) or not constant.is_nonzero or not nodes.independent:
+        return None
+    body, variables = nodes.open()
+    if body.free_symbols - set(variables) or sign_of_integrand(body, variables) is None:
+        return None
+    plain = body.xreplace({v: Symbol(v.name.strip("_"), real=True) for v in variables})
+    return f"the integrand {plain} does not change its sign"
