@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import comb
 
-from sympy import Expr, Symbol
+from sympy import Expr, S, Symbol
 from sympy.utilities.iterables import strongly_connected_components
 
-from hermitex.systems.derivatives import derivative
+from hermitex.systems.derivatives import Names, derivative
 
-_MOST_SUBSETS = 20_000
+_MOST_SUBSETS = 5_000
 _LONG = 400  # operations beyond which a derivative that holds unknowns is not multiplied out to see whether they cancel
 
 
@@ -55,10 +56,11 @@ class Block:
         return f"({names}): {self.kind}{torn}"
 
 
-def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True) -> tuple[Block, ...]:
-    """The blocks in the order in which they are solved; `split=False` keeps all equations in one."""
-    unknowns = list(equations)
-    depends = {u: [v for v in unknowns if v in e.rhs.free_symbols] for u, e in equations.items()}
+def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, names: Names | None = None) -> tuple[Block, ...]:
+    """The blocks in the order in which they are solved; `split=False` keeps all equations in one; `names` stay names in them."""
+    unknowns, names = list(equations), names or Names()
+    reach = {u: names.reach(e.rhs) for u, e in equations.items()}
+    depends = {u: [v for v in unknowns if v in reach[u]] for u in equations}
     if split:
         edges = [(u, v) for u in unknowns for v in depends[u]]
         components = strongly_connected_components((unknowns, edges))
@@ -67,7 +69,8 @@ def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True) -> 
     blocks = []
     for component in components:
         ordered = [u for u in unknowns if u in set(component)]
-        blocks.append(_classify(ordered, equations, depends, linear=split))
+        through = any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
+        blocks.append(_classify(ordered, equations, depends, linear=split and not through))
     return tuple(blocks)
 
 
@@ -102,25 +105,39 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tupl
                 return None
             row.append(entry)
         rows.append(tuple(row))
-    zero = dict.fromkeys(unknowns, 0)
-    return tuple(rows), tuple(e.residual.subs(zero) for e in equations)
+    zero = dict.fromkeys(unknowns, S.Zero)
+    return tuple(rows), tuple(e.residual.xreplace(zero) for e in equations)
 
 
 def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation],
           depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
-    """A smallest set of unknowns without which the rest is computed in order (implicit and self-dependent ones are in it)."""
+    """Unknowns without which the rest is computed in order (implicit and self-dependent ones are among them).
+
+    A smallest such set where all that are smaller can be tried, otherwise one found greedily.
+    """
     forced = [u for u in component if equations[u].implicit or u in depends[u]]
     free = [u for u in component if u not in forced]
     tried = 0
     for size in range(len(free) + 1):
+        tried += comb(len(free), size)
+        if tried > _MOST_SUBSETS:
+            break
         for extra in combinations(free, size):
-            tried += 1
-            if tried > _MOST_SUBSETS:
-                return tuple(component)
             if _acyclic([u for u in free if u not in extra], depends):
                 chosen = set(forced) | set(extra)
                 return tuple(u for u in component if u in chosen)
-    return tuple(component)
+    left = _acyclic_rest(free, depends)
+    return tuple(u for u in component if u not in left)
+
+
+def _acyclic_rest(free: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> list[Symbol]:
+    """What is left when, as long as there is a cycle, the unknown through which most paths of length two run is torn out."""
+    left = list(free)
+    while not _acyclic(left, depends):
+        reads = {u: sum(v in left for v in depends[u]) for u in left}
+        read_by = {u: sum(u in depends[v] for v in left) for u in left}
+        left.remove(max(left, key=lambda u: reads[u]*read_by[u]))
+    return left
 
 
 def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> bool:

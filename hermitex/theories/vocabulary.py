@@ -245,10 +245,6 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
     for k in a.each:
         equations[psi[k]] = alpha*(V1*tilde)[k - 1]
         equations[psitilde[k]] = K(mu_1[k]*h1*Q)
-    for k in a.each:
-        equations[qhat2[k]] = alpha/beta*K(mu_22[k]*e*Q**2)
-    for k, l in a.pairs:
-        equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
     for j in a.each:
         through = sum(c[k]*(drop[k - 1, j - 1]/(pi[k]*c[k]*V2[k]))**2*q2[k] for k in a.each)
         weight = pi[j]*qhat2[j] + alpha**2/beta*pi[j]*c[j]*zetatilde[j]**2 + m[j]**2*epsilon/(beta*pi[j]*V2[j]**2)
@@ -256,6 +252,10 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
     for k, l in a.pairs:
         through = sum(q2[j]*c[j]*slope[j - 1, k - 1]*slope[j - 1, l - 1] for j in a.each)
         equations[q1[k - 1, l - 1]] = beta*inner[k - 1, l - 1] + through
+    for k in a.each:
+        equations[qhat2[k]] = alpha/beta*K(mu_22[k]*e*Q**2)
+    for k, l in a.pairs:
+        equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
 
     where = {
         _rho: 1 - gamma**2, **a.coefficients(sigma),

@@ -74,3 +74,12 @@ def test_tooth_a_product_of_unknowns_is_not_linear():
 def test_without_splitting_there_is_one_nonlinear_block():
     (block,) = find_blocks(one_step("tanh", "sin").written, split=False)
     assert block.kind == "nonlinear" and len(block.unknowns) == 13
+
+
+def test_large_rings_are_torn_greedily():
+    # two layers of 12, each of which reads the whole of the other: 12 of 24 have to go, too many to try all subsets
+    x, y = symbols("x0:12", real=True), symbols("y0:12", real=True)
+    layers = {**{u: sum(y)/p for u in x}, **{v: exp(-sum(x)) for v in y}}
+    (block,) = System(layers).blocks
+    assert len(block.torn) == 12 and len(block.members) == 12
+    assert set(block.torn) in (set(x), set(y))
