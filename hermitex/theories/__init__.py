@@ -14,6 +14,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "spike": ("spike", "spike"),
     "mu": ("conditional", "mu"),
     "mu_star": ("conditional", "mu_star"),
+    "target_moments": ("target", "target_moments"),
     "bounds": ("bounds", "bounds"),
     "Bounds": ("bounds", "Bounds"),
     "Curve": ("curve", "Curve"),

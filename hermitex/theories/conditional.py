@@ -27,6 +27,7 @@ from sympy import (
     expand,
     factor,
     sqrt,
+    sympify,
 )
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
@@ -78,12 +79,13 @@ class Coefficient(Shown):
         except NoClosedForm:
             return self.node
 
-    def __call__(self, kappa: Any, *, r: Any = 1, c: Any = 1, **parameters: float) -> Any:
+    def __call__(self, kappa: Any, *, r: Any = 1, c: Any = 1, bias: Any = 0, **parameters: float) -> Any:
         """Its values: an array for an array, a float for a number, the exact value for SymPy numbers or symbols.
 
         Parameters
         ----------
         kappa, r, c : numbers or arrays that broadcast; c > 0.
+        bias : of every pre-activation, which is then r kappa + bias + sqrt(c) z.
         parameters : values of the activation's own parameters, by name.
 
         Raises
@@ -91,9 +93,11 @@ class Coefficient(Shown):
         BadInput : c is not positive, or the activation has parameters without values.
         Divergent : the average does not exist (exp(z**2) at c >= 1/2).
         """
-        if any(isinstance(v, Basic) for v in (kappa, r, c)):
-            return _substitute(self.formula, kappa, r, c)
-        return _values(self, (kappa, r, c), parameters)
+        if any(isinstance(v, Basic) for v in (kappa, r, c, bias)):
+            # The formulas know kappa and r through r kappa alone, to which a bias is added.
+            plain = not isinstance(bias, Basic) and bias == 0
+            return _substitute(self.formula, kappa if plain else sympify(r)*kappa + bias, r if plain else 1, c)
+        return _values(self, (kappa, r, c, bias), parameters)
 
     def __repr__(self) -> str:
         return shorten(f"{self.name}(kappa) = {self.formula}", 2*WIDE)
@@ -242,8 +246,8 @@ def mu(sigma: Any, k: int) -> Conditional:
 
     Returns
     -------
-    A formula: `.expr` exact, `.node` the definition, ``mu(sigma, k)(kappa, r=1, c=1)`` its values
-    (kappa, r, c broadcast; absolute error about 1e-12 times the size of sigma, estimated by doubling the rule).
+    A formula: `.expr` exact, `.node` the definition, ``mu(sigma, k)(kappa, r=1, c=1, bias=0)`` its values
+    (kappa, r, c, bias broadcast; absolute error about 1e-12 times the size of sigma, estimated by doubling the rule).
 
     Raises
     ------
@@ -297,9 +301,9 @@ def _activation(sigma: Any) -> Any:
     from hermitex.symbolic.activations import activation
 
     made = activation(sigma)
-    clash = {s.name for s in made(z).free_symbols} & {"kappa", "r", "c"}
+    clash = {s.name for s in made(z).free_symbols} & {"kappa", "r", "c", "bias"}
     if clash:
-        raise BadInput(f"the activation uses {', '.join(sorted(clash))}, which mean the spike and the bulk here; "
+        raise BadInput(f"the activation uses {', '.join(sorted(clash))}, which mean the spike, the bulk and the bias here; "
                        "name its parameters otherwise")
     return made
 
@@ -340,19 +344,20 @@ def _substitute(formula: Expr, at_kappa: Any, at_r: Any, at_c: Any) -> Expr:
     return formula.subs({kappa: at_kappa, r: at_r, c: at_c}, simultaneous=True)
 
 
-def _values(asked: Coefficient, at: tuple[Any, Any, Any], parameters: Mapping[str, float]) -> Any:
+def _values(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Mapping[str, float]) -> Any:
     """Numbers for arrays: one vectorised rule for all points, mpmath for those it does not settle."""
     import numpy as np
 
     points = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in at))
     shape = points[0].shape
-    ks, rs, cs = (p.ravel() for p in points)
-    if not (np.all(cs > 0) and np.all(np.isfinite(cs)) and np.all(np.isfinite(rs*ks))):
-        raise BadInput("the variance c must be positive, and kappa, r, c finite")
+    ks, rs, cs, bs = (p.ravel() for p in points)
+    means = rs*ks + bs
+    if not (np.all(cs > 0) and np.all(np.isfinite(cs)) and np.all(np.isfinite(means))):
+        raise BadInput("the variance c must be positive, and kappa, r, c, bias finite")
     body = _given(asked.activation(z), parameters)
-    value = _on_nodes(asked, body, rs*ks, np.sqrt(cs))
+    value = _on_nodes(asked, body, means, np.sqrt(cs))
     for i in np.flatnonzero(np.isnan(value)):
-        value[i] = _by_mpmath(asked, (ks[i], rs[i], cs[i]), parameters)
+        value[i] = _by_mpmath(asked, (means[i], 1.0, cs[i]), parameters)
     return value.reshape(shape) if shape else float(value[0])
 
 
@@ -361,7 +366,7 @@ def _given(body: Expr, parameters: Mapping[str, float]) -> Expr:
     free = {p.name: p for p in body.free_symbols if p != z}
     for name in parameters:
         if name not in free:
-            raise UnknownName(name, [*free, "kappa", "r", "c"], "keyword")
+            raise UnknownName(name, [*free, "kappa", "r", "c", "bias"], "keyword")
     if missing := sorted(set(free) - set(parameters)):
         raise BadInput(f"the activation's {', '.join(missing)} must be given a value: {missing[0]}=...")
     return body.subs({free[name]: Rational(value) for name, value in parameters.items()})
