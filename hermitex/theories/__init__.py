@@ -12,11 +12,16 @@ from typing import Any
 _PUBLIC: dict[str, tuple[str, str]] = {
     "one_step": ("one_step", "one_step"),
     "spike": ("spike", "spike"),
+    "glm": ("glm", "glm"),
     "mu": ("conditional", "mu"),
     "mu_star": ("conditional", "mu_star"),
     "target_moments": ("target", "target_moments"),
     "bounds": ("bounds", "bounds"),
     "Bounds": ("bounds", "Bounds"),
+    "spectrum": ("spectrum", "spectrum"),
+    "Spectrum": ("spectrum", "Spectrum"),
+    "MarchenkoPastur": ("marchenko_pastur", "MarchenkoPastur"),
+    "bounds_map": ("bounds_map", "bounds_map"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }

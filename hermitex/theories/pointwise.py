@@ -30,10 +30,16 @@ class Huber:
     @property
     def expr(self) -> Expr:
         """The loss in y and f."""
-        delta, gap = expression(self.delta), Abs(y - f)
+        delta = expression(self.delta)
         if not (delta.is_number and delta.is_finite and delta.is_positive):
             raise BadInput(f"huber:{self.delta}: DELTA is a positive number, as in huber:1")
-        return Piecewise((gap**2/2, gap <= delta), (delta*gap - delta**2/2, True))
+        return huber(delta)
+
+
+def huber(delta: Expr) -> Expr:
+    """The Huber loss in y and f, of a width that may be a symbol."""
+    gap = Abs(y - f)
+    return Piecewise((gap**2/2, gap <= delta), (delta*gap - delta**2/2, True))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+r"""Ridge and Huber regression on Gaussian data: the six saddle-point equations from the free energy."""
+
+from sympy import Max, Min, Rational, Symbol, erf, exp, pi, sqrt
+
+import hermitex as hx
+from hermitex import E, Result, System
+from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
+
+omega, f = Symbol("omega", real=True), hx.symbols.f
+delta, s = Symbol("delta", positive=True), Symbol("s", positive=True)
+gap = rho + Delta + q - 2*m  # the variance of y - omega
+x = Symbol("x", real=True)
+
+# -- ridge -------------------------------------------------------------------------------------------------------------
+ridge = Result(
+    "Ridge regression on Gaussian data",
+    r"The ridge estimator $\hat\theta = \arg\min\sum_\mu \frac12(y_\mu - \langle\theta, x_\mu\rangle)^2 + "
+    r"\frac\lambda2\|\theta\|^2$ on "
+    r"$n = \alpha d$ samples has the overlaps $q = \|\hat\theta\|^2/d$ and $m = \langle\theta_\star, \hat\theta\rangle/d$ of the "
+    r"six "
+    r"equations below, and the test error $\rho + q - 2m$.",
+    source="loureiro2021",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $y = \langle\theta_\star, x\rangle/\sqrt{d} + \sqrt{\Delta}\,\xi$, "
+                 r"$\|\theta_\star\|^2 = \rho d$",
+                 r"replica symmetry, which holds for convex problems"],
+)
+ridge.text(r"The free energy is an entropy, explicit for the ridge penalty, and the mean Moreau envelope of the loss over the "
+           r"joint law "
+           r"of the label and of $\omega \sim \mathcal{N}(0, q)$, $\mathrm{Cov}(\omega, \nu) = m$. The envelope of the square "
+           r"loss:")
+relaxed = (omega + V*y)/(1 + V)
+ridge.step("the proximal point", ((f - omega)/V + (f - y)).subs(f, relaxed), 0)
+ridge.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
+teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
+ridge.step("Gaussian integration", E((teacher - sqrt(q)*z1)**2, z1, z2, z3), gap, "Its mean over both fields:")
+phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*gap/(2*(1 + V))
+ridge.text(r"So $\Phi = \frac12(q\hat V - V\hat q) - m\hat m + \frac{\rho\hat m^2 + \hat q}{2(\lambda + \hat V)} - "
+           r"\frac{\alpha}{2}\,"
+           r"\frac{\rho + \Delta + q - 2m}{1 + V}$. Its derivatives, each solved for the unknown it determines:")
+ridge.step("stationarity in $q$", 2*phi.diff(q), Vhat - alpha/(1 + V))
+ridge.step("stationarity in $V$", -2*phi.diff(V), qhat - alpha*gap/(1 + V)**2)
+ridge.step("stationarity in $m$", -phi.diff(m), mhat - alpha/(1 + V))
+ridge.step("stationarity in $\\hat q$", 2*phi.diff(qhat), 1/(lamda + Vhat) - V)
+ridge.step("stationarity in $\\hat V$", 2*phi.diff(Vhat), q - (rho*mhat**2 + qhat)/(lamda + Vhat)**2)
+ridge.step("stationarity in $\\hat m$", phi.diff(mhat), rho*mhat/(lamda + Vhat) - m)
+printed = System({
+    Vhat: alpha/(1 + V), qhat: alpha*gap/(1 + V)**2, mhat: alpha/(1 + V),
+    V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
+}, observables={"test_error": rho + q - 2*m})
+used = hx.theories.glm("square").system
+ridge.same("the package's equations", printed, used, "These six are what the package derives by itself from the free energy:",
+           at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
+ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", System({**printed.equations, Vhat: alpha/(1 + V)/V},
+                  observables=printed.observables), printed,
+                  r"$\partial_\omega f = 1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
+                  at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
+ridge.conclude(used, "Ridge regression:")
+
+# -- Huber -------------------------------------------------------------------------------------------------------------
+huber = Result(
+    "Huber regression on Gaussian data",
+    r"With the Huber loss of width $\delta$ the six equations keep their form; with $s^2 = \rho + \Delta - 2m + q$, "
+    r"$t = \delta(1 + V)/s$ and $P = 2\Phi(t) - 1$: $\hat V = \hat m = \frac{\alpha P}{1 + V}$ and "
+    r"$\hat q = \alpha\{\frac{s^2}{(1 + V)^2}(P - 2t\varphi(t)) + \delta^2(1 - P)\}$.",
+    source="loureiro2021",
+    assumptions=["as for ridge regression; the loss is $u^2/2$ for $|u| \\le \\delta$ and $\\delta|u| - \\delta^2/2$ beyond"],
+)
+huber.text(r"The loss depends on $u = y - f$ only. Its proximal point from $x = y - \omega$ moves by $V$ times the slope, so the "
+           r"slope "
+           r"there is that of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
+force = Max(-delta, Min(delta, x/(1 + V)))
+huber.step("the force", force, Min(delta, Max(-delta, x/(1 + V))), shown=("s(x)", r"\max(-\delta, \min(\delta, x/(1 + V)))"))
+P = erf(delta*(1 + V)/(s*sqrt(2)))
+t = delta*(1 + V)/s
+bell = exp(-t**2/2)/sqrt(2*pi)
+clipped = Max(-delta, Min(delta, s*z/(1 + V)))
+huber.step("Gaussian integration", E(z*clipped, z)/s, P/(1 + V),
+           r"Over $x = s z$, the gap between label and field, the mean slope of the force (by parts) is", shown=(r"\tfrac1s\,\mathbb{E}[z\,s(sz)]", r"\frac{P}{1 + V}"), points=2)
+huber.step("Gaussian integration", E(clipped**2, z), s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P), "and its mean square",
+           shown=(r"\mathbb{E}[s(sz)^2]", r"\frac{s^2}{(1 + V)^2}(P - 2t\varphi(t)) + \delta^2(1 - P)"), points=2)
+width = Rational(7, 10)
+root = sqrt(gap)
+inside = {s: root, delta: width}
+equations = {
+    Vhat: alpha*P.subs(inside)/(1 + V),
+    qhat: alpha*(s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P)).subs(inside),
+    mhat: alpha*P.subs(inside)/(1 + V),
+    V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
+}
+written = System(equations, observables={"test_error": rho + q - 2*m})
+point = {"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}
+huber.same("the package's equations", written, hx.theories.glm("huber:7/10").system,
+           r"At $\delta = 7/10$ these are the stationarity conditions that the package finds:", at=[point, {**point, "alpha": 0.6}],
+           shown=False)
+huber.misprint("the force uncut", E(clipped**2, z), s**2/(1 + V)**2, "that is the square loss", digits=20)
+huber.conclude(hx.theories.glm("huber:7/10").system, r"Huber regression, $\delta = 7/10$:")
