@@ -343,4 +343,9 @@ class OneStepFamily(Theory):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma and target as text, then the numbers that stayed fixed."""
-        return {"sigma": self.sigma.name, "target": self.g.name, **fixed}
+        return {"sigma": self.sigma.name, "target": self.g.name, **{k: v for k, v in fixed.items() if k != "epsilon"}}
+
+    @property
+    def spike(self) -> Spike:
+        """(r, c, gamma) as formulas of (alpha0, eta, beta, Delta)."""
+        return spike(self.sigma, self.g)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.show.display import Shown
 from hermitex.solvers.solution import Solution
 from hermitex.theories.curve import Curve
@@ -93,7 +93,12 @@ class Theory(Shown):
               **numbers: Any) -> Solution:
         """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state."""
         found = self.run(self.complete(self.given(numbers)), raise_on_failure=False, start=start, tolerance=tolerance)
-        return found.require() if raise_on_failure else found
+        if raise_on_failure and not np.all(found.converged):
+            why = next((r for r in np.ravel(np.asarray(found.reason, dtype=object)) if "; take " in str(r)), None)
+            if why:  # the reason says what to type next
+                raise NotConverged(found, f"{self.name}: {why}")
+            found.require()
+        return found
 
     def curve(self, alpha: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
               **numbers: Any) -> Curve:
@@ -119,6 +124,16 @@ class Theory(Shown):
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """The `parameters` of a curve: its functions and the numbers that stayed fixed."""
         return dict(fixed)
+
+    def latex(self) -> str:
+        """Its equations, an align block in the order of the paper."""
+        text: str = self.system.latex()
+        return text
+
+    def _html(self) -> str:
+        from html import escape
+
+        return f"<p><code>{escape(repr(self))}</code></p>{self.system._html()}"
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results are used."""
