@@ -14,6 +14,7 @@ from typing import Any
 
 from sympy import Dummy, Expr, S, Symbol
 
+from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.conditional_zeros import conditional_zeros
@@ -23,6 +24,7 @@ from hermitex.exponents.invariant_tensors import (
     Form,
     Index,
     TensorSpace,
+    fibres,
     plus,
     product_of_forms,
     slots,
@@ -35,11 +37,15 @@ from hermitex.exponents.label_moments import Moments
 from hermitex.exponents.relevant import relevant
 from hermitex.exponents.staircase import MAX_ORDER, Evidence, Staircase, staircase
 from hermitex.exponents.symmetry import Symmetry, symmetries
-from hermitex.symbolic.budget import checkpoint
+from hermitex.exponents.turns import turns
+from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import multi_indices
-from hermitex.symbolic.subspaces import Matrix, matrix, span, stack, tidy
+from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span, stack, tidy
 
 _MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
+_MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
+_SECONDS = 20.0  # of one order at one stage
 _WORDS = 4      # reasons that a certificate names
 
 
@@ -108,16 +114,43 @@ class GenerativeOracle:
             found.allow(block.space)
         if found.settled:
             return _zero(name, k, blocks)
-        for block in blocks:
-            block.show(found, name)
-        if not found.settled and self.given.complete:
+        self._look(blocks, found, name)
+        if found.settled:
+            return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
+        if self.given.complete and known.rows == 0:
+            return self._exactly(blocks, found, name, k)
+        if self.given.complete:
             blocks = [b.with_conditional_zeros() for b in blocks]
             found.allow_only([b.space for b in blocks])
             if found.allowed.rows == 0:
                 return _zero(name, k, blocks)
-        if found.settled:
-            return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
+            if found.settled:
+                return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
         return self._undetermined(found, name, k)
+
+    def _exactly(self, blocks: Sequence[_Block], found: _Shown, name: str, k: int) -> Evidence:
+        """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
+        try:
+            tensors = [b.exact_tensor() for b in blocks if b.space.basis]
+            rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
+            directions = span(rows) if rows.rows else rows
+        except NoClosedForm:
+            return self._undetermined(found, name, k)
+        if directions.rows == 0:
+            proof = f"E[T(Y) He_a] = 0, |a| = {k}, for every label map: exact values"
+            return Evidence("zero", None, (Certificate.zero(name, k, proof),))
+        proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
+        return Evidence("nonzero", directions, (*found.certificates, Certificate(name, k, "nonzero", proof)))
+
+    def _look(self, blocks: Sequence[_Block], found: _Shown, name: str) -> None:
+        """Try the label maps, for as long as it is worth while."""
+        left = remaining()
+        try:
+            with budget(_SECONDS if left is None else min(_SECONDS, left/2)):
+                for block in blocks:
+                    block.show(found, name)
+        except BudgetExceeded:
+            checkpoint(f"looking for label maps that charge {name}")
 
     def _undetermined(self, found: _Shown, name: str, k: int) -> Evidence:
         shown, allowed = len(found.rank), found.allowed.rows
@@ -143,7 +176,7 @@ class GenerativeOracle:
         """Generators of the symmetries that all the expressions share."""
         if seen not in self._symmetries:
             whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
-            self._symmetries[seen] = symmetries(whole, self.variables)
+            self._symmetries[seen] = (*symmetries(whole, self.variables), *turns(whole, self.variables))
         return self._symmetries[seen]
 
     def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
@@ -201,11 +234,15 @@ class _Block:
             self._by_map(moments, found, name)
 
     def _by_map(self, moments: Moments, found: _Shown, name: str) -> None:
+        missed = 0
         for b in self._in_known():
             checkpoint("looking for label maps")
             proofs = [self._proof(moments, b, a, name) for a in self.space.free]
             if any(p is None or p.status == "undetermined" for p in proofs):
-                return  # another label map may be easier
+                missed += 1
+                if missed > (_MISSED if self.oracle.given.complete else 0):
+                    return  # another label map may be easier
+                continue
             self._add([_size(p, alone=self._alone(proofs)) for p in proofs if p is not None], proofs, found)
             if found.settled:
                 return
@@ -286,6 +323,19 @@ class _Block:
         """Every entry of it changes sign under a flip of the label's."""
         return all(any(_odd(a, s) for s in self.flips) for a in form)
 
+    def exact_tensor(self) -> Form:
+        """E[T(Y) He_k(z)] of the only label map, its entries exact constants that are decided to be zero or not."""
+        assert self.members is not None
+        (moments,) = self.members
+        entries = {a: moments.exact(a) for a in self.space.free}
+        out: Form = {}
+        for t, a in zip(self.space.basis, self.space.free, strict=True):
+            if is_zero(entries[a]):
+                continue
+            for b, c in t.items():
+                out[b] = tidy(out.get(b, S.Zero) + entries[a]*c)
+        return out
+
     def with_conditional_zeros(self) -> _Block:
         """The same block with the entries that vanish for every value of u, by exact integration over the others."""
         assert self.members is not None
@@ -312,8 +362,12 @@ def _odd(a: Index, s: Symmetry) -> bool:
 def _name(k: int, known: Matrix, variables: tuple[Symbol, ...]) -> str:
     if known.rows == 0:
         return f"Lambda_{k}"
-    forms = [str(sum((x*v for x, v in zip(row, variables, strict=True)), S.Zero)) for row in known.tolist()]
+    forms = [str(sum((_short(x)*v for x, v in zip(row, variables, strict=True)), S.Zero)) for row in known.tolist()]
     return f"Lambda_{k} given {', '.join(forms)}"
+
+
+def _short(x: Expr) -> Expr:
+    return x.evalf(4) if x.has(Expectation) or x.count_ops() > 12 else x
 
 
 def _reasons(blocks: Sequence[_Block]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sympy import Add, Basic, Dummy, Expr, Mul, Piecewise, Symbol
+from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Piecewise, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.branches import branch_identity
@@ -31,6 +31,7 @@ def mute_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
     >>> sorted(mute_orders([z1 + sign(z1*z2)], z2, 4)), sorted(mute_orders([z1 + Abs(z2)], z2, 4))
     ([2, 4], [1, 3])
     """
+    # Conditions with a comparison hide what they depend on.
     seen = [e.replace(lambda n: isinstance(n, Piecewise), in_heavisides) for e in seen]
     if all(x not in e.free_symbols for e in seen):
         return dict.fromkeys(range(1, most + 1), f"the label does not depend on {x}")
@@ -38,9 +39,9 @@ def mute_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
         why = f"the label sees {x} through its sign only"
         return {n: f"{why}, so E[He_{n}({x}) | its sign] = 0" for n in range(2, most + 1, 2)}
     v = visible_part(seen, x)
-    if v is None or v == x:
-        return {}
     try:
+        if v is None or v == x:
+            return _by_modulus(seen, x, most)
         return _by_one_variable(v, x, most)
     except HermitexError:
         return {}
@@ -95,6 +96,17 @@ def _by_one_variable(v: Expr, x: Symbol, most: int) -> dict[int, str]:
             if identity:
                 found[n] = identity
     return found
+
+
+def _by_modulus(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
+    """Orders that are even: E[He_n(x) | v(|x|), sign of x] = E[He_n(x) | v(|x|)], where the label sees |x| through v only."""
+    t = Dummy("t", positive=True)
+    parts = {visible_part([e.xreplace({x: s*t}) for e in seen], t) for s in (1, -1)}
+    v = parts.pop() if len(parts) == 1 else None
+    if v is None or v == t:
+        return {}
+    found = _by_one_variable(v.xreplace({t: Abs(x)}), x, most)
+    return {n: f"given the sign of {x}, {why}" for n, why in found.items() if n % 2 == 0}
 
 
 def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sympy import Expr, Rational
 
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.certificate import Certificate
+from hermitex.symbolic.gaussian import Expectation
 
 
 class Interval(NamedTuple):
@@ -69,10 +72,21 @@ def interval_of(found: Certificate) -> Interval | None:
     return None if found.value is None else around(found.value)
 
 
+@lru_cache(maxsize=2000)
 def around(value: Expr) -> Interval:
-    """An interval about an exact real constant: itself if it is rational, else its first 30 digits."""
+    """An interval about an exact real constant: itself if it is rational, an enclosure, else its first 30 digits.
+
+    Raises
+    ------
+    NoClosedForm : an expectation in it could not be enclosed.
+    """
     if value.is_Rational:
         return Interval.exactly(value)
+    if value.has(Expectation):
+        found = interval_of(Certificate.of(value, "a direction", 1, quick=True))
+        if found is None:
+            raise NoClosedForm(value, "it could not be enclosed")
+        return found
     near = fraction(Rational(value.evalf(40)))
     slack = abs(near)/10**30
     return Interval(near - slack, near + slack)

@@ -11,7 +11,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Rational, S, Symbol, cos, exp, fraction, sign, sin, tanh
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Rational,
+    S,
+    Symbol,
+    ceiling,
+    cos,
+    exp,
+    floor,
+    fraction,
+    sign,
+    sin,
+    tanh,
+)
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
@@ -124,6 +144,9 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
     """T(u): powers, exact where anything is; then maps that factorise over sums or are bounded, in the scale of u."""
     if isinstance(u, (Max, Min)):
         yield from _below(u, variables, text)
+    if isinstance(u, (floor, ceiling)):
+        yield from (Member(f"1({text} > {n} - 1/2)", Heaviside(u.args[0] - (n if isinstance(u, floor) else n - 1)))
+                    for n in (0, 1, 2, -1))
     if u.is_polynomial(*variables):
         yield from _polynomial_powers(u, variables, text)
     else:

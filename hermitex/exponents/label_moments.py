@@ -12,10 +12,13 @@ from typing import Any
 from sympy import Add, Expr, Poly, S, Symbol
 
 from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.label_families import Member
 from hermitex.exponents.mean_signs import nonzero_mean
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
+from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.series.polynomials import poly_of
 
 Index = tuple[int, ...]
@@ -39,6 +42,12 @@ class Moments:
             self.known[key] = self._found(form, name)
         return self.known[key]
 
+    def exact(self, a: Index) -> Expr:
+        """E[T(Y) He_a] as an exact constant, over expectations where no rule gives its value."""
+        if self.poly is not None:
+            return _polynomial_moment(self.poly, a)
+        return normal_form(E(self.member.mean*He(a, self.variables), *self.variables))
+
     def _found(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         checkpoint(f"trying the label map {self.member.words}")
         quantity, order = _quantity(form, name)
@@ -50,8 +59,26 @@ class Moments:
             if value.is_Rational:
                 return Certificate(quantity, order, "nonzero", f"{prefix}: exact value", value, (value, value))
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
+        if any(c.has(Expectation) for c in form.values()):
+            return self._combined(form, name)
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
         return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
+
+
+    def _combined(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
+        """Entry by entry, where the coefficients themselves are known by an enclosure only."""
+        total = ZERO
+        for a, c in form.items():
+            proof = self.certificate({a: S.One}, name)
+            size = interval_of(proof) if proof is not None else None
+            if size is None:
+                return None
+            total = total.plus(scaled(size, c))
+        if not total.excludes_zero:
+            return None
+        quantity, order = _quantity(form, name)
+        return Certificate(quantity, order, "nonzero", f"label map T(y) = {self.member.words}: its entries enclosed",
+                           None, (total.low, total.high))
 
 
 def _quantity(form: Mapping[Index, Expr], name: str) -> tuple[str, Any]:

@@ -11,15 +11,17 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Heaviside, Mul, S, Symbol, expand, sign
+from sympy import Add, Basic, Dummy, Expr, Heaviside, Mul, Piecewise, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.levels import sign_of
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.weak import in_heavisides
 
+_ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
 _SECONDS = 3.0    # of one expectation that no rule gives: another label map may be quicker
@@ -73,8 +75,8 @@ def _within(work: Any) -> Any:
         checkpoint("trying a label map")
     except SystemError:  # an interrupted integrand, as it is told by the library that called it
         checkpoint("trying a label map")
-    except HermitexError:
-        pass
+    except (HermitexError, ArithmeticError, NotImplementedError, RecursionError, ValueError):
+        pass  # no rule for such an integrand
     return None
 
 
@@ -154,13 +156,18 @@ def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, 
     if len(variables) < 2:
         return None
     quantity, order, prefix = named
+    try:
+        f = f.replace(lambda n: isinstance(n, Piecewise), in_heavisides)
+    except NoClosedForm:
+        return None
     for v in variables:
         others = tuple(w for w in variables if w != v)
-        held = {w: Dummy(w.name, real=True) for w in others}
-        inner = _within(lambda v=v, held=held: E(f.xreplace(held), v).doit())
+        held: dict[Expr, Dummy] = {}
+        body = _holding(f, v, set(variables), held)
+        inner = _within(lambda v=v, body=body: E(body, v).doit())
         if inner is None or inner.has(Expectation):
             continue
-        outer = inner.xreplace({d: w for w, d in held.items()})
+        outer = inner.xreplace({d: e for e, d in held.items()})
         if outer == 0:
             return Certificate.zero(quantity, order, f"{prefix}: exact integral over {v}")
         if not outer.free_symbols & set(others):
@@ -171,23 +178,55 @@ def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, 
     return None
 
 
+def _holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
+    """The expression with what does not hold v put into parameters, each as large as it can be: sign(z1 - z2 z3)."""
+    if v not in e.free_symbols:
+        return held.setdefault(e, Dummy("c", real=True)) if e.free_symbols & inside else e  # type: ignore[arg-type]
+    if not isinstance(e, (Add, Mul)):
+        return e.func(*(_holding(a, v, inside, held) for a in e.args)) if e.args else e
+    fixed = [a for a in e.args if v not in a.free_symbols and a.free_symbols & inside]
+    rest = [a if v not in a.free_symbols else _holding(a, v, inside, held) for a in e.args if a not in fixed]
+    return e.func(*rest, *([held.setdefault(e.func(*fixed), Dummy("c", real=True))] if fixed else []))
+
+
 # -- by its sign -------------------------------------------------------------------------------------------------------
 def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
-    """E[f] != 0 because f has one sign on all the orthants; its size is not known then."""
+    """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
     if f.count_ops() > _OPS:
         return None
-    f = f.replace(sign, lambda u: sign(u))  # products of signs of one argument meet
+    signs = {_sign_everywhere(t, variables) for t in _even_terms(f, variables)}
+    if len(signs) > 1 or 0 in signs:
+        signs = {_sign_everywhere(f, variables)}
+    if len(signs) != 1 or 0 in signs:
+        return None
+    quantity, order, prefix = named
+    word = "positive" if signs == {1} else "negative"
+    return Certificate(quantity, order, "nonzero", f"{prefix}: the integrand is {word} or zero, up to odd terms")
+
+
+def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
+    """The terms of a sum without those that change sign when some of the variables do."""
+    terms = Add.make_args(expand(f))
+    patterns = [p for p in product((1, -1), repeat=len(variables)) if -1 in p]
+    if len(terms)*len(patterns) > 300:
+        patterns = [p for p in patterns if p.count(-1) == 1]
+    flips = [{v: -v for v, s in zip(variables, p, strict=True) if s == -1} for p in patterns]
+    return [t for t in terms if not any(t.xreplace(flip) == -t for flip in flips)]
+
+
+def _sign_everywhere(f: Expr, variables: tuple[Symbol, ...]) -> int:
+    """+1 or -1 if f >= 0 or f <= 0 everywhere and not zero, 0 if that was not seen."""
+    for s in f.atoms(*_ODD_RISING):
+        (w,) = s.args
+        rest = (f/(s*w)).cancel() if f.count_ops() < 60 else f  # F(w) w >= 0
+        if not rest.has(s) and not rest.free_symbols & set(variables):
+            return int(sign(rest))
     t = [Dummy(v.name, positive=True) for v in variables]
     signs = set()
     for pattern in product((1, -1), repeat=len(variables)):
         checkpoint("looking at the sign of an integrand")
         here = f.xreplace({v: s*x for v, s, x in zip(variables, pattern, t, strict=True)})
         here = here.replace(Heaviside, lambda u, *_: (1 + sign(u))/2)
-        if here == 0:
-            continue
-        signs.add(sign_of(here) or sign_of(here.factor()))
-    if len(signs) != 1 or 0 in signs:
-        return None
-    quantity, order, prefix = named
-    word = "positive" if signs == {1} else "negative"
-    return Certificate(quantity, order, "nonzero", f"{prefix}: the integrand is {word} or zero, on every orthant")
+        if here != 0:
+            signs.add(sign_of(here) or sign_of(here.factor()))
+    return signs.pop() if len(signs) == 1 else 0
