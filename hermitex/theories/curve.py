@@ -137,7 +137,7 @@ class Curve(Shown):
         out |= {"converged": self._good.tolist(), "residual": column(self.residual)}
         if self.simulation is not None:
             kept = self.simulation.to_dict()
-            out["simulation"] = {k: v for k, v in kept.items() if k not in ("theory", "parameters")}
+            out["simulation"] = {k: v for k, v in kept.items() if k != "theory"}
         return out
 
     def bibtex(self) -> str:
@@ -153,8 +153,11 @@ class Curve(Shown):
         return self.title or self.theory
 
     def plot(self, ax: Any = None, *, quantity: str = "test_error", label: str | None = None,
-             log: tuple[bool, bool] = (False, False)) -> Any:
-        r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars."""
+             log: tuple[bool, bool] | None = None) -> Any:
+        r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars.
+
+        log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
+        """
         from hermitex.show.plots import learning_curve
 
         ylabel = _AXES.get(quantity, f"${_latex(quantity)}$")
@@ -165,7 +168,7 @@ class Curve(Shown):
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
         return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
-                              points=points, xlabel=xlabel, ylabel=ylabel, log=log)
+                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (_geometric(self.alpha), False))
 
     def __repr__(self) -> str:
         ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")
@@ -197,6 +200,13 @@ def _latex(name: str) -> str:
     from sympy import Symbol
 
     return latex(Symbol(name))
+
+
+def _geometric(x: np.ndarray) -> bool:
+    if len(x) < 4 or np.any(x <= 0):
+        return False
+    ratios = x[1:]/x[:-1]
+    return bool(np.ptp(ratios) <= 1e-6*ratios[0] and abs(ratios[0] - 1) > 1e-6)
 
 
 def _cell(v: Any) -> str:

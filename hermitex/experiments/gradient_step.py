@@ -1,0 +1,155 @@
+r"""W <- W + (eta/p) u_i (1/n_B) sum_mu R_mu sigma'(w_i.x_mu) x_mu: one step of gradient descent on a finite network.
+
+The network is f(x) = a.sigma(Wx)/sqrt(p) with a = u/sqrt(p), eta = eta_tilde d, and R = y - f its residual. What comes out is
+read as spiked features: v along (1/n_B) sum R x, r the mean of the rows along u v^T, c the mean square of what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.experiments.features import Array, Features, groups_of, rows
+
+TERMS = 16  # of the series of a population step
+CHUNK = 1_000_000  # numbers in one array of pre-activations
+
+
+def chunks(n: int, width: int) -> list[int]:
+    """Sizes that add up to n, each of about `CHUNK`/width rows."""
+    size = max(1, min(n, CHUNK//max(width, 1)))
+    full, rest = divmod(n, size)
+    return [size]*full + ([rest] if rest else [])
+
+
+def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g: Callable[[Array], Array], *, d: int, p: int,
+            n: int, eta: float, Delta: float, rng: np.random.Generator, letters: tuple[float, ...] = (1.0,),
+            fractions: tuple[float, ...] = (1.0,)) -> Features:
+    """The first layer after one step on n fresh samples, in the frame of its own spike.
+
+    Parameters
+    ----------
+    sigma, slope, g : functions of an array: the activation, its derivative, the target
+    d, p, n : dimension, width, batch
+    eta : eta_tilde; the step is eta_tilde d
+    letters, fractions : the values u of sqrt(p) a_0 and their shares of the neurons
+
+    Raises
+    ------
+    BadInput : the step has no spike (the residual does not correlate with x at all).
+    """
+    groups = groups_of(np.asarray(fractions, dtype=float), p)
+    u = np.empty(p)
+    for group, letter in zip(groups, letters, strict=True):
+        u[group] = letter
+    w = rows("sphere", p, d, rng)
+    step, mean = np.zeros((p, d)), np.zeros(d)
+    for size in chunks(n, max(p, d)):
+        x = rng.standard_normal((size, d))
+        field = x @ w.T
+        y = g(x[:, 0]) + np.sqrt(Delta)*rng.standard_normal(size)  # theta is the first unit vector until the frame is chosen
+        residual = y - sigma(field) @ u/p
+        mean += residual @ x
+        step += (slope(field)*residual[:, None]).T @ x
+    w += eta*d/p/n*u[:, None]*step
+    return in_its_frame(sigma, w, u, mean, groups)
+
+
+def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d: int, p: int, eta: float, rng: np.random.Generator,
+                    letters: tuple[float, ...] = (1.0,), fractions: tuple[float, ...] = (1.0,)) -> Features:
+    r"""The same after a step on infinitely many samples: the gradient's expectation, by Hermite series in the overlaps.
+
+    E[h(a.x) s'(b.x) x] = sum_k omega^k/k! (h_{k+1} s_{k+1} a + h_k s_{k+2} b) for unit a, b at omega = a.b (Mehler and Stein); the
+    overlaps between different rows are O(d^{-1/2}), so `TERMS` terms are exact to rounding; a row with itself is taken exactly.
+    """
+    from math import factorial
+
+    from hermitex.kernels.compile import compile
+    from hermitex.symbolic.gaussian import E
+    from hermitex.symbols import z
+
+    groups = groups_of(np.asarray(fractions, dtype=float), p)
+    u = np.empty(p)
+    for group, letter in zip(groups, letters, strict=True):
+        u[group] = letter
+    w = rows("sphere", p, d, rng)
+    s, h = (hermite_coefficients(f, TERMS + 2) for f in (sigma, g))
+    own = float(compile(E(z*sigma(z)*sigma.weak_derivative.expr, z))())
+    overlaps = w @ w.T
+    np.fill_diagonal(overlaps, 0)  # a row with itself is counted apart
+    towards_theta, along, others, power, mixed = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.ones(p), np.ones((p, p))
+    scale = np.zeros(p)
+    for k in range(TERMS):
+        towards_theta += h[k + 1]*s[k + 1]/factorial(k)*power
+        along += h[k]*s[k + 2]/factorial(k)*power
+        others += s[k + 1]**2/factorial(k)*mixed
+        scale += s[k]*s[k + 2]/factorial(k)*(mixed @ u - u*(k == 0))
+        power *= w[:, 0]
+        mixed *= overlaps
+    np.fill_diagonal(others, 0)
+    step = -(others @ (u[:, None]*w) + (scale + u*own)[:, None]*w)/p + along[:, None]*w
+    step[:, 0] += towards_theta
+    mean = -s[1]*(u @ w)/p
+    mean[0] += h[1]
+    return in_its_frame(function, w + eta*d/p*u[:, None]*step, u, mean, groups)
+
+
+def hermite_coefficients(f: Any, orders: int) -> list[float]:
+    """E[f(z) He_k(z)] for k < orders, through the orthonormal polynomials, whose averages do not cancel."""
+    from math import factorial
+
+    from hermitex.kernels.averages import averages, compiled
+    from hermitex.symbols import z
+
+    found = compiled(f(z), z, np.array([-40.0, 40.0]))
+    if found is None:
+        raise BadInput(f"the Hermite coefficients of {f.name} cannot be computed numerically")
+
+    def order(k: int) -> float:
+        def statistic(values: Array, t: Array, weights: Array) -> Array:
+            before, he = 0*t, np.ones_like(t)
+            for j in range(k):  # sqrt(j + 1) h_{j+1} = t h_j - sqrt(j) h_{j-1}
+                before, he = he, (t*he - np.sqrt(j)*before)/np.sqrt(j + 1)
+            total: Array = (weights*he*values).sum(axis=-1)
+            return total
+
+        value, _ = averages(found[0], np.zeros(1), np.ones(1), statistic=statistic, kinks=found[1])
+        return float(value[0])*factorial(k)**0.5
+
+    return [order(k) for k in range(orders)]
+
+
+def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction: Array, groups: tuple[slice, ...]) -> Features:
+    """Weights in which theta is the first unit vector -> features in which the given direction v is."""
+    length = float(np.linalg.norm(direction))
+    if not np.isfinite(length) or length == 0:
+        raise BadInput("the gradient step has no spike: the residual vanishes, or is not finite")
+    v = direction/length
+    d = v.size
+    theta = np.zeros(d)
+    theta[0] = 1
+    gamma = float(v[0])
+    left = theta - gamma*v
+    if np.linalg.norm(left) < 1e-12:  # v = theta: any direction beside it
+        left = np.zeros(d)
+        left[1] = 1
+        left -= (left @ v)*v
+    frame, triangle = np.linalg.qr(np.column_stack([v, left, np.eye(d)[:, :d - 2] if d > 2 else np.empty((d, 0))]))
+    frame[:, :2] *= np.sign(np.diag(triangle)[:2])
+    w = w @ frame
+    r = float(u @ w[:, 0]/(u @ u))
+    w[:, 0] -= r*u
+    norms = np.empty(u.size)
+    for group in groups:
+        norms[group] = np.mean(np.einsum("ij,ij->i", w[group], w[group]))
+    return Features(sigma, w, r*u, gamma, norms, groups)
+
+
+def measured(features: Features, letters: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
+    """r, c and gamma of the layer as measured."""
+    largest = int(np.argmax(np.abs(letters)))
+    r = features.spike[features.groups[largest].start]/letters[largest]
+    return {"r": float(r), "c": float(features.norms.mean()), "gamma": features.gamma}

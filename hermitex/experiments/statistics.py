@@ -1,0 +1,87 @@
+"""mean +- s/sqrt(K) over K seeds, and z = (experiment - theory)/standard error: how an experiment is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.show.display import Shown
+
+MOST_SEEDS = 10_000
+
+
+def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """The seeds themselves: K stands for 0, ..., K - 1.
+
+    >>> seeds_of(3), seeds_of([7, 11])
+    ((0, 1, 2), (7, 11))
+    """
+    try:
+        chosen = tuple(range(seeds)) if type(seeds) is int else tuple(map(_integer, seeds))  # type: ignore[arg-type]
+    except BadInput:
+        raise
+    except (TypeError, ValueError):
+        raise BadInput(f"seeds is a number of seeds or a list of them, not {seeds!r}") from None
+    if not 1 <= len(chosen) <= MOST_SEEDS:
+        raise BadInput(f"an experiment has between 1 and {MOST_SEEDS} seeds, not {seeds!r}")
+    if len(set(chosen)) < len(chosen):
+        raise BadInput("a seed stands twice in the list: the runs would be the same")
+    return chosen
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool | str) or int(value) != value or value < 0:
+        raise BadInput(f"a seed is an integer >= 0, not {value!r}")
+    return int(value)
+
+
+def mean_and_error(samples: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the first axis and its standard error, which one sample leaves unknown (nan).
+
+    >>> mean, error = mean_and_error([[1.0], [3.0]])
+    >>> float(mean[0]), float(error[0])
+    (2.0, 1.0)
+    """
+    x = np.asarray(samples, dtype=float)
+    if len(x) < 2:
+        return x.mean(axis=0), np.full(x.shape[1:], np.nan)
+    return x.mean(axis=0), x.std(axis=0, ddof=1)/np.sqrt(len(x))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Shown):
+    """z-scores by name, each an array along the curve; their root mean square and the largest."""
+
+    z: Mapping[str, np.ndarray]
+
+    def rms(self, *names: str) -> float:
+        """Root mean square of the z-scores of the names (default: test_error and train_error)."""
+        return float(np.sqrt(np.mean(np.square(self._all(names)))))
+
+    def worst(self, *names: str) -> float:
+        """The largest |z| of the names (default: test_error and train_error)."""
+        return float(np.max(np.abs(self._all(names))))
+
+    def _all(self, names: Sequence[str]) -> np.ndarray:
+        return np.concatenate([np.ravel(self.z[n]) for n in names or ("test_error", "train_error")])
+
+    def _summary(self) -> str:
+        return f"rms {self.rms():.2f}, worst {self.worst():.2f} over the errors; " + ", ".join(self.z)
+
+
+def agreement(theory: Any, experiment: Any) -> Agreement:
+    """How many standard errors the experiment lies from the theory, for every quantity that both curves hold.
+
+    A quantity that does not fluctuate over the seeds and equals the theory's has z = 0.
+    """
+    z = {}
+    for name, error in experiment.standard_error.items():
+        if name in theory:
+            gap = np.asarray(experiment[name]) - np.asarray(theory[name])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z[name] = np.where((gap == 0) & (error == 0), 0.0, gap/error)
+    return Agreement(z)

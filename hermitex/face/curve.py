@@ -1,0 +1,224 @@
+r"""hx.curve(theory, alpha=..., simulate=True): the learning curve of a theory, its experiment and its reference lines.
+
+The experiment is made at d = `dimension` where that is given (the theory then carries its 1/d term for that very d), else at a d
+that costs about a minute; ``simulate={"dimension": 600, "seeds": 32}`` sets the experiment's own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.show.display import Shown
+from hermitex.theories.curve import Curve
+
+# theory's name -> (module, function) that simulates it: one entry for each experiment there is
+EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate")}
+OPTIONS = ("dimension", "seeds", "model", "test")
+_TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
+
+
+def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] = False, progress: Any = None,
+          title: str | None = None, **numbers: Any) -> Curve:
+    r"""The learning curve of a theory along alpha and, beside it, of the experiment.
+
+    Parameters
+    ----------
+    theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
+        further keywords (sigma=, target=, loss=, ...)
+    alpha : numbers, the abscissa
+    simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
+        dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha
+        (where to measure; by default at most 8 of the points)
+    progress : called with (seeds done, seeds in all); True writes a line on stderr
+    title : what a legend says (default: the numbers given, alpha0 and eta first)
+    numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one curve varies alpha only
+
+    Returns
+    -------
+    Curve : `.test_error`, `.train_error`, order parameters by name, `.converged`; `.simulation` with `.standard_error`;
+    `.plot(ax)`, `.to_csv(path)`, `.bibtex()`. A point that did not converge is nan with its reason.
+
+    Raises
+    ------
+    BadInput, UnknownName : one line: a number missing or out of range, an unknown keyword.
+
+    Examples
+    --------
+    >>> curve("one-step", sigma="tanh", target="sin", alpha=[0.2, 0.9], alpha0=20, eta=3, lam=0.1).test_error.round(6)
+    array([0.048483, 0.042504])
+    """
+    theory, numbers = _theory(theory, numbers)
+    if alpha is None:
+        raise BadInput(f"{theory.name}: alpha has no value; add alpha=[0.5, 1, 2]")
+    options = _options(simulate)
+    found = theory.curve(alpha, title=_title(numbers) if title is None else title, **numbers)
+    return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))
+
+
+def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:
+    """What `curve` puts beside a theory: the experiment alone, with the options of `simulate`, at some of the alphas."""
+    if theory.name not in EXPERIMENTS:
+        raise BadInput(f"there is no experiment for the theory {theory.name}; those with one: {', '.join(EXPERIMENTS)}")
+    module, attribute = EXPERIMENTS[theory.name]
+    simulate: Callable[..., Curve] = getattr(import_module(module), attribute)
+    own = dict(options or {})
+    where = own.pop("alpha", None)
+    own.setdefault("dimension", _finite(numbers.get("dimension")))
+    rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance")}
+    return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Baselines(Shown):
+    """What no feature learning achieves: random features at the same sizes, and the best linear predictor.
+
+    random_features : Curve       the theory at r = 0, c = 1: no gradient step
+    best_linear : float           min over a, b of E(g(z) - a - b z)^2 = Var g - g_1^2
+    """
+
+    random_features: Curve
+    best_linear: float
+
+    def plot(self, ax: Any = None) -> Any:
+        """Both as grey lines, dashed and dotted, under the curves."""
+        from hermitex.show.plots import new_axes
+
+        ax = new_axes(ax)
+        line = self.random_features
+        ax.plot(line.alpha, line.test_error, color="0.45", linestyle="--", linewidth=1.3, label="random features", zorder=1)
+        ax.axhline(self.best_linear, color="0.45", linestyle=":", linewidth=1.3, label="best linear predictor", zorder=1)
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+
+    def _summary(self) -> str:
+        return f"best linear predictor {self.best_linear:.6g}; {self.random_features!r}"
+
+
+def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
+    r"""The reference lines of a learning-curve figure: random features (r = 0, c = 1) and the best linear predictor.
+
+    Parameters
+    ----------
+    theory, alpha, numbers : as in `curve`; r, c, gamma, alpha0 and eta are not needed, and ignored
+
+    Examples
+    --------
+    >>> lines = baselines("one-step", sigma="tanh", target="sign", alpha=[1, 2], lam=0.1)
+    >>> round(lines.best_linear, 10), lines.random_features.test_error.round(4)
+    (0.3633802276, array([0.9173, 0.7553]))
+    """
+    theory, numbers = _theory(theory, numbers)
+    if not hasattr(theory, "g") or getattr(theory, "loss", "square") != "square":
+        raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
+    from hermitex.theories import THEORIES
+
+    kept = {k: v for k, v in numbers.items() if k not in (*_TITLE, "dimension")}
+    plain = THEORIES["one-step"](theory.sigma, theory.g)  # without a spike the vocabulary does not show
+    line = plain.curve(alpha, title="random features", r=0, c=1, gamma=0, **kept)
+    return Baselines(line, best_linear(theory.g, kept))
+
+
+def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:
+    """min over a, b of E(g(z) - a - b z)^2 = E g^2 - g_0^2 - g_1^2, the error of the best affine function of z.
+
+    >>> round(best_linear("sign"), 12)
+    0.363380227632
+    """
+    from hermitex.kernels.compile import compile
+    from hermitex.symbolic.activations import activation
+    from hermitex.symbolic.gaussian import E
+    from hermitex.symbols import z
+
+    made = activation(g)(z)
+    kernel = compile(E(made**2, z) - E(made, z)**2 - E(z*made, z)**2)
+    return max(0.0, float(kernel(**{n: float((numbers or {})[n]) for n in kernel.parameters})))
+
+
+# -- what stands between a user and a theory ----------------------------------------------------------------------------
+def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A theory object, and the numbers that are left for it."""
+    if not isinstance(theory, str):
+        if not hasattr(theory, "curve"):
+            raise BadInput(f"curve: a theory is needed, or its name with its functions, not {type(theory).__name__}")
+        return theory, dict(numbers)
+    from hermitex.theories import THEORIES
+
+    if theory not in THEORIES:
+        raise UnknownName(theory[:60], THEORIES, "theory")
+    make = THEORIES[theory]
+    return build(make, theory, numbers)
+
+
+def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The theory that a factory makes of the keywords it takes (target stands for g), and the keywords that are left."""
+    rest = dict(keywords)
+    taken: dict[str, Any] = {}
+    for key, parameter in inspect.signature(make).parameters.items():
+        said = "target" if key == "g" and "target" in rest else key
+        if said in rest:
+            value = rest.pop(said)
+            if value is not None:
+                taken[key] = value
+        if key not in taken and parameter.default is parameter.empty:
+            raise BadInput(f"{name}: {'target' if key == 'g' else key} has no value; give it, for instance "
+                           f"{'target' if key == 'g' else key}='tanh'")
+    return make(**taken), rest
+
+
+def _options(simulate: Any) -> dict[str, Any] | None:
+    if isinstance(simulate, bool | np.bool_):
+        return {} if simulate else None
+    if not isinstance(simulate, Mapping):
+        raise BadInput(f"simulate is True, False or a mapping of {', '.join((*OPTIONS, 'alpha'))}, not {simulate!r}")
+    for key in simulate:
+        if key not in (*OPTIONS, "alpha"):
+            raise UnknownName(str(key), (*OPTIONS, "alpha"), "option of the experiment")
+    return dict(simulate)
+
+
+def _finite(dimension: Any) -> Any:
+    """The theory's dimension for the experiment; inf means none."""
+    return None if dimension is None or np.isinf(dimension) else dimension
+
+
+def _some(alpha: np.ndarray, most: int = 8) -> np.ndarray:
+    """At most `most` of the points, evenly, both ends among them."""
+    if len(alpha) <= most:
+        return alpha
+    return alpha[np.unique(np.rint(np.linspace(0, len(alpha) - 1, most)).astype(int))]
+
+
+def _title(numbers: Mapping[str, Any]) -> str:
+    names = {"alpha0": r"\alpha_0", "eta": r"\eta", "gamma": r"\gamma"}
+    given = [(n, numbers[n]) for n in _TITLE if numbers.get(n) is not None]
+    try:
+        said = [f"${names.get(n, n)} = {_number(float(v))}$" for n, v in given]
+    except (TypeError, ValueError):
+        return ""  # the theory says what is wrong with it
+    return ", ".join(said[:3])
+
+
+def _number(v: float) -> str:
+    return r"\infty" if np.isinf(v) else f"{v:.4g}"
+
+
+def _progress(progress: Any) -> Callable[[int, int], None] | None:
+    if progress is True:
+        return _on_stderr
+    return progress or None
+
+
+def _on_stderr(done: int, total: int) -> None:
+    import sys
+
+    print(f"\rexperiment: {done} of {total} seeds", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+__all__ = ["Baselines", "baselines", "best_linear", "build", "curve", "experiment"]

@@ -1,0 +1,180 @@
+"""hermitex curve THEORY --alpha 0.2:3:50 ...: test_error(alpha), train_error(alpha), the order parameters; experiment and picture.
+
+A theory is one entry of `THEORIES`: its functions, its structure and its numbers, each named once in `OPTIONS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.face import cli, guard, output
+
+
+class Entry(NamedTuple):
+    """What a theory takes on the command line; the options stand in `OPTIONS`."""
+
+    functions: tuple[str, ...]
+    structure: tuple[str, ...]
+    numbers: tuple[str, ...]
+    shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
+
+
+THEORIES: dict[str, Entry] = {
+    "one-step": Entry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
+                      ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
+                      ("m", "zeta", "psi", "q1", "q2")),
+}
+TEXT, LIST, NUMBER = "text", "list", "number"
+# option -> (what it is, placeholder, help)
+OPTIONS: dict[str, tuple[str, str, str]] = {
+    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
+    "target": (TEXT, "G", "target: likewise"),
+    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f"),
+    "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
+    "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
+    "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),
+    "norms": (LIST, "c1,c2", "squared norms of their rows"),
+    "rows": (TEXT, "sphere|gaussian", "rows of the bulk; orthogonal with a vocabulary"),
+    "beta": (NUMBER, "B", "width p/d (default: 1)"),
+    "lam": (NUMBER, "L", "ridge"),
+    "Delta": (NUMBER, "D", "variance of the label noise (default: 0)"),
+    "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
+    "eta": (NUMBER, "H", "rate of the gradient step over d"),
+    "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
+    "c": (NUMBER, "C", "variance of the bulk"),
+    "gamma": (NUMBER, "G", "overlap of spike and target"),
+    "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
+    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate"),
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of all theories; `run` refuses what a theory does not take."""
+    parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
+    parser.add_argument("--alpha", metavar="A", help="samples n/d: 0.5 or 0.2,0.9,3 or 0.2:3:50")
+    for name, (_, metavar, line) in OPTIONS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=line)
+    parser.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
+    parser.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
+    parser.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
+    parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network)")
+    parser.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
+    parser.add_argument("--progress", action="store_true", help="say on stderr how far the experiment is (always on a terminal)")
+    parser.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
+    parser.add_argument("--csv", metavar="F", help="write every quantity, residual and converged")
+    parser.add_argument("--bib", metavar="F", help="write the BibTeX of the papers used")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve, simulate where asked, write the files and print; status 1 if a point failed."""
+    entry, keywords = _request(args)
+    from hermitex.face import curve as face
+    from hermitex.show.plots import FORMATS
+    from hermitex.theories import THEORIES as FACTORIES
+
+    if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
+        raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    alpha = [float(a) for a in output.grid(args.alpha)]
+    with guard.deadline(args.budget):
+        theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
+        found = face.curve(theory, alpha, **numbers)
+        lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
+    if args.simulate:  # a simulation takes as long as it takes
+        options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
+        if args.simulate_dimension is not None:
+            options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
+        measured = face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
+        found = found.with_simulation(measured)
+    _write(args, found, lines)
+    print(output.dumps(found.to_dict()) if args.json else _text(found, entry))
+    if found.all_converged:
+        return cli.ANSWERED
+    _say_failed(found)
+    return cli.FAILED
+
+
+def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
+    """The theory's entry, and the keywords that the options mean."""
+    if args.theory not in THEORIES:
+        raise UnknownName(args.theory[:60], THEORIES, "theory")
+    entry = THEORIES[args.theory]
+    known = (*entry.functions, *entry.structure, *entry.numbers)
+    given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if strangers := [name for name in given if name not in known]:
+        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
+    for name in entry.functions:
+        if name not in given:
+            raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
+    if args.alpha is None:
+        raise BadInput(f"{args.theory}: --alpha is needed, for instance --alpha 0.2:3:50")
+    read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
+    return entry, {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
+
+
+def _number(name: str, text: str) -> float:
+    """One number: a decimal, a fraction, inf, or a constant expression."""
+    if text.strip() in ("inf", "oo", "+inf"):
+        return float("inf")
+    try:
+        found = output.grid(text)
+    except BadInput:
+        from hermitex.symbolic.parsing import parse
+
+        value = parse(text)
+        if value.free_symbols:
+            raise BadInput(f"--{name} is a number, not {text[:60]!r}") from None
+        return float(value)
+    if len(found) != 1:
+        raise BadInput(f"--{name} is one number, not {text[:60]!r}; along a curve only --alpha varies")
+    return float(found[0])
+
+
+def _list(name: str, text: str) -> list[float]:
+    return [_number(name, part) for part in text.split(",")]
+
+
+def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
+    if args.plot:
+        from hermitex.show.plots import save
+
+        ax = lines.plot() if lines is not None else None
+        save(found.plot(ax), args.plot)
+    if args.csv:
+        found.to_csv(args.csv)
+    if args.bib:
+        from hermitex.show.tables import write_whole
+
+        write_whole(args.bib, found.bibtex().encode())
+
+
+def _text(found: Any, entry: Entry) -> str:
+    """The errors, the experiment's beside them, and the main order parameters."""
+    from hermitex.show.tables import text_table
+
+    table = found.table()
+    own = [k for k in found.values if k not in found.order_parameters or k in entry.shown]
+    text = _rows(text_table, table, [found.axis, *own])
+    if found.simulation is None:
+        return text
+    s = found.simulation
+    beside = s.table()
+    columns = [s.axis, *(c for k in s.values if k not in s.order_parameters for c in (k, f"{k}_se"))]
+    return f"{text}\n\nexperiment at d = {s.parameters['dimension']}, {len(s.seeds)} seeds\n{_rows(text_table, beside, columns)}"
+
+
+def _rows(text_table: Any, table: dict[str, list[Any]], columns: list[str]) -> str:
+    rows = zip(*([None if v is None or v != v else f"{v:.8g}" for v in table[k]] for k in columns), strict=True)
+    return str(text_table(rows, columns))
+
+
+def _say_failed(found: Any) -> None:
+    import numpy as np
+
+    bad = np.flatnonzero(~np.broadcast_to(found.converged, found.alpha.shape))
+    reasons = np.broadcast_to(np.asarray(found.reason, dtype=object), found.alpha.shape)
+    cli.say(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
+            f"{reasons[bad[0]] or 'the residual stayed above the tolerance'}")
