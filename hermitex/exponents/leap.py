@@ -261,7 +261,7 @@ class Regression:
 
     # -- words
     def _tensor_name(self, known: Matrix, k: int) -> str:
-        return f"C_{k}" + (f" | {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
+        return f"C_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
 
     def _form(self, row: Sequence[Expr]) -> str:
         from hermitex.symbolic.parsing import to_text

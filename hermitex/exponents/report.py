@@ -1,26 +1,33 @@
 """g(z), P(y|z) -> information, leap and generative exponents, alpha_c, rates, and a certificate for each statement.
 
-Here the parts are put together; what is computed stands in `information`, `generative`, `weak_recovery`, `complexity`.
+Here the parts are put together; what is computed stands in `information`, `generative`, `weak_recovery`, `complexity`,
+and for several variables in `several`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Add, Expr, Symbol
 
 from hermitex import symbols
-from hermitex.errors import BadInput, BudgetExceeded, HermitexError
+from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
-from hermitex.exponents.levels import constant_value, polynomial
+from hermitex.exponents.levels import constant_value
+from hermitex.exponents.mean import degree, mean_of, square_integrable
+from hermitex.exponents.relevant import relevant
 from hermitex.exponents.result import Exponents, Stage
+from hermitex.exponents.several import several
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.budget import budget as time_budget
+from hermitex.symbolic.subspaces import Matrix
+from hermitex.symbolic.tensors import MAX_VARIABLES
 
 DEFAULT_BUDGET = 60.0
 
@@ -30,11 +37,12 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
 
     information exponent l = min{k >= 1: E[Y He_k] != 0};  generative exponent k* = min{k >= 1: E[E[h_k|Y]^2] != 0};
-    1/alpha_c = E[(E[z^2|Y] - 1)^2].
+    1/alpha_c = E[(E[z^2|Y] - 1)^2]. In several variables: the first order, the leap and the staircase of the tensors
+    E[Y He_k], the generative leap and its staircase, and a threshold for each of its stages.
 
     Parameters
     ----------
-    target : expression or text in one standard normal (z, or z1, ...)
+    target : expression or text in standard normals: z, or z1, z2, ... (at most 6)
     channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
         "poisson", "bernoulli", "multiplicative", or a `Channel`
     variables : names that count as variables though the target may not depend on them
@@ -46,21 +54,57 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
     Raises
     ------
-    BadInput : a target in several variables, with free parameters, or that does not fit the channel.
+    BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel.
 
-    References: Ben Arous et al. (2021); Damian et al. (2024); Troiani et al. (2024).
+    References: Ben Arous et al. (2021); Abbe et al. (2023); Damian et al. (2024, 2025); Troiani et al. (2024).
 
     Examples
     --------
     >>> exponents("z**3 - 3*z")
     Exponents(z**3 - 3*z: information 3, generative 1, trivial, alpha_c = 0)
+    >>> exponents("sign(z1*z2)")
+    Exponents(sign(z1*z2): information 2, leap 2, generative 2, easy, alpha_c = pi**2/4 = 2.46740110027)
     """
-    g, law, names, x = _read(target, channel, variables)
+    g, law, names, used = _read(target, channel, variables)
     with time_budget(budget):
         try:
-            return _exponents(g, law, names, x)
+            return _any_number(g, law, names, used)
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
+
+
+def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
+    """One direction is answered by the engine of one variable, whatever the direction; more by the staircases."""
+    silent = [n for n in names if n not in {v.name for v in used}]
+    notes = [f"the label does not depend on {', '.join(silent)}"] if silent and used else []
+    if len(used) < 2:
+        x = used[0] if used else symbols.normal(names[0])
+        return _with_notes(_exponents(g, law, names, x, [[int(n == x.name) for n in names]]), notes)
+    if len(used) > MAX_VARIABLES:
+        raise BadInput(f"exponents: {len(used)} variables; at most {MAX_VARIABLES} are supported")
+    variables = tuple(symbols.normal(n) for n in names)
+    seen = relevant((g, law.p) if isinstance(law, Channel) else g, variables)
+    notes = [f"the label does not depend on {', '.join(map(str, seen.irrelevant))}"] if seen.irrelevant else []
+    if seen.dimension > 1:
+        return _with_notes(several(g, law, names), notes)
+    if seen.dimension == 0:
+        return _with_notes(_exponents(g, law, names, used[0], [[0]*len(names)]), notes)
+    direction = seen.outside(Matrix([[1]])).tolist()
+    if isinstance(law, Channel):
+        inner, p = seen.inner
+        along = law.regression and relevant((law.regression, law.p), variables).inner[0]
+        law_inside: Named | Channel = replace(law, p=p, regression=along)
+    else:
+        inner, law_inside = seen.inner, law
+    form = Add(*(c*v for c, v in zip(seen.basis.tolist()[0], variables, strict=True)))
+    if form != seen.names[0]:
+        notes.append(f"one direction matters: in the certificates z stands for {form}")
+    found = _exponents(inner, law_inside, names, seen.names[0], direction)
+    return _with_notes(replace(found, target=g), notes)
+
+
+def _with_notes(found: Exponents, notes: list[str]) -> Exponents:
+    return replace(found, notes=(*found.notes, *notes)) if notes else found
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:
@@ -69,14 +113,14 @@ def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: s
     return _nothing(g, law, names, why)
 
 
-def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], Symbol]:
+def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], tuple[Symbol, ...]]:
     from hermitex.symbolic.parsing import expression, parse
 
     declared = _declared(variables)
     g = parse(target, variables=declared or None) if isinstance(target, str) else expression(target)
     law = read_channel(channel)
-    names, x = _variable(g, law, declared)
-    return g, law, names, x
+    names, used = _variables(g, law, declared)
+    return g, law, names, used
 
 
 def _nothing(g: Expr, law: Named | Channel, names: tuple[str, ...], why: str) -> Exponents:
@@ -99,35 +143,33 @@ def _declared(variables: Any) -> list[str]:
     return names
 
 
-def _variable(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tuple[str, ...], Symbol]:
-    """The names over which directions are written, and the one variable the label depends on."""
-    used = list(symbols.normals(g))
-    if isinstance(law, Channel):
-        used += [s for s in symbols.normals(law.p) if s not in used]
+def _variables(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tuple[str, ...], tuple[Symbol, ...]]:
+    """The names over which directions are written, and the variables that the target or the channel hold."""
+    held = {*symbols.normals(g), *(symbols.normals(law.p) if isinstance(law, Channel) else ())}
+    used = tuple(sorted(held, key=symbols.natural))
     free = {s for s in g.free_symbols if s not in used}
     if free:
         raise BadInput(f"exponents: {', '.join(sorted(map(str, free)))} has no value; put a number in, "
-                       "the target must hold z only")
-    if len(used) > 1:
-        raise BadInput(f"exponents: the target holds {', '.join(map(str, used))}; one variable is answered, "
-                       "z or one of z1, z2, ...")
+                       "the target must hold z, or z1, z2, ... only")
     names = tuple(declared) or tuple(s.name for s in used) or ("z",)
-    x = used[0] if used else symbols.normal(names[0])
-    if x.name not in names:
-        raise BadInput(f"exponents: the target holds {x.name}, which is not among the variables {', '.join(names)}")
-    return names, x
+    missing = [v.name for v in used if v.name not in names]
+    if missing:
+        raise BadInput(f"exponents: the target holds {', '.join(missing)}, which is not among the variables "
+                       f"{', '.join(names)}")
+    return names, used
 
 
-def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol) -> Exponents:
+def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol,
+               direction: list[list[Any]]) -> Exponents:
+    """A label that depends on one standard normal x, which lies along `direction`."""
     notes: list[str] = []
     if isinstance(law, Named):
         law.fits(g)
-    mean, unknown_mean = _mean(g, law)
+    mean, unknown_mean = mean_of(g, law)
     labels = law.labels(g)
     parts = (labels.levels,) if labels.levels is not None else labels.probabilities
     trivial = all(constant_value(p, x) is not None for p in parts)
-    degree = _degree(mean, x)
-    integrable = _square_integrable(mean, x, notes)
+    integrable = square_integrable(mean, (x,), notes)
     if unknown_mean:
         notes.append(unknown_mean)
     information = _information(mean, x, integrable, trivial, notes)
@@ -140,9 +182,8 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol)
         threshold = weak_recovery(g, law, x, generative.order)
     notes += [*generative.notes, *threshold.notes]
     _hint_flint(notes, (*information.certificates, *generative.certificates))
-    direction = [[int(n == x.name) for n in names]]
     first = information.order
-    rates = complexity(degree=degree, square_integrable=integrable, first=first, leap=first,
+    rates = complexity(degree=degree(mean, (x,)), square_integrable=integrable, first=first, leap=first,
                        generative=generative.order)
     return Exponents(
         target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
@@ -153,43 +194,8 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol)
         notes=tuple(notes))
 
 
-def _staircase(order: int | None, direction: list[list[int]]) -> tuple[Stage, ...]:
+def _staircase(order: int | None, direction: list[list[Any]]) -> tuple[Stage, ...]:
     return () if order is None else ({"order": order, "directions": direction},)
-
-
-def _mean(g: Expr, law: Named | Channel) -> tuple[Expr | None, str]:
-    try:
-        return law.mean(g), ""
-    except BudgetExceeded:
-        raise
-    except HermitexError as err:
-        return None, f"information exponent: E[Y|z] is not known ({' '.join(str(err).split())})"
-
-
-def _degree(mean: Expr | None, x: Symbol) -> int | None:
-    if mean is None:
-        return None
-    poly = polynomial(mean, x)
-    if poly is not None:
-        return max(poly.degree(), 0) if not poly.is_zero else 0
-    return 0 if constant_value(mean, x) is not None else None
-
-
-def _square_integrable(mean: Expr | None, x: Symbol, notes: list[str]) -> bool | None:
-    from hermitex.symbolic.growth import integrable
-
-    if mean is None:
-        return None
-    if constant_value(mean, x) is not None:
-        return True
-    found = integrable(mean, x, 2)
-    if found is False:
-        first = integrable(mean, x, 1)
-        where = "in L1 but not in L2" if first else "not in L1" if first is False else "not in L2"
-        notes.append(f"information exponent: the target is {where} of the Gaussian, so none exists")
-    elif found is None:
-        notes.append("information exponent: undetermined, square integrability of the target was not decided")
-    return found
 
 
 def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial: bool, notes: list[str]) -> Found:

@@ -48,9 +48,11 @@ class Exponents(Shown):
         t = self.threshold
         alpha = None if t.alpha_c is None else float(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
-        stages = [] if alpha is None else [
-            {"alpha_c": alpha, "directions": stage["directions"],
-             "conditional": False} for stage in self.generative_staircase]
+        stages = [{"alpha_c": None if stage["alpha_c"] is None else float(stage["alpha_c"]),
+                   "directions": _numbers(stage["directions"]), "conditional": stage["conditional"]} for stage in t.stages]
+        if not t.stages and alpha is not None:
+            stages = [{"alpha_c": alpha, "directions": _numbers(stage["directions"]), "conditional": False}
+                      for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "stages": stages}
 
     @property
@@ -66,8 +68,10 @@ class Exponents(Shown):
             "target": to_text(self.target), "variables": list(self.variables), "channel": self.channel,
             "square_integrable": self.square_integrable, "information_exponent": self.information_exponent,
             "leap_exponent": self.leap_exponent, "leap_coordinate": self.leap_coordinate,
-            "staircase": list(self.staircase), "generative_exponent": self.generative_exponent,
-            "generative_staircase": list(self.generative_staircase), "weak_recovery": self.weak_recovery,
+            "staircase": [{**s, "directions": _numbers(s["directions"])} for s in self.staircase],
+            "generative_exponent": self.generative_exponent,
+            "generative_staircase": [{**s, "directions": _numbers(s["directions"])} for s in self.generative_staircase],
+            "weak_recovery": self.weak_recovery,
             "complexity": dict(self.complexity), "certificates": [c.to_dict() for c in self.certificates],
             "notes": list(self.notes),
         }
@@ -130,7 +134,8 @@ class Exponents(Shown):
         return to_dataframe({k: [r[k] for r in rows] for k in ("quantity", "order", "status", "value", "how")})
 
     def __repr__(self) -> str:
-        return (f"Exponents({_text(self.target)}: information {_word(self.information_exponent)}, "
+        leap = f"leap {_word(self.leap_exponent)}, " if len(self.variables) > 1 else ""
+        return (f"Exponents({_text(self.target)}: information {_word(self.information_exponent)}, {leap}"
                 f"generative {_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}"
                 f"{_alpha_words(self.threshold)})")
 
@@ -151,6 +156,14 @@ class Exponents(Shown):
         if self.notes:
             parts.append("<ul>" + "".join(f"<li>{escape(n)}</li>" for n in self.notes) + "</ul>")
         return "".join(parts)
+
+
+def _numbers(rows: Sequence[Sequence[Any]]) -> list[list[int | float]]:
+    """Exact rows as JSON numbers."""
+    from hermitex.symbolic.precise import evaluate
+
+    return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else float(evaluate(x, 20)) for x in row]
+            for row in rows]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -84,7 +84,7 @@ def test_directions_stand_over_the_declared_variables():
 
 
 @pytest.mark.parametrize("text, options, word", [
-    ("z1*z2", {}, "z1, z2"), ("a*z", {}, "a"), ("z", {"channel": "gauss:1"}, "gaussian"),
+    ("z1*z2*z3*z4*z5*z6*z7", {}, "at most 6"), ("a*z", {}, "a"), ("z", {"channel": "gauss:1"}, "gaussian"),
     ("z", {"channel": "gaussian"}, "variance"),
     ("z", {"channel": "gaussian:-1"}, "positive"), ("z", {"channel": "flip:1/10"}, "sign"),
     ("z", {"channel": "poisson"}, "negative"),

@@ -1,0 +1,109 @@
+"""g(z) = E[Y|z]: what of it is known, its degree where it is a polynomial, and whether E[g^2] is finite.
+
+Information exponent and leap ask for g in L2. In several variables E|g|^2 is decided summand by summand: a product of
+independent factors is in L2 iff each factor is, a sum is if all its summands are, and is not if exactly one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Expr, Mul, Symbol
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.levels import constant_value, polynomial
+from hermitex.symbolic.calculus.terms import by_core
+from hermitex.symbolic.growth import integrable
+from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
+
+
+def mean_of(g: Expr, law: Named | Channel) -> tuple[Expr | None, str]:
+    """E[Y|z], or None and why it is not known."""
+    try:
+        return law.mean(g), ""
+    except BudgetExceeded:
+        raise
+    except HermitexError as err:
+        return None, f"information exponent: E[Y|z] is not known ({' '.join(str(err).split())})"
+
+
+def degree(mean: Expr | None, variables: Sequence[Symbol]) -> int | None:
+    """The total degree of a polynomial E[Y|z], 0 if it is constant, else None.
+
+    >>> from hermitex.symbols import z1, z2
+    >>> degree(z1**2*z2 + z1, (z1, z2))
+    3
+    """
+    if mean is None:
+        return None
+    if len(variables) > 1:
+        if not mean.is_polynomial(*variables) or polynomial_size(mean, tuple(variables))[0] > MAX_TERMS:
+            return None
+        return max(int(poly_of(mean, *variables).total_degree()), 0) if mean != 0 else 0
+    poly = polynomial(mean, variables[0])
+    if poly is not None:
+        return max(poly.degree(), 0) if not poly.is_zero else 0
+    return 0 if constant_value(mean, variables[0]) is not None else None
+
+
+def square_integrable(mean: Expr | None, variables: Sequence[Symbol], notes: list[str]) -> bool | None:
+    """Is E[Y|z] in L2? None where it was not decided; what is to be said is appended to `notes`."""
+    if mean is None:
+        return None
+    if len(variables) == 1 and constant_value(mean, variables[0]) is not None:
+        return True
+    found = in_space(mean, variables, 2)
+    if found is False:
+        first = in_space(mean, variables, 1)
+        where = "in L1 but not in L2" if first else "not in L1" if first is False else "not in L2"
+        notes.append(f"information exponent: the target is {where} of the Gaussian, so none exists")
+    elif found is None:
+        notes.append("information exponent: undetermined, square integrability of the target was not decided")
+    return found
+
+
+def in_space(g: Expr, variables: Sequence[Symbol], power: int) -> bool | None:
+    """Is E|g|^power finite?
+
+    >>> from sympy import Abs, Rational, exp, sign
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> in_space(exp(z1*z2/4)*sign(z3) + z2, (z1, z2, z3), 2), in_space(exp(z1*z2) + z3, (z1, z2, z3), 2)
+    (True, False)
+    >>> in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 2), in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 1)
+    (False, True)
+    """
+    inside = tuple(v for v in variables if v in g.free_symbols)
+    if len(inside) < 2:
+        return integrable(g, inside[0], power) if inside else True
+    whole = integrable(g, inside, power)
+    if whole is not None or g.count_ops() > 300:
+        return whole
+    summands = [core*polynomial for core, polynomial in by_core(g, inside).items()]
+    if len(summands) == 1:
+        return _product(g, inside, power)
+    verdicts = [in_space(s, inside, power) for s in summands]
+    if None in verdicts:
+        return None
+    return True if all(verdicts) else False if verdicts.count(False) == 1 else None
+
+
+def _product(f: Expr, variables: tuple[Symbol, ...], power: int) -> bool | None:
+    """A product factor by factor, where the factors are independent of each other."""
+    groups: list[tuple[set[Symbol], list[Expr]]] = []
+    for factor in Mul.make_args(f):
+        mine = factor.free_symbols & set(variables)
+        joined, rest = (set(mine), [factor]), []
+        for seen, factors in groups:
+            if seen & joined[0]:
+                joined = (seen | joined[0], factors + joined[1])
+            else:
+                rest.append((seen, factors))
+        groups = [*rest, joined]
+    if len(groups) < 2:
+        return None
+    verdicts = [in_space(Mul(*factors), variables, power) for seen, factors in groups if seen]
+    if False in verdicts:
+        return False if None not in verdicts else None
+    return None if None in verdicts else True
