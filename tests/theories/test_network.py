@@ -125,10 +125,7 @@ def test_the_population_gradient_makes_rows_whose_norms_follow_the_spike():
 
 
 @pytest.mark.slow
-def test_the_law_of_the_residual_in_one_variable_or_two():
-    # written as a sum over the values of the target, or as a double average
-    near_sign = network("tanh", "tanh(60*z)").solve(**POINT, Delta=0.2)
-    assert network("tanh", "sign").solve(**POINT, Delta=0.2)["test_error"] == pytest.approx(near_sign["test_error"], rel=2e-2)
+def test_averages_over_the_noise_are_continuous_where_it_vanishes():
     smooth = network("tanh", "sin").solve(**{**POINT, "Delta": np.array([1e-12, 0.0])})["test_error"]
     assert smooth[0] == pytest.approx(network("tanh", "sin").solve(**POINT)["test_error"], rel=1e-9)
     assert smooth[1] == pytest.approx(smooth[0], rel=1e-9)
