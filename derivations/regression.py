@@ -75,7 +75,8 @@ t = delta*(1 + V)/s
 bell = exp(-t**2/2)/sqrt(2*pi)
 clipped = Max(-delta, Min(delta, s*z/(1 + V)))
 huber.step("Gaussian integration", E(z*clipped, z)/s, P/(1 + V),
-           r"Over $x = s z$, the gap between label and field, the mean slope of the force (by parts) is", shown=(r"\tfrac1s\,\mathbb{E}[z\,s(sz)]", r"\frac{P}{1 + V}"), points=2)
+           r"Over $x = s z$, the gap between label and field, the mean slope of the force (by parts) is",
+           shown=(r"\tfrac1s\,\mathbb{E}[z\,s(sz)]", r"\frac{P}{1 + V}"), points=2)
 huber.step("Gaussian integration", E(clipped**2, z), s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P), "and its mean square",
            shown=(r"\mathbb{E}[s(sz)^2]", r"\frac{s^2}{(1 + V)^2}(P - 2t\varphi(t)) + \delta^2(1 - P)"), points=2)
 width = Rational(7, 10)

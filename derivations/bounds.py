@@ -1,0 +1,141 @@
+r"""Closed-form bounds on the risk after one giant gradient step: Eqs. (26), (27), (28) and (132)."""
+
+from math import floor, log10
+
+from sympy import Function, Matrix, cos, exp, nsimplify, sin, sqrt, symbols
+from sympy.core.function import Derivative as OfNode
+
+import hermitex as hx
+from hermitex import Derivative, E, Result
+from hermitex.symbols import c, gamma, kappa, m, r, z, z1, z2, zeta
+from hermitex.theories.one_step import bias, psi, q1, q2
+
+g = Function("g")
+rho = 1 - gamma**2
+mu_0, mu_1, mu_22, h, h1, g_2 = symbols("mu_0 mu_1 mu_22 h h1 g_2", real=True)
+sigma = Function("sigma")
+
+page = Result(
+    "Bounds on the risk after one giant gradient step",
+    r"Whatever the sample size, width and ridge, the test error lies above the squared distance of the target from the span of "
+    r"$\mu_0(\kappa)$, $\kappa\mu_1(\kappa)$ and, through the target's other coordinate, $\mu_1(\kappa) z$; that of $\mu_0$ "
+    r"alone is "
+    r"reached at infinite ridge. Both are elementary: $\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, "
+    r"\mu_1\rangle$ and $\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle$.",
+    source="cui2024", place="Eqs. (26)-(28), (132)",
+    assumptions=[r"the test error of Result 3.3", r"$\langle\cdot, \cdot\rangle$ is the Gaussian product over $\kappa$; "
+                 r"$h = \mathbb{E}_z\,g(\gamma\kappa + \sqrt{\rho}\,z)$, $h_1 = \mathbb{E}_z[z\,g]$, $\rho = 1 - \gamma^2$"],
+)
+page.text(r"At fixed $\kappa$ the test error is that of the Gaussian field $\omega = \mu_0 m + \kappa\mu_1\zeta + \mu_1\psi z_1 + "
+          r"\sqrt{\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2}\,z_2$. It splits:")
+target = g(gamma*kappa + sqrt(rho)*z1)
+mean = mu_0*m + kappa*mu_1*zeta
+spread = mu_1**2*(q1 - psi**2) + mu_22*q2
+page.step("independence", E((target - mean - mu_1*psi*z1 - sqrt(spread)*z2)**2, z1, z2),
+          E((target - mean - mu_1*psi*z1)**2, z1) + spread, digits=8, points=1,
+          shown=(r"\mathbb{E}(g - \omega)^2", r"\mathbb{E}_{z_1}(g - \mu_0 m - \kappa\mu_1\zeta - \mu_1\psi z_1)^2 "
+                 r"+ \mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2"))
+page.text(r"The last terms are not negative: $q_1 = \|\Pi W^\top\hat a\|^2/p \ge \psi^2$, because $\psi$ is its projection on "
+          r"the unit "
+          r"vector $\theta_\perp$, and $q_2 = \|\hat a\|^2/p$. So the error exceeds the minimum of the first over $m$, $\zeta$ "
+          r"and $\psi$, "
+          r"whose square expands in the target's own coefficients:")
+page.step("expanding the square", E((target - mean - mu_1*psi*z1)**2, z1),
+          E(target**2, z1) - 2*mean*E(target, z1) + mean**2 - 2*mu_1*psi*E(z1*target, z1) + mu_1**2*psi**2, digits=10, points=1,
+          shown=(r"\mathbb{E}_{z_1}(g - B - \mu_1\psi z_1)^2", r"\mathbb{E}_{z_1}g^2 - 2Bh + B^2 - 2\mu_1\psi h_1 + \mu_1^2\psi^2"))
+page.text(r"Averaged over $\kappa$ it is quadratic in $(m, \zeta)$, with Gram matrix $G$ and overlaps $t$ of $\mu_0$ and "
+          r"$\kappa\mu_1$ "
+          r"with $h$, and separately in $\psi$:")
+G11, G12, G22, t1, t2, n1, o1 = symbols("G11 G12 G22 t1 t2 n1 o1", real=True)
+G, t = Matrix([[G11, G12], [G12, G22]]), Matrix([t1, t2])
+quadratic = g_2 - 2*(t1*m + t2*zeta) + G11*m**2 + 2*G12*m*zeta + G22*zeta**2 - 2*o1*psi + n1*psi**2
+best = G.LUsolve(t)
+at_best = {m: best[0], zeta: best[1], psi: o1/n1}
+for unknown, name in ((m, "m"), (zeta, r"\zeta"), (psi, r"\psi")):
+    page.step("stationarity", quadratic.diff(unknown).subs(at_best), 0, shown=(rf"\partial_{{{name}}}", "0"))
+page.step("the value there", quadratic.subs(at_best), g_2 - (t.T*G.inv()*t)[0] - o1**2/n1,
+          shown=(r"\min", r"\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, \mu_1\rangle"))
+page.step("with $\\mu_0$ alone", (g_2 - 2*t1*m + G11*m**2).subs(m, t1/G11), g_2 - t1**2/G11,
+          r"At $\lambda \to \infty$ only $m$ is left, "
+          r"since nothing regularises the direction of all ones:",
+          shown=(r"\min_m", r"\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle"))
+page.step("differentiation", OfNode(E(sigma(r*kappa + sqrt(c)*z), z), r), kappa*E(Derivative(sigma)(r*kappa + sqrt(c)*z), z),
+          r"The second function is the derivative of the first in the spike's size, $\kappa\mu_1 = \partial_r\mu_0$:")
+
+page.text(r"Two pairs for which the bounds are elementary. For $\sigma = g = \sin$ and $\gamma = 1$, $\mu_0 = e^{-c/2}\sin "
+          r"r\kappa$:")
+smooth = exp(-c/2)*sin(r*kappa)
+page.step("closed form", E(sin(r*kappa + sqrt(c)*z), z), smooth)
+upper = E(sin(kappa)**2, kappa) - E(sin(kappa)*smooth, kappa)**2/E(smooth**2, kappa)
+page.step("the package's upper bound", hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"], upper,
+          shown=(r"\mathbb{E}\sin^2 - \frac{\langle\sin, \mu_0\rangle^2}{\langle\mu_0, \mu_0\rangle}",
+                 r"\frac{1 - e^{-2}}{2} - \frac{(e^{-(1 - r)^2/2} - e^{-(1 + r)^2/2})^2}{2(1 - e^{-2r^2})}"))
+page.step("at $r = 1$", upper.subs(r, 1), 0, "which vanishes at $r = 1$, the minimum over the learning rate (28).",
+          shown=(r"\text{upper}(r = 1)", "0"))
+page.step("closed form", E(hx.erf(r*kappa + sqrt(c)*z), z).subs(r, sqrt(1 + 2*c)), hx.erf(kappa),
+          r"For $\sigma = g = \mathrm{erf}$ the target itself is reached, at $r = \sqrt{1 + 2c}$:")
+
+
+page.text(r"Numbers at general $\gamma$: for $\sigma = \mathrm{erf}$ and $g = \sin$ every ingredient is elementary, $\mu_0 = "
+          r"\mathrm{erf}(a/\sqrt{1 + 2c})$ with $a = r\kappa + b$ and a bias $b$ (132), $h = e^{-\rho/2}\sin\gamma\kappa$.")
+s_ = symbols("s", positive=True)
+
+
+def ingredients(r_, c_, gamma_, b_):
+    """mu_0, mu_1, h, h_1 in closed form, each checked above or by Stein's lemma."""
+    u, rest = r_*kappa + b_, 1 - gamma_**2
+    first = hx.erf(u/sqrt(1 + 2*c_))
+    return first, first.diff(kappa)/r_, exp(-rest/2)*sin(gamma_*kappa), sqrt(rest)*exp(-rest/2)*cos(gamma_*kappa)
+
+
+page.step("closed form", E(hx.erf(r*kappa + bias + sqrt(c)*z), z), hx.erf((r*kappa + bias)/sqrt(1 + 2*c)))
+page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(gamma*kappa), r"and $h_1$, with $s = \sqrt{\rho}$:")
+
+
+def digits(*pairs):
+    """The digits to which numbers of the package agree with formulas, over all pairs."""
+    worst = max(abs(number/float(formula) - 1) for number, formula in pairs)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def formulas(r_, c_, gamma_, b_=0):
+    """(upper, lower) from Gaussian averages at 20 digits."""
+    one, slope, along, across = ingredients(*(nsimplify(x, rational=True) for x in (r_, c_, gamma_, b_)))
+    two = kappa*slope
+    total = E(sin(kappa)**2, kappa).evalf(20)
+    products = (one**2, one*two, two**2, along*one, along*two, slope**2, slope*across)
+    a11, a12, a22, b1, b2, n, o = (E(e, kappa).evalf(20) for e in products)
+    projected = (a22*b1**2 - 2*a12*b1*b2 + a11*b2**2)/(a11*a22 - a12**2)
+    return total - b1**2/a11, total - projected - o**2/n
+
+
+def package_numbers():
+    """(26) and (27) at a point, (28) at its minimum, (132) at its bias."""
+    at = hx.theories.bounds("erf", "sin", r=0.9, c=1.2, gamma=0.8)
+    upper_, lower_ = formulas(0.9, 1.2, 0.8)
+    return digits((at.upper, upper_), (at.lower, lower_))
+
+
+def at_the_minimum():
+    """The least upper bound over the learning rate lies where nearby rates give more."""
+    best_ = hx.theories.bounds("erf", "sin", optimise=True).to_dict()
+    value = best_["upper"]
+    here, less, more = (float(formulas(best_["r_upper"]*(1 + step), 1.0, 1.0)[0]) for step in (0, -1e-3, 1e-3))
+    return digits((value, here)) if here < less and here < more else False
+
+
+def with_a_bias():
+    """The best bias lies where nearby ones give more."""
+    found = hx.theories.bounds("erf", "sin", r=0.9, c=1.0, gamma=0.9, bias=True)
+    here, less, more = (float(formulas(0.9, 1.0, 0.9, found.b_lower + step)[1]) for step in (0, -1e-3, 1e-3))
+    return digits((found.lower_bias, here)) if here <= less and here <= more else False
+
+
+page.test("(26) and (27) in numbers", package_numbers, "The package's numbers from these formulas:")
+page.test("(28) in numbers", at_the_minimum)
+page.test("(132) in numbers", with_a_bias)
+page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
+              r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
+              r"overlap "
+              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$, $g = \sin$")
+page.conclude(upper, r"The upper bound for $\sigma = g = \sin$, $\gamma = 1$, as the package has it:")
