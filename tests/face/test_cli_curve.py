@@ -1,0 +1,140 @@
+"""hermitex curve one-step: the JSON, the files, the exit codes, and one line for what cannot be."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.face import cli
+
+BASE = ["curve", "one-step", "--sigma", "tanh", "--target", "sin"]
+STEP = ["--alpha0", "20", "--eta", "3", "--lam", "0.1"]
+FEATURES = ["--r", "1", "--c", "1", "--gamma", "0.9", "--lam", "1/10"]
+
+
+def ask(capsys, *argv, status=0):
+    """The JSON answer of a command."""
+    assert cli.main([*argv, "--json"]) == status
+    out, _ = capsys.readouterr()
+    return json.loads(out)
+
+
+def test_the_published_points(capsys):
+    answer = ask(capsys, *BASE, *STEP, "--alpha", "0.2:3:5")
+    known = [.0484829019195, .0425039287213, .0373113280789, .0343046647450, .0325182080146]
+    np.testing.assert_allclose(answer["test_error"], known, rtol=1e-10)
+    assert answer["theory"] == "one-step" and answer["alpha"] == pytest.approx([0.2, 0.9, 1.6, 2.3, 3])
+    keys = {"theory", "parameters", "alpha", "test_error", "train_error", "order_parameters", "converged", "residual"}
+    assert keys <= set(answer)
+    names = {"m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde"}
+    assert names <= set(answer["order_parameters"])
+    assert answer["parameters"]["sigma"] == "tanh" and answer["parameters"]["target"] == "sin"
+    assert {"r", "c", "gamma"} <= set(answer["parameters"]) and answer["converged"] == [True]*5
+    assert all(len(v) == 5 for v in answer["order_parameters"].values())
+
+
+def test_what_python_gives_is_what_is_printed(capsys):
+    answer = ask(capsys, *BASE, *FEATURES, "--alpha", "0.5,2", "--beta", "3/2", "--Delta", "0.1", "--dimension", "600",
+                 "--bias", "-1/2")
+    known = hx.curve("one-step", sigma="tanh", target="sin", alpha=[0.5, 2], r=1, c=1, gamma=0.9, lam=0.1, beta=1.5, Delta=0.1,
+                     dimension=600, bias=-0.5)
+    np.testing.assert_allclose(answer["test_error"], known.test_error, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options, structure", [
+    (["--rows", "gaussian"], dict(rows="gaussian")),
+    (["--vocabulary", "1,-1.5", "--fractions", "0.25,3/4", "--norms", "1,2"],
+     dict(vocabulary=[1, -1.5], fractions=[0.25, 0.75], norms=[1, 2]))])
+def test_the_structure_of_a_theory(capsys, options, structure):
+    features = ["--r", "1", "--gamma", "0.9", "--lam", "0.1", *(["--c", "1"] if "rows" in structure else [])]
+    answer = ask(capsys, *BASE, *features, *options, "--alpha", "1")
+    numbers = dict(r=1, gamma=0.9, lam=0.1, **({"c": 1} if "rows" in structure else {}))
+    known = hx.curve("one-step", sigma="tanh", target="sin", alpha=[1], **structure, **numbers)
+    np.testing.assert_allclose(answer["test_error"], known.test_error, rtol=1e-10)
+
+
+def test_a_target_may_begin_with_a_minus_and_alpha0_be_infinite(capsys):
+    answer = ask(capsys, "curve", "one-step", "--sigma", "erf", "--target", "-sin(z)", "--alpha", "1", "--alpha0", "inf",
+                 "--eta", "1", "--lam", "1e-2")
+    assert answer["parameters"]["alpha0"] == "inf" and answer["parameters"]["gamma"] == -1
+
+
+def test_the_simulation(capsys):
+    answer = ask(capsys, *BASE, *FEATURES, "--alpha", "0.5,1", "--simulate", "--seeds", "3", "--simulate-dimension", "50")
+    found = answer["simulation"]
+    assert {"alpha", "test_error", "train_error", "standard_error", "seeds"} <= set(found)
+    assert found["seeds"] == [0, 1, 2] and found["parameters"]["dimension"] == 50 and found["alpha"] == answer["alpha"]
+    assert all(e > 0 for e in found["standard_error"]["test_error"])
+    out = _text(capsys, *BASE, *FEATURES, "--alpha", "0.5,1", "--simulate", "--seeds", "2", "--dimension", "50")
+    assert "experiment at d = 50, 2 seeds" in out and "test_error_se" in out
+
+
+def test_the_files(capsys, tmp_path):
+    picture, table, papers = tmp_path/"f.svg", tmp_path/"f.csv", tmp_path/"f.bib"
+    files = ["--plot", str(picture), "--csv", str(table), "--bib", str(papers)]
+    out = _text(capsys, *BASE, *STEP, "--alpha", "0.5:2:4", *files, "--baselines")
+    assert out.split()[:3] == ["alpha", "test_error", "train_error"]
+    text = picture.read_text()
+    assert "<svg" in text and "best linear predictor" in text and "random features" in text
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 and {"zetatilde", "residual", "converged"} <= set(rows[0])
+    assert "cui2024" in papers.read_text()
+
+
+def test_a_failed_point_is_null_and_status_1(capsys):
+    """Without a ridge the error diverges where n = p, and there only."""
+    argv = [*BASE, *FEATURES[:-1], "0", "--alpha", "0.5,1,2"]
+    answer = ask(capsys, *argv, status=1)
+    assert [v is None for v in answer["test_error"]] == [False, True, False] and answer["converged"] == [True, False, True]
+    assert answer["order_parameters"]["q2"][1] is None
+    assert cli.main(argv) == 1
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4 and err.count("\n") == 1 and "alpha = 1" in err
+
+
+@pytest.mark.parametrize("argv, word", [
+    (["curve"], "THEORY"),
+    (["curve", "one-stp", "--alpha", "1"], "one-step"),
+    (["curve", "one-step", "--alpha", "1"], "--sigma"),
+    ([*BASE, *STEP], "--alpha"),
+    ([*BASE, *STEP, "--alpha", "a"], "number"),
+    ([*BASE, *STEP, "--alpha", "0"], "alpha"),
+    ([*BASE, *STEP, "--alpha", "-1"], "alpha"),
+    ([*BASE, "--alpha", "1", "--lam", "0.1"], "alpha0"),
+    ([*BASE, *STEP, *FEATURES[:2], "--alpha", "1"], "either"),
+    ([*BASE, "--alpha", "1", "--alpha0", "0", "--eta", "1", "--lam", "1"], "alpha0"),
+    ([*BASE, "--alpha", "1", "--r", "1", "--c", "1", "--gamma", "1.2", "--lam", "1"], "gamma"),
+    ([*BASE, "--alpha", "1", "--r", "nan", "--c", "1", "--gamma", "1", "--lam", "1"], "nan"),
+    ([*BASE, "--alpha", "1", "--r", "1", "--c", "-1", "--gamma", "1", "--lam", "1"], "c = -1"),
+    ([*BASE, "--alpha", "1", "--r", "1", "--c", "1", "--gamma", "1", "--lam", "-1"], "lam"),
+    ([*BASE, *STEP, "--alpha", "1", "--beta", "1,2"], "one number"),
+    ([*BASE, *STEP, "--alpha", "1", "--lamda", "1"], "--lam"),
+    ([*BASE, *STEP, "--alpha", "1", "--network", "exat"], "exact"),
+    ([*BASE, *STEP, "--alpha", "1", "--rows", "cube"], "sphere"),
+    ([*BASE, *STEP, "--alpha", "1", "--plot", "/nowhere/f.gif"], ".pdf"),
+    ([*BASE, *STEP, "--alpha", "1", "--csv", "/nowhere/f.csv"], "nowhere"),
+    ([*BASE, *STEP, "--alpha", "1", "--simulate", "--seeds", "0"], "seeds"),
+    ([*BASE, *STEP, "--alpha", "1", "--simulate", "--model", "nets"], "network"),
+    ([*BASE, *STEP, "--alpha", "1", "--vocabulary", "1,2", "--fractions", "1"], "fractions"),
+    (["curve", "one-step", "--sigma", "tanh", "--target", "exp(z**2)", "--alpha", "1", *STEP], "square integrable"),
+    (["curve", "one-step", "--sigma", "tannh", "--target", "sin", "--alpha", "1", *STEP], "tanh"),
+])
+def test_hostile_input_is_one_line_and_status_2(capsys, argv, word):
+    assert cli.main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and word in err and "Traceback" not in err, err
+
+
+def test_every_option_of_an_entry_is_declared():
+    from hermitex.face.verbs.curve import OPTIONS, THEORIES
+
+    for entry in THEORIES.values():
+        assert {*entry.functions, *entry.structure, *entry.numbers} <= set(OPTIONS)
+
+
+def _text(capsys, *argv):
+    assert cli.main(list(argv)) == 0
+    return capsys.readouterr().out

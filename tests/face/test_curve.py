@@ -1,0 +1,114 @@
+"""hx.curve: a theory, its experiment, its reference lines; the figure of a user of the package."""
+
+import csv
+from math import inf
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.errors import BadInput, UnknownName
+
+NUMBERS = dict(alpha0=5, eta=3, lam=1e-2)
+QUICK = {"dimension": 40, "seeds": 2, "test": 200}
+
+
+@pytest.fixture(scope="module")
+def one():
+    return hx.theories.one_step("tanh", "sin")
+
+
+def test_by_name_and_by_object_are_the_same(one):
+    by_name = hx.curve("one-step", sigma="tanh", target="sin", alpha=[0.5, 1], **NUMBERS)
+    by_object = hx.curve(one, [0.5, 1], **NUMBERS)
+    direct = one.curve([0.5, 1], **NUMBERS)
+    for found in (by_name, by_object):
+        np.testing.assert_array_equal(found.test_error, direct.test_error)
+    structure = hx.curve("one-step", sigma="relu", target="relu", rows="gaussian", alpha=1, r=0.8, c=1, gamma=0.9, lam=0.05)
+    assert "chi" in structure
+
+
+def test_the_experiment_stands_beside_the_theory(one):
+    found = hx.curve(one, np.linspace(0.2, 3, 30), simulate=QUICK, **NUMBERS)
+    s = found.simulation
+    assert len(s) == 8 and {s.alpha[0], s.alpha[-1]} == {0.2, 3} and set(s.alpha) <= set(found.alpha)
+    assert s.parameters["dimension"] == 40 and s.seeds == (0, 1)
+    own = hx.curve(one, [1, 2], simulate={**QUICK, "alpha": [1.5], "seeds": [7]}, **NUMBERS).simulation
+    assert own.alpha.tolist() == [1.5] and own.seeds == (7,)
+    at = hx.curve(one, [1], simulate={"seeds": 1, "test": 100}, dimension=50, **NUMBERS)
+    assert at.simulation.parameters["dimension"] == 50 and at.test_error != found.test_error[0]
+    network = hx.curve(one, [1], simulate={**QUICK, "model": "network"}, **NUMBERS).simulation
+    assert {"r", "c", "gamma", "chi"} <= set(network.values)
+
+
+def test_progress(one):
+    said = []
+    hx.curve(one, [1], simulate=QUICK, progress=lambda *now: said.append(now), **NUMBERS)
+    assert said == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_progress_on_stderr(one, capsys):
+    hx.curve(one, [1], simulate=QUICK, progress=True, **NUMBERS)
+    out, err = capsys.readouterr()
+    assert out == "" and err.endswith("2 of 2 seeds\n")
+
+
+@pytest.mark.parametrize("call, kind, word", [
+    (dict(theory="one-stop", alpha=1), UnknownName, "one-step"),
+    (dict(theory="one-step", alpha=1), BadInput, "sigma"),
+    (dict(theory="one-step", sigma="tanh", alpha=1), BadInput, "target"),
+    (dict(theory="one-step", sigma="tanh", target="sin", lam=1, **{"alpha0": 1, "eta": 1}), BadInput, "alpha has no value"),
+    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, lamda=1), UnknownName, "lam"),
+    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, lam=1, eta=1), BadInput, "alpha0"),
+    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate={"seed": 3}, **NUMBERS), UnknownName, "seeds"),
+    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate=3, **NUMBERS), BadInput, "simulate"),
+    (dict(theory=3, alpha=1), BadInput, "theory"),
+])
+def test_what_is_wrong_is_said_in_one_line(call, kind, word):
+    with pytest.raises(kind, match=word) as caught:
+        hx.curve(**call)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_reference_lines():
+    """Random features do not know alpha0; width and samples lead them to the best linear predictor."""
+    lines = hx.baselines("one-step", sigma="tanh", target="sign", alpha=[1.0, 50.0], lam=0.1, alpha0=3, eta=1)
+    assert lines.best_linear == pytest.approx(1 - 2/np.pi, abs=1e-12)
+    known = hx.curve("one-step", sigma="tanh", target="sign", alpha=[1.0, 50.0], lam=0.1, r=0, c=1, gamma=1)
+    np.testing.assert_allclose(lines.random_features.test_error, known.test_error, rtol=1e-9)
+    assert np.all(lines.random_features.test_error > lines.best_linear)
+    wide = hx.baselines("one-step", sigma="tanh", target="sign", alpha=[3000.0], lam=1e-3, beta=100)
+    assert wide.random_features.test_error[0] == pytest.approx(wide.best_linear, rel=0.05)
+    assert hx.baselines("one-step", sigma="relu", target="1 + z", alpha=1, lam=1).best_linear == pytest.approx(0, abs=1e-12)
+    with pytest.raises(BadInput, match="square"):
+        hx.baselines("one-step", sigma="tanh", target="sign", loss="logistic", alpha=1, lam=1)
+
+
+def test_the_figure_of_a_user(tmp_path):
+    """Job 3: several batches in one figure, a vector file, CSV with everything, the papers used."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from hermitex.symbols import z
+
+    one = hx.theories.one_step(hx.silu, "tanh")
+    fig, ax = plt.subplots()
+    for alpha0 in (0.5, 5, inf):
+        curve = hx.curve(one, alpha=np.geomspace(.1, 10, 12), alpha0=alpha0, eta=3, beta=1, lam=1e-2,
+                         simulate=QUICK if alpha0 == 5 else False)
+        assert curve.plot(ax=ax) is ax
+    assert ax.get_xscale() == "log"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$\alpha_0 = 5$, $\eta = 3$", r"$\alpha_0 = \infty$, $\eta = 3$"]
+    fig.savefig(tmp_path/"figure.pdf")
+    plt.close(fig)
+    assert (tmp_path/"figure.pdf").read_bytes().startswith(b"%PDF")
+    with open(curve.to_csv(tmp_path/"curve.csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    assert {"alpha", "test_error", "m", "zeta", "psi", "q1", "q2", "V1", "residual", "converged"} <= set(rows[0])
+    assert float(rows[3]["test_error"]) == curve.test_error[3]
+    assert curve.bibtex().count("@") == 1 and "2402.04980" in curve.bibtex()
+    assert one.sigma(z) == hx.silu(z)
