@@ -20,7 +20,7 @@ from hermitex.kernels.adaptive import Quadratures, moving_kinks
 from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
 from hermitex.kernels.source import Writer, load
 from hermitex.systems.blocks import Block, Equation
-from hermitex.systems.derivatives import derivative
+from hermitex.systems.derivatives import Names, derivative
 
 State = dict[str, Any]
 
@@ -71,11 +71,11 @@ class Program:
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
-                    positive: frozenset[Symbol], doc: str = "") -> Program:
+                    positive: frozenset[Symbol], doc: str = "", kept: Names | None = None) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module."""
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
-    labels, exprs = _formulas(equations, blocks, observables)
+    labels, exprs = _formulas(equations, blocks, observables, kept)
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
@@ -140,8 +140,8 @@ def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], node
     return replace(lowered, statements=tuple(statements)), fixed | set(tables.values())
 
 
-def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr]
-              ) -> tuple[list[tuple], list[Expr]]:
+def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr],
+              kept: Names | None) -> tuple[list[tuple], list[Expr]]:
     """Every formula that is to be computed, with a label."""
     found: dict[tuple, Expr] = {("observable", o): e for o, e in observables.items()}
     for e in equations.values():
@@ -155,7 +155,7 @@ def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], o
         elif block.kind in ("nonlinear", "root"):
             for u in (*block.torn, *block.members):
                 for v in (*block.torn, *block.members):
-                    entry = derivative(equations[u].rhs, v)
+                    entry = derivative(equations[u].rhs, v, kept)
                     if entry != 0:
                         found["d", u, v] = entry
     return list(found), list(found.values())

@@ -17,6 +17,7 @@ from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.blocks import Block, Equation, find_blocks
+from hermitex.systems.derivatives import Names
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 
 
@@ -32,6 +33,9 @@ class System(Shown):
     observables : {name: expression} computed from the solution
     positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
     source : where the equations come from
+    kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages
+        that depend on unknowns through a few quantities only, and do not jump where these move. Their random variables are
+        those of outermost expectations.
 
     Raises
     ------
@@ -55,6 +59,7 @@ class System(Shown):
     positive: Any = ()
     source: str = ""
     name: str = ""
+    kept: Any = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -68,6 +73,7 @@ class System(Shown):
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
         put(self, "positive", frozenset(self._unknown(v) for v in self.positive)
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
+        put(self, "kept", frozenset(k for k in self.where if k.name in {str(n) for n in self.kept}))
         clash = sorted({u.name for u in self.equations} & {k.name for k in self.where})
         if clash:
             raise BadInput(f"System: {', '.join(clash)} is both an unknown and a where name")
@@ -112,7 +118,16 @@ class System(Shown):
     @cached_property
     def _moving(self) -> dict[Symbol, Expr]:
         """The where names that an unknown enters; the others stay names, for nothing is differentiated in them."""
-        return depends_on(self.where, set(self.equations))
+        return {k: v for k, v in depends_on(self.where, set(self.equations)).items() if k not in self.kept}
+
+    @cached_property
+    def _names(self) -> Names:
+        """The names that stay names though unknowns enter them."""
+        moving = depends_on(self.where, set(self.equations))
+        letters = {s.name for s in (*self.equations, *self.parameters)}
+        memo: dict[Any, Any] = {}
+        hides = {k: frozenset(set(free_names(k, self.where, memo)) - letters) for k in self.where}
+        return Names({k: self._write(self.where[k]) for k in self.where if k in self.kept and k in moving}, hides)
 
     def _write(self, e: Expr) -> Expr:
         letters = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
@@ -121,7 +136,7 @@ class System(Shown):
     def _stable(self, definition: Expr) -> Expr:
         """A definition for the kernels: a residual E f^2 - (E f)^2 - ... that no unknown enters is computed as a square."""
         written = self._write(definition)
-        if written.free_symbols & set(self.equations) or not written.has(Expectation):
+        if self._names.reach(written) & set(self.equations) or not written.has(Expectation):
             return written
         full = written_out(definition, self.where)
         square = residuals(full)
@@ -142,7 +157,7 @@ class System(Shown):
     def blocks(self) -> tuple[Block, ...]:
         """The strongly connected blocks in the order in which they are solved."""
         self._closed_functions()
-        return find_blocks(self.written)
+        return find_blocks(self.written, names=self._names)
 
     def _closed_functions(self) -> None:
         loose = {type(f).__name__ for e in self._all() for f in e.atoms(Function) if isinstance(type(f), UndefinedFunction)}
@@ -160,7 +175,7 @@ class System(Shown):
         memo: dict[Any, Any] = {}
         names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
         return System(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}), observables=observables,
-                      positive=[u.name for u in self.positive], **{"source": self.source, "name": self.name, **fields})
+                      positive=[u.name for u in self.positive], kept=[k.name for k in self.kept], **{"source": self.source, "name": self.name, **fields})
 
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
@@ -208,7 +223,7 @@ class System(Shown):
         if blocks not in cache:
             from hermitex.systems.program import compile_program
 
-            found = self.blocks if blocks else find_blocks(self.written, split=False)
+            found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)
             letters = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}
             scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters]
@@ -216,7 +231,7 @@ class System(Shown):
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             try:
                 cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
-                                                observables=observables, positive=self.positive, doc=self.source)
+                                                observables=observables, positive=self.positive, doc=self.source, kept=self._names)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
                 at = next((k.name for k, e in places.items() if e.has(error.integral)), "")

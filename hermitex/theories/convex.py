@@ -283,6 +283,7 @@ def equations(st: Structure) -> System:
     observables["train_objective"] = observables["train_error"] + lamda*beta*q2/(2*alpha)
     return System(right, where=where, observables=observables,
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *letters], positive=[qhat1, qhat2],
+                  kept=[V, B, S_, tau, s_0, J, J_z, J_2, J_s],
                   source="arXiv:2402.04980, Result 3.3, for a convex loss", name=f"one_step({st.sigma.name}, {st.g.name}, {st.loss})")
 
 
