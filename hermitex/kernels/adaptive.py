@@ -35,13 +35,17 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
     from hermitex.symbolic.pieces import breakpoints
 
-    definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
+    definitions = {s.target: plain(s.expr) for s in lowered.statements if not s.axes}
+    rough = _Roughness(lowered, definitions)
     found: dict[str, list[Expr]] = {}
     for s in lowered.statements:
+        if not s.axes:
+            continue
+        integrand = plain(s.expr)
         for axis in s.axes:
-            body = plain(_inlined(s.expr, definitions, axis))
-            if not _rough(body, axis):
+            if axis.symbol not in rough.along(integrand):
                 continue
+            body = _inlined(integrand, definitions, axis)
             try:
                 points = breakpoints(body, axis.symbol)
             except (HermitexError, NotImplementedError, ValueError, TypeError):
@@ -67,9 +71,23 @@ def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _rough(body: Expr, axis: Axis) -> bool:
-    """True if something in the integrand may have a kink, a jump or a branch point along the axis."""
-    return any(axis.symbol in e.free_symbols and not (isinstance(e, Pow) and e.exp.is_Integer) for e in body.atoms(*_ROUGH, Pow))
+class _Roughness:
+    """Along which axes something in a formula may have a kink, a jump or a branch point, seen without writing it out."""
+
+    def __init__(self, lowered: Lowered, definitions: dict[Symbol, Expr]) -> None:
+        self.axes = {a.symbol for a in lowered.axes}
+        self.moves: dict[Symbol, set[Symbol]] = {}
+        self.known: dict[Symbol, set[Symbol]] = {}
+        for v, e in definitions.items():  # each reads only what stands before it
+            self.moves[v], self.known[v] = self._varies(e), self.along(e)
+
+    def _varies(self, e: Expr) -> set[Symbol]:
+        return (e.free_symbols & self.axes).union(*(self.moves.get(v, set()) for v in e.free_symbols))
+
+    def along(self, e: Expr) -> set[Symbol]:
+        """The symbols of the axes along which `e` may be rough."""
+        own = (self._varies(a) for a in e.atoms(*_ROUGH, Pow) if not (isinstance(a, Pow) and a.exp.is_Integer))
+        return set().union(*own, *(self.known.get(v, set()) for v in e.free_symbols))
 
 
 def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:
