@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "curve": "learning curve of a theory, and the experiment beside it",
     "check": "re-checks derivation files, step by step",
     "bounds": "closed-form risk bounds after one giant gradient step",
+    "spectrum": "bulk density, edges and outlier of the feature covariance",
     "generate": "formulas -> a standalone solver, a file of its own",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",

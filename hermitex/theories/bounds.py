@@ -56,7 +56,8 @@ class Bounds(Shown):
     letters: tuple[float, ...] = (1.0,)
 
     def _summary(self) -> str:
-        where = ", ".join(f"{n}={v:.6g}" for n, v in (("r", self.r), ("c", self.c), ("gamma", self.gamma)) if np.ndim(v) == 0 and v is not None)
+        known = (("r", self.r), ("c", self.c), ("gamma", self.gamma))
+        where = ", ".join(f"{n}={v:.6g}" for n, v in known if np.ndim(v) == 0 and v is not None)
         values = ", ".join(f"{n}={v:.10g}" if np.ndim(v) == 0 else f"{n}: array {np.shape(v)}"
                            for n, v in (("upper", self.upper), ("lower", self.lower)))
         return f"{self.sigma.name} for {self.target.name}: {values}; {where}"
@@ -167,7 +168,8 @@ def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = Non
             raise BadInput("bounds: optimise takes no vocabulary; give r")
         from hermitex.theories.bounds_path import optimised
 
-        return optimised(smoothed, g, {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}, bias)
+        given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
+        return optimised(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
     letters = tuple(_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
     sizes = _numbers("norms", norms) if norms is not None else None
@@ -178,7 +180,8 @@ def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = Non
     shape = np.broadcast_shapes(r.shape, c.shape, gamma.shape)
     rs, cs, gs = (np.broadcast_to(v, shape).ravel() for v in (r, c, gamma))
     K = len(letters)
-    at = (rs[:, None]*np.array(letters), np.broadcast_to(cs[:, None] if sizes is None else sizes, (rs.size, K)), np.zeros((rs.size, K)))
+    at = (rs[:, None]*np.array(letters), np.broadcast_to(cs[:, None] if sizes is None else sizes, (rs.size, K)),
+          np.zeros((rs.size, K)))
     parts = {v: (np.flatnonzero(gs == v), Target(g, float(v))) for v in np.unique(gs)}
     found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (K,), ())))
     for rows, target in parts.values():
@@ -217,8 +220,8 @@ def _over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], 
                 out[f"{which}_bias"][i] = found.value
                 out[f"b_{which}"][i] = np.nan if found.at is None else found.at
                 if found.at is None:
-                    notes.append(f"{which} bound with a bias: the infimum lies at b -> {found.end:g}, its limit is {found.value:.10g} "
-                                 f"(+- {found.error:.1g})")
+                    notes.append(f"{which} bound with a bias: the infimum lies at b -> {found.end:g}, "
+                                 f"its limit is {found.value:.10g} (+- {found.error:.1g})")
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 

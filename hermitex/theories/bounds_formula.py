@@ -84,7 +84,10 @@ def _vanishes(e: Expr) -> bool:
     """True if the expression is zero for all its parameters."""
     if not e.free_symbols:
         return decide(e).status == "zero"
-    return bool(e == 0 or abs(e.subs({r: S(7)/5, c: S(3)/4, gamma: S(2)/3, _rho: S(5)/9}).evalf(30)) < S(10)**-25 and simplify(e) == 0)
+    if e == 0:
+        return True
+    somewhere = e.subs({r: S(7)/5, c: S(3)/4, gamma: S(2)/3, _rho: S(5)/9}).evalf(30)
+    return bool(abs(somewhere) < S(10)**-25 and simplify(e) == 0)
 
 
 def _back(e: Expr) -> Expr:

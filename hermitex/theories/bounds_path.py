@@ -56,7 +56,8 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
         value[which] = found.value
         optimum[f"r_{which}"] = optimum[f"eta_over_beta_{which}"] = None
         if found.at is None:
-            notes.append(f"{which} bound: the infimum lies at eta -> {'0, r -> 0' if found.end == 0 else 'infinity, r -> infinity'}; "
+            end = "0, r -> 0" if found.end == 0 else "infinity, r -> infinity"
+            notes.append(f"{which} bound: the infimum lies at eta -> {end}; "
                          f"its limit is {found.value:.10g} (+- {found.error:.1g})")
             continue
         at_r, at_c = path(np.array([found.at]))
@@ -66,14 +67,13 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
         optimum[f"eta_over_beta_{which}"] = float(found.at) if path.physical else None
         optimum[f"c_{which}"] = float(at_c[0])
         coefficients |= {"b1": float(exact.b1[0, 0])} if which == "upper" else {"b": exact.b[0], "psi": float(exact.psi[0, 0])}
-    biased = _with_bias(smoothed, target, (path, optimum), notes) if bias else {}
+    biased = _with_bias(smoothed, target, optimum, notes) if bias else {}
     return Bounds(smoothed.activation, target.activation, value["upper"], value["lower"], None, c, gamma, coefficients,
                   optimum=optimum, notes=tuple(notes), **biased)
 
 
-def _with_bias(smoothed: Smoothed, target: Target, at: tuple[Any, Mapping[str, Any]], notes: list[str]) -> dict[str, Any]:
+def _with_bias(smoothed: Smoothed, target: Target, optimum: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     """Each bound minimised over the bias at the learning rate where it is least without."""
-    path, optimum = at
     out: dict[str, Any] = {}
     for which in ("upper", "lower"):
         if optimum[f"r_{which}"] is None:

@@ -70,9 +70,11 @@ def number(text: str | None, name: str) -> float | None:
     return float(value)
 
 
-_NAMES = {"upper": "upper bound", "lower": "lower bound", "upper_bias": "upper bound, best bias", "lower_bias": "lower bound, best bias",
-          "b_upper": "  at bias", "b_lower": "  at bias ", "r_upper": "  upper: at r", "eta_over_beta_upper": "  upper: at eta/beta",
-          "r_lower": "  lower: at r", "eta_over_beta_lower": "  lower: at eta/beta"}
+_NAMES = {"upper": "upper bound", "lower": "lower bound",
+          "upper_bias": "upper bound, best bias", "lower_bias": "lower bound, best bias", "b_upper": "  at bias", "b_lower": "  at bias",
+          "r_upper": "  upper: at r", "eta_over_beta_upper": "  upper: at eta/beta",
+          "r_lower": "  lower: at r",
+          "eta_over_beta_lower": "  lower: at eta/beta"}
 
 
 def _lines(found: dict[str, Any]) -> list[str]:

@@ -1,0 +1,87 @@
+"""(r, c) -> upper, lower: the phase picture of the bounds over the features, or along the learning rate.
+
+bounds_map(sigma, g, r=.., c=..) draws over the plane; bounds_map(sigma, g, eta=.., alpha0=.., beta=..) along eta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.show.display import Shown
+from hermitex.theories.bounds import Bounds, bounds
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BoundsMap(Shown):
+    """Bounds on a grid: `bounds` holds the arrays, rows along c and columns along r; or one axis along eta."""
+
+    bounds: Bounds
+    axes: tuple[str, ...]
+    r: Any = None
+    c: Any = None
+    eta: Any = None
+
+    def _summary(self) -> str:
+        of = f"{self.bounds.sigma.name} for {self.bounds.target.name}"
+        return f"{of} over {', '.join(self.axes)}, {np.size(self.bounds.upper)} points"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The axes and the arrays."""
+        return {**{n: getattr(self, n) for n in self.axes}, "upper": self.bounds.upper, "lower": self.bounds.lower}
+
+    def plot(self, ax: Any = None, *, which: str = "lower") -> Any:
+        """Over the plane: the bound `which` as colour, logarithmic, with its least value for each c; along eta: both bounds."""
+        from hermitex.show.plots import curves, new_axes
+
+        if which not in ("upper", "lower"):
+            raise BadInput(f"bounds_map: which is 'upper' or 'lower', not {which!r}")
+        ax = new_axes(ax)
+        if self.axes == ("eta",):
+            curves(self.eta, {"upper bound": self.bounds.upper, "lower bound": self.bounds.lower}, ax,
+                   xlabel=r"learning rate $\tilde\eta$", ylabel="bound on the test error")
+            if np.min(self.bounds.lower) > 0:
+                ax.set_yscale("log")
+            return ax
+        values = getattr(self.bounds, which)
+        shown = np.log10(np.maximum(values, 1e-12))
+        drawn = ax.pcolormesh(self.r, self.c, shown, cmap="viridis", shading="gouraud", rasterized=True)
+        least = np.argmin(values, axis=1)
+        ax.plot(self.r[least], self.c, color="white", linewidth=1.2, linestyle="--", label="least for each $c$")
+        ax.set_xlim(self.r[0], self.r[-1])
+        ax.figure.colorbar(drawn, ax=ax, label=rf"$\log_{{10}}$ of the {which} bound")
+        ax.set_xlabel("$r$")
+        ax.set_ylabel("$c$")
+        ax.legend(loc="upper right", fontsize="small", framealpha=0.4)
+        return ax
+
+
+def bounds_map(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: float = 1.0, eta: Any = None, alpha0: Any = None,
+               beta: float = 1.0, Delta: float = 0.0) -> BoundsMap:
+    """The bounds over a grid of (r, c), or along the learning rates `eta` of a gradient step.
+
+    Parameters
+    ----------
+    r, c : two increasing axes; or eta : one axis, with alpha0 (inf allowed), beta, Delta.
+
+    Raises
+    ------
+    BadInput : neither or both ways are given, or a number is out of range.
+
+    Examples
+    --------
+    >>> chart = bounds_map("erf", "sin", r=[0.5, 1.0, 1.5], c=[1.0, 2.0])
+    >>> chart.bounds.lower.shape
+    (2, 3)
+    """
+    if (eta is None) == (r is None):
+        raise BadInput("bounds_map: give two axes r and c, or one axis eta with alpha0")
+    if eta is not None:
+        line = np.atleast_1d(np.asarray(eta, dtype=float))
+        found = bounds(sigma, g, alpha0=np.inf if alpha0 is None else alpha0, eta=line, beta=beta, Delta=Delta)
+        return BoundsMap(found, ("eta",), eta=line)
+    rs, cs = np.atleast_1d(np.asarray(r, dtype=float)), np.atleast_1d(np.asarray(1.0 if c is None else c, dtype=float))
+    return BoundsMap(bounds(sigma, g, r=rs, c=cs[:, None], gamma=gamma), ("r", "c"), r=rs, c=cs)

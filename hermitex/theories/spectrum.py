@@ -1,0 +1,288 @@
+"""m(z) = (1/p) tr(Phi^T Phi/p - z)^{-1} = V_2 at lambda = -z: bulk, edges and outlier of the feature covariance.
+
+Phi (n x p) holds the spiked random features sigma(w_i . x + r kappa) after one giant gradient step [cui2024, App. F]. The
+outlier is the spike's: n E mu_0^2 + O(1) for Phi^T Phi/p [cui2024, Eq. (191)]; Phi^T Phi/n has the same law, x times beta/alpha.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.show.display import Shown, formula_table
+from hermitex.symbols import z as _z
+from hermitex.theories.conditional import mu_star
+from hermitex.theories.smoothed import Smoothed
+from hermitex.theories.spectrum_equations import Equations
+
+Array = np.ndarray[Any, Any]
+
+_WINDOW, _STEP = 9.0, 0.05   # of the quadrature over kappa
+_SCAN = 250                  # points that look for edges, linearly and geometrically spaced
+_INSIDE = 1e-9               # Im m/|m| beyond which a point lies in the support
+_FINER = 8                   # times finer in kappa where few samples carry a part of the bulk
+_GROWS = 1e-3                # relative growth of the population at the window's end: unbounded
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Spectrum(Shown):
+    """The law of the feature covariance: x, density (arrays), edges [(low, high), ...], mass_at_zero, outlier.
+
+    outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
+    None if mu_0 = 0. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
+    """
+
+    sigma: Any
+    r: float
+    c: float
+    alpha: float
+    beta: float
+    normalisation: str
+    x: Array
+    density: Array
+    edges: tuple[tuple[float, float], ...]
+    mass_at_zero: float
+    outlier: dict[str, Any] | None
+    notes: tuple[str, ...] = ()
+    _equations: Equations = field(repr=False, default=None)  # type: ignore[assignment]
+
+    @property
+    def unit(self) -> float:
+        """An eigenvalue of Phi^T Phi/p in units of this normalisation."""
+        return 1.0 if self.normalisation == "p" else self.beta/self.alpha
+
+    @property
+    def first_moment(self) -> float:
+        """int x drho(x) of the bulk, (alpha/beta) E[c mu_1^2 + mu_star^2] in normalisation p."""
+        return self._equations.mean*self.unit
+
+    def stieltjes(self, z: Any) -> Any:
+        """m(z) = int drho(x)/(x - z) of the bulk (its atom at zero included), for complex z of any shape."""
+        given = np.asarray(z, dtype=complex)
+        if not np.isfinite(given).all():
+            raise BadInput("spectrum: z must be finite")
+        if self.mass_at_zero > 0 and np.any(given == 0):
+            raise BadInput("spectrum: m has a pole at z = 0, where the law has an atom")
+        flat = given.ravel()/self.unit
+        upper = np.where(flat.imag < 0, flat.conj(), flat)
+        m = self._equations.solve(upper)[:, 1]/self.unit
+        m = np.where((flat.imag == 0) & (np.abs(m.imag) < _INSIDE*np.abs(m)), m.real, m)  # a gap: real but for rounding
+        m = np.where(flat.imag < 0, m.conj(), m).reshape(given.shape)
+        return m if m.shape else complex(m)
+
+    def _summary(self) -> str:
+        bulks = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in self.edges)
+        return (f"{self.sigma.name}, normalisation={self.normalisation}, bulk on {bulks or 'nothing'}, "
+                f"mass at zero {self.mass_at_zero:.6g}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of ``hermitex spectrum --json``, without `stieltjes`."""
+        return {"sigma": self.sigma(_z), "r": self.r, "c": self.c, "alpha": self.alpha, "beta": self.beta,
+                "normalisation": self.normalisation, "x": self.x, "density": self.density,
+                "edges": [list(e) for e in self.edges], "mass_at_zero": self.mass_at_zero, "outlier": self.outlier,
+                "first_moment": self.first_moment, "notes": list(self.notes)}
+
+    def to_dataframe(self) -> Any:
+        """x and density as a pandas DataFrame."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe({"x": self.x, "density": self.density})
+
+    def _html(self) -> str:
+        rows = [(r"\text{bulk}", rf"[{low:.8g},\; {high:.8g}]".replace("inf", r"\infty")) for low, high in self.edges]
+        rows.append((r"\text{mass at } 0", f"{self.mass_at_zero:.8g}"))
+        if self.outlier:
+            o = self.outlier
+            rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
+        return formula_table(rows, title=f"Spectrum of the features, sigma = {self.sigma.name}, Phi^T Phi/{self.normalisation}")
+
+    def plot(self, ax: Any = None, *, histogram: Any = None, bins: int = 60) -> Any:
+        """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view)."""
+        from hermitex.show.plots import curves, new_axes
+
+        ax = new_axes(ax)
+        right = max((high for _, high in self.edges if np.isfinite(high)), default=float(self.x.max(initial=1.0)))
+        right = min(right, float(self.x.max(initial=right)))
+        if histogram is not None:
+            values = np.ravel(histogram)
+            shown = values[(values > 1e-9*right) & (values < 1.1*right)]
+            heights, ends = np.histogram(shown, bins=bins, range=(0, 1.05*right))
+            ax.stairs(heights/(values.size*np.diff(ends)), ends, fill=True, color="0.8", label="eigenvalues", zorder=0)
+        # A bulk that ends at zero may have an infinite density there.
+        order = np.argsort(self.x)
+        x, y = self.x[order], np.where(self.x > 1e-4*right, self.density, np.nan)[order]
+        curves(x, {"density": y}, ax, xlabel=f"eigenvalue of $\\Phi^T\\Phi/{self.normalisation}$", ylabel="density")
+        finite = y[np.isfinite(y)]
+        ax.set_ylim(0, 1.15*float(np.quantile(finite, 0.98)) if finite.size else None)
+        ax.set_xlim(0, 1.05*right)
+        return ax
+
+    def bibtex(self) -> str:
+        """BibTeX of the paper whose result this is."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(["cui2024"])
+
+
+def spectrum(sigma: Any, *, r: float, c: float = 1.0, alpha: float, beta: float, normalisation: str = "p", points: int = 400,
+             dimension: float | None = None) -> Spectrum:
+    """The spectrum of the features' covariance after one giant gradient step.
+
+    Parameters
+    ----------
+    sigma : activation: a name, text or expression in z
+    r, c : spike and bulk variance of the features (c > 0);   alpha, beta : n/d and p/d, positive
+    normalisation : "p" for Phi^T Phi/p, "n" for Phi^T Phi/n
+    points : number of points at which the density is given, spread over the bulks, dense at their edges
+    dimension : d, for the outlier's value
+
+    Returns
+    -------
+    Spectrum : edges to 1e-8 relative where they are folds (square roots), as a rule.
+
+    Raises
+    ------
+    BadInput : a number out of range.    NotConverged : the branch of the fixed point was lost.
+
+    References: cui2024 (App. F).
+
+    Examples
+    --------
+    >>> law = spectrum("tanh", r=1.2, c=1.1, alpha=1.5, beta=1)
+    >>> [round(float(e), 6) for e in law.edges[0]], complex(round(law.stieltjes(0.5j).real, 9))
+    ([0.004364, 2.421713], (0.530958974+0j))
+    """
+    smoothed = Smoothed(sigma)
+    r, c, alpha, beta = (_number(n, v) for n, v in (("r", r), ("c", c), ("alpha", alpha), ("beta", beta)))
+    for name, v in (("c", c), ("alpha", alpha), ("beta", beta)):
+        if not v > 0:
+            raise BadInput(f"spectrum: {name} is positive, not {v:g}")
+    if normalisation not in ("p", "n"):
+        raise BadInput(f"spectrum: the normalisation is 'p' or 'n', not {normalisation!r}")
+    if not 2 <= points <= 100_000:
+        raise BadInput(f"spectrum: points is between 2 and 100000, not {points}")
+    known = _coefficients(smoothed, r, c)
+    kappa, w, _, mu_1, rest = known
+    equations = Equations(w, mu_1**2, rest, alpha, beta, c)
+    unit = 1.0 if normalisation == "p" else beta/alpha
+    notes: list[str] = []
+    grows = _unbounded(kappa, c*mu_1**2 + rest)
+    bulks, soft, thin = _support(equations, grows) if equations.mean > 0 else ([], False, False)
+    if thin:
+        fine = _coefficients(smoothed, r, c, refine=_FINER)
+        equations = Equations(fine[1], fine[3]**2, fine[4], alpha, beta, c)
+        notes.append("part of the bulk comes from few samples (large |kappa|): its density is small and known to about 1 % there")
+    if grows:
+        notes.append("mu_1 or mu_star is unbounded in kappa: the bulk has no right edge, its density has a tail")
+    elif soft:
+        notes.append("an edge is not a fold of the fixed point: the density vanishes there faster than any power, or not at all")
+    x, density = _density(equations, bulks, points)
+    edges = tuple((low*unit, (np.inf if grows and i == len(bulks) - 1 else high*unit)) for i, (low, high) in enumerate(bulks))
+    return Spectrum(smoothed.activation, r, c, alpha, beta, normalisation, x*unit, density/unit, edges,
+                    _mass_at_zero(equations), _outlier(known, equations, normalisation, dimension), tuple(notes), equations)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"spectrum: {name} = {value!r} is not a number") from None
+    if not np.isfinite(number):
+        raise BadInput(f"spectrum: {name} must be finite")
+    return number
+
+
+def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tuple[Array, Array, Array, Array, Array]:
+    """kappa, weights, mu_0, mu_1, mu_star^2 on a trapezoid rule fine enough for features that vary over sqrt(c)/r."""
+    step = min(_STEP, 0.3/np.sqrt(1 + 2*r*r/c))/refine
+    kappa = step*np.arange(-np.ceil(_WINDOW/step), np.ceil(_WINDOW/step) + 1)
+    w = np.exp(-kappa**2/2)*step/np.sqrt(2*np.pi)
+    fold = smoothed.activation.parity in (1, -1)
+    if fold:  # only squares and mu_0 mu_1 kappa are averaged
+        w = np.where(kappa > 0, 2*w, w)[kappa >= 0]
+        kappa = kappa[kappa >= 0]
+    mu_0, mu_1 = smoothed(r*kappa, np.asarray(c))
+    rest = np.maximum(mu_star(smoothed.activation).squared(kappa, r=r, c=c), 0)
+    size = float(w @ (mu_0**2 + c*mu_1**2 + rest))
+    # What is zero but for rounding (mu_star of a linear activation) must not pass for a small population.
+    rest = rest if w @ rest > 1e-26*size else np.zeros_like(rest)
+    mu_1 = mu_1 if w @ (c*mu_1**2) > 1e-26*size else np.zeros_like(mu_1)
+    return kappa, w, np.broadcast_to(mu_0, kappa.shape), np.broadcast_to(mu_1, kappa.shape), rest
+
+
+def _unbounded(kappa: Array, population: Array) -> bool:
+    """True if the variance of a feature keeps growing with |kappa|."""
+    for side in (np.argsort(kappa), np.argsort(-kappa)):
+        tail = population[side][np.abs(kappa[side]) > 0]
+        end, before = tail[-1], tail[-1 - max(1, len(tail)//20)]
+        if end > before*(1 + _GROWS) and end >= population.max()*(1 - 1e-12) and abs(kappa[side][-1]) > _WINDOW - 1:
+            return True
+    return False
+
+
+def _mass_at_zero(e: Equations) -> float:
+    """1 - rank/p: Phi has rank min(n, p), or min(n, d, p) if the features are linear, 0 if they are constant."""
+    ranks = [e.alpha, e.beta]
+    if not e.d.any():
+        ranks.append(1.0 if e.a.any() else 0.0)
+    return max(0.0, 1 - min(ranks)/e.beta)
+
+
+def _support(e: Equations, grows: bool) -> tuple[list[tuple[float, float]], bool, bool]:
+    """The bulks off zero, whether an edge is no fold, and whether a part of them rests on few samples."""
+    top = 4*e.mean
+    while e.solve(np.array([top + 0j]))[0, 1].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
+        top *= 2
+    scan = np.unique(np.append(np.linspace(0, top, _SCAN + 1)[1:], np.geomspace(1e-7*top, top, _SCAN)))
+    V = e.solve(scan + 0j)
+    # In a gap V is real, and no sample may sit on a pole of Q: the population is a continuum, its nodes only sample it.
+    pole = 1 + V.real @ np.stack([e.a, e.d])
+    inside = V[:, 1].imag > _INSIDE*np.abs(V[:, 1])
+    thin = ~inside & (pole.min(axis=1) < 0) & (pole.max(axis=1) > 0)
+    inside |= thin
+    starts, ends = np.flatnonzero(np.diff(inside.astype(int)) > 0), np.flatnonzero(np.diff(inside.astype(int)) < 0)
+    folds = True
+    lows: list[float] = [0.0] if inside[0] else []
+    for i in starts:
+        edge, fold = e.edge(scan[i], scan[i + 1], V[i + 1])
+        lows.append(edge)
+        folds &= fold
+    highs: list[float] = []
+    for i in ends:
+        edge, fold = e.edge(scan[i + 1], scan[i], V[i])
+        highs.append(edge)
+        folds &= fold
+    if inside[-1]:
+        highs.append(float(scan[-1]))
+    return list(zip(lows, highs, strict=True)), not folds, bool(thin.any())
+
+
+def _density(e: Equations, bulks: list[tuple[float, float]], points: int) -> tuple[Array, Array]:
+    """x on each bulk at the angles of a cosine, dense at its edges, and Im m/pi there."""
+    if not bulks:
+        return np.zeros(0), np.zeros(0)
+    each = max(2, points//len(bulks))
+    theta = np.pi*(np.arange(each) + 0.5)/each
+    x = np.concatenate([(low + high)/2 - (high - low)/2*np.cos(theta) for low, high in bulks])
+    return x, np.maximum(e.solve(x + 0j)[:, 1].imag, 0)/np.pi
+
+
+def _outlier(known: tuple[Array, ...], e: Equations, normalisation: str, dimension: float | None) -> dict[str, Any] | None:
+    """n E mu_0^2 + (E[mu_0^2 s^2] + alpha c E[mu_0 mu_1 kappa]^2)/E mu_0^2 + (alpha/beta) E s^2, s^2 = c mu_1^2 + mu_star^2."""
+    kappa, w, mu_0, mu_1, rest = known
+    population = e.c*mu_1**2 + rest
+    square = float(w @ mu_0**2)
+    if square <= 1e-26*float(w @ (mu_0**2 + population)) or square == 0:
+        return None
+    constant = (w @ (mu_0**2*population) + e.alpha*e.c*(w @ (mu_0*mu_1*kappa))**2)/square + e.mean
+    unit = 1.0 if normalisation == "p" else e.beta/e.alpha
+    value = None
+    if dimension is not None:
+        d = _number("dimension", dimension)
+        if not d > 0:
+            raise BadInput("spectrum: dimension is positive")
+        value = float(unit*(e.alpha*d*square + constant))
+    return {"times": "n" if normalisation == "p" else "p", "coefficient": square, "constant": float(unit*constant), "value": value}

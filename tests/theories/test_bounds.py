@@ -1,0 +1,249 @@
+"""upper = E(g - b mu_0)^2, lower = E(g - b_0 mu_0 - b_1 kappa mu_1)^2 - ..., their minima, their functions, their closed forms."""
+
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hermitex as hx
+from hermitex.errors import BadInput
+from hermitex.theories.bounds_minimum import least
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_bounds.json").read_text())
+bounds = hx.theories.bounds
+AT = st.tuples(st.floats(0.1, 3), st.floats(0.2, 3), st.floats(-1, 1))
+
+
+def close(a, b):
+    return a == pytest.approx(b, rel=1e-9, abs=1e-12)
+
+
+# -- reference values --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("row", REFERENCE["bounds"], ids=lambda row: f"{row['sigma']}-{row['g']}-{row['gamma']}")
+def test_published_bounds(row):
+    found = bounds(row["sigma"], row["g"], r=row["r"], c=row["c"], gamma=row["gamma"])
+    assert close(found.upper, row["upper"]) and close(found.lower, row["lower"])
+    assert close(found.coefficients["b1"], row["b1_upper"])
+    np.testing.assert_allclose(found.coefficients["b"], row["b"], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", REFERENCE["bounds28"], ids=lambda row: f"{row['sigma']}-{row['g']}")
+def test_published_minima_over_the_learning_rate(row):
+    found = bounds(row["sigma"], row["g"], optimise=True)
+    for which in ("upper", "lower"):
+        if row[f"r_{which}"] is None:
+            assert found.optimum[f"r_{which}"] is None and any("infinity" in n and which in n for n in found.notes)
+            # The sheet's values at r = 30 are good to 4e-10; see the sum on a grid below.
+            at_30 = getattr(bounds(row["sigma"], row["g"], r=30), which)
+            assert at_30 == pytest.approx(row[which], abs=1e-9) and getattr(found, which) < at_30
+        else:
+            assert getattr(found, which) == pytest.approx(row[which], abs=1e-9)
+            assert found.optimum[f"r_{which}"] == pytest.approx(row[f"r_{which}"], abs=1e-6)
+    if "etat_over_beta_upper" in row:
+        assert found.optimum["eta_over_beta_upper"] == pytest.approx(row["etat_over_beta_upper"], rel=1e-6)
+
+
+@pytest.mark.parametrize("row", REFERENCE["bias132"], ids=lambda row: f"{row['sigma']}-{row['g']}")
+def test_published_minima_over_the_bias(row):
+    found = bounds(row["sigma"], row["g"], r=row["r"], c=row["c"], bias=True)
+    assert close(found.lower, row["lower_nobias"]) and found.lower_bias == pytest.approx(row["lower_bias"], abs=1e-9)
+    assert found.b_lower == pytest.approx(row["best_bias"], abs=1e-6)
+    assert found.upper_bias <= found.upper + 1e-15
+
+
+def test_a_sharp_feature_against_a_sum_on_a_grid():
+    z, h = np.arange(-10, 10, 0.05), np.arange(0.0005, 9, 0.001)
+    mu_0 = np.concatenate([(np.tanh(30*k[:, None] + z)*np.exp(-z*z/2)).sum(-1)*0.05/np.sqrt(2*np.pi) for k in np.array_split(h, 20)])
+    w = 2*0.001*np.exp(-h*h/2)/np.sqrt(2*np.pi)
+    assert bounds("tanh", "sign", r=30).upper == pytest.approx(1 - (w @ mu_0)**2/(w @ mu_0**2), rel=1e-5)
+
+
+def test_odd_activations_of_their_own_kind_reach_zero():
+    for f, r in (("erf", 3**0.5), ("sin", 1.0)):
+        found = bounds(f, f, optimise=True)
+        assert found.upper < 1e-15 and found.lower < 1e-15
+        assert found.optimum["r_upper"] == pytest.approx(r, abs=1e-6)
+    assert bounds("erf", "erf", optimise=True).optimum["eta_over_beta_upper"] == pytest.approx(4.0810, abs=1e-4)
+
+
+# -- a third route -----------------------------------------------------------------------------------------------------
+def by_mpmath(sigma, g, at, kinks):
+    """(upper, lower) by the paper's differences: sigma, g are mpmath functions; `kinks` = (of sigma, of g)."""
+    r, c, gamma = (mpmath.mpf(v) for v in at)
+    with mpmath.workdps(25):
+        s, rho = mpmath.sqrt(c), mpmath.sqrt(1 - gamma**2)
+        t, w = np.polynomial.legendre.leggauss(24)
+
+        def gauss(f, m, width, points):
+            ends = sorted({-11, -6, -3, -1, 1, 3, 6, 11, *(float((p - m)/width) for p in points if abs((p - m)/width) < 11)})
+            return sum(mpmath.quad(lambda u: mpmath.npdf(u)*f(u, m + width*u), [a, b], method="gauss-legendre", maxdegree=4)
+                       for a, b in pairwise(ends))
+
+        x = np.concatenate([(a + b)/2 + (b - a)/2*t for a, b in zip(range(-9, 9), range(-8, 10), strict=True)])
+        weights = np.tile(w/2, 18)*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+        rows = []
+        for k in x:
+            rows.append((gauss(lambda u, v: sigma(v), r*k, s, kinks[0]), k*gauss(lambda u, v: u*sigma(v), r*k, s, kinks[0])/s,
+                         gauss(lambda u, v: g(v), gamma*k, rho, kinks[1]), gauss(lambda u, v: u*g(v), gamma*k, rho, kinks[1])))
+        m0, km1, h, h1 = np.array(rows, dtype=float).T
+        total = float(gauss(lambda u, v: g(v)**2, mpmath.mpf(0), mpmath.mpf(1), kinks[1]))
+    G = np.array([[weights @ (a*b) for a in (m0, km1)] for b in (m0, km1)])
+    y = np.array([weights @ (a*h) for a in (m0, km1)])
+    m1 = km1/x
+    last = (weights @ (m1*h1))**2/(weights @ (m1*m1))
+    return total - y[0]**2/G[0, 0], total - y @ np.linalg.solve(G, y) - last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, at, functions, kinks", [
+    ("z*tanh(softplus(z))", "relu(z - 1) + sin(z)", (1.3, 0.6, 0.7),
+     (lambda u: u*mpmath.tanh(mpmath.log1p(mpmath.exp(u))), lambda u: max(u - 1, 0) + mpmath.sin(u)), ((), (1,))),
+    ("Piecewise((z**2, z > 0), (-tanh(z), True))", "abs(z)*cos(z)", (0.8, 1.4, -0.5),
+     (lambda u: u*u if u > 0 else -mpmath.tanh(u), lambda u: abs(u)*mpmath.cos(u)), ((0,), (0,)))])
+def test_unlisted_functions_against_mpmath(sigma, g, at, functions, kinks):
+    found = bounds(sigma, g, r=at[0], c=at[1], gamma=at[2])
+    upper, lower = by_mpmath(*functions, at, kinks)
+    assert found.upper == pytest.approx(upper, rel=1e-9) and found.lower == pytest.approx(lower, rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma, g", [("erf", "erf"), ("sign", "relu"), ("z + He3(z)/6", "z**2 + z"), ("relu", "sign")])
+@pytest.mark.parametrize("gamma", [1.0, 0.6])
+def test_closed_forms_are_the_numbers(sigma, g, gamma):
+    found = bounds(sigma, g, r=1.3, c=0.7, gamma=gamma)
+    for name, expr in found.expr.items():
+        at = {s: {"r": 1.3, "c": 0.7, "gamma": gamma}[s.name] for s in expr.free_symbols}
+        assert float(expr.evalf(20, subs=at)) == pytest.approx(getattr(found, name), rel=1e-10, abs=1e-13)
+
+
+def test_without_a_closed_form_expr_says_none():
+    assert bounds("tanh", "sin", r=0.9).expr == {"upper": None, "lower": None}
+
+
+# -- identities --------------------------------------------------------------------------------------------------------
+@settings(max_examples=12, deadline=None)
+@given(AT, st.sampled_from(["erf", "relu", "sin", "gelu"]), st.sampled_from(["sin", "sign", "relu(z - 1/2)", "z**2"]))
+def test_order_and_symmetries(at, sigma, g):
+    r, c, gamma = at
+    found = bounds(sigma, g, r=r, c=c, gamma=gamma)
+    size = float(hx.E(hx.parse(g if "z" in g else f"{g}(z)")**2, hx.symbols.z).evalf(15))
+    assert 0 <= found.lower <= found.upper <= size*(1 + 1e-12)
+    mirrored = bounds(sigma, g, r=-r, c=c, gamma=-gamma)  # kappa -> -kappa
+    assert found.lower == pytest.approx(mirrored.lower, rel=1e-9, abs=1e-12)
+
+
+def test_the_functions_realise_the_bounds():
+    found = bounds("tanh", "relu", r=1.1, c=0.8)
+    x = np.arange(-9, 9.0005, 0.001)
+    w = 0.001*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+    f = found.functions
+    for which in ("upper", "lower"):
+        assert w @ (f["target"](x) - f[which](x))**2 == pytest.approx(getattr(found, which), rel=1e-6)
+    tilted = f["lower"](x) + 0.01*x  # a planted error is seen
+    assert w @ (f["target"](x) - tilted)**2 > found.lower*1.0001
+
+
+def test_mu_1_without_kappa_would_not_bound():
+    """The slide's bare mu_1 is even where the target is odd: its bound is the upper one, above an exact error of .001778."""
+    found = bounds("tanh", "sin", r=0.9)
+    assert found.lower < 0.001778 < found.upper
+
+
+def test_arrays_broadcast_and_agree_with_points():
+    r, c = np.array([0.3, 1.7])[:, None], np.array([0.5, 1.0, 2.5])
+    found = bounds("tanh", "sign", r=r, c=c, gamma=0.8)
+    assert found.upper.shape == found.lower.shape == (2, 3)
+    assert found.lower[1, 2] == pytest.approx(bounds("tanh", "sign", r=1.7, c=2.5, gamma=0.8).lower, rel=1e-12)
+
+
+def test_a_step_or_its_features_say_the_same():
+    step = hx.theories.spike("tanh", "sin")(alpha0=20, eta=3, beta=1, Delta=0)
+    a, b = bounds("tanh", "sin", alpha0=20, eta=3, beta=1), bounds("tanh", "sin", r=step.r, c=step.c, gamma=step.gamma)
+    assert a.lower == b.lower and a.r == pytest.approx(1.1340555093, abs=1e-10)
+
+
+def test_a_vocabulary_lowers_both_bounds_and_one_letter_changes_nothing():
+    one, two = bounds("tanh", "sin", r=0.9), bounds("tanh", "sin", r=0.9, vocabulary=[1, 2], norms=[1, 1])
+    assert two.lower < one.lower and two.upper < one.upper
+    same = bounds("tanh", "sin", r=0.9, vocabulary=[1, 1])
+    assert same.lower == pytest.approx(one.lower, rel=1e-10)
+    np.testing.assert_allclose(same.coefficients["b1"], one.coefficients["b1"]/2, rtol=1e-10)  # the least norm
+
+
+# -- minima ------------------------------------------------------------------------------------------------------------
+def test_the_infimum_at_either_end_is_said_to_be_there():
+    cubic = bounds("tanh", "He3", optimise=True)  # r -> 0: the span becomes {z, z^3}
+    assert cubic.optimum["r_lower"] is None and cubic.lower == pytest.approx(0, abs=1e-9)
+    assert any("r -> 0" in n for n in cubic.notes)
+    steep = bounds("erf", "sign(z) + z/10", optimise=True)
+    assert steep.optimum["r_upper"] is not None or steep.upper < bounds("erf", "sign(z) + z/10", r=50).upper
+
+
+@given(st.floats(0.05, 30), st.floats(0.1, 5))
+def test_least_finds_the_deeper_of_two_minima(place, depth):
+    def f(t):
+        u = np.log(t/place)
+        return 5 - depth*np.exp(-20*u**2) - (depth + 0.5)*np.exp(-20*(u - 2)**2)
+    found = least(f, np.geomspace(place/50, place*500, 120))
+    assert found.at == pytest.approx(place*np.exp(2), rel=1e-6)
+
+
+def test_even_targets_and_negative_slopes_have_minima_too():
+    down = bounds("tanh", "-sin(z)", optimise=True)
+    up = bounds("tanh", "sin", optimise=True)
+    assert down.lower == pytest.approx(up.lower, rel=1e-9) and down.optimum["eta_over_beta_lower"] > 0
+    even = bounds("relu", "z**2", optimise=True)
+    assert any("no learning rate" in n for n in even.notes)
+
+
+# -- limits and hostile input --------------------------------------------------------------------------------------------
+def test_degenerate_functions_have_answers():
+    assert bounds("z", "sin", r=1).lower == pytest.approx((1 - np.exp(-2))/2 - np.exp(-1), rel=1e-12)  # linear: the best line
+    assert bounds("0", "sin", r=1).upper == pytest.approx((1 - np.exp(-2))/2, rel=1e-12)
+    assert bounds("1", "3", r=1).lower == pytest.approx(0, abs=1e-25)
+    assert bounds("tanh", "0", r=1).upper == 0
+    assert bounds("tanh", "sin", r=0).upper == pytest.approx((1 - np.exp(-2))/2, rel=1e-12)
+    assert bounds("relu", "sin", r=-1.5).lower == pytest.approx(bounds("relu", "sin", r=1.5).lower, rel=1e-10)
+
+
+@pytest.mark.parametrize("wrong", [{"r": 1, "c": 0}, {"r": 1, "c": -1}, {"r": 1, "gamma": 1.2}, {"r": float("nan")}, {"r": 1, "eta": 2},
+                                   {"alpha0": 0, "eta": 1}, {"alpha0": 1}, {}, {"r": 1, "optimise": True}, {"r": float("inf")},
+                                   {"r": [1, 2], "c": [1, 2, 3]}, {"r": "x"},
+                                   {"r": 1, "vocabulary": [1, 2], "norms": [1]}])
+def test_hostile_numbers_get_one_line(wrong):
+    with pytest.raises(BadInput) as caught:
+        bounds("tanh", "sin", **wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_target_outside_L2_is_refused():
+    with pytest.raises(BadInput, match="square integrable"):
+        bounds("tanh", "exp(z**2/2)", r=1)
+
+
+# -- pictures and speed --------------------------------------------------------------------------------------------------
+def test_shows_itself():
+    found = bounds("tanh", "sin", r=0.9)
+    assert repr(found).startswith("Bounds(tanh for sin: upper=0.02910490064")
+    assert "0.0291049006433" in found._repr_html_() and "cui2024" in found.bibtex()
+    ax = found.plot()
+    assert len(ax.get_lines()) == 3 and ax.get_xlabel() == r"$\kappa$"
+    chart = hx.theories.bounds_map("erf", "sin", r=np.linspace(0.2, 3, 8), c=np.linspace(0.5, 2, 5))
+    assert chart.bounds.lower.shape == (5, 8) and chart.plot().get_xlabel() == "$r$"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, seconds", [("tanh", "sin", 10), ("z*tanh(softplus(z))", "relu(z - 1)", 10),
+                                               ("erf", "sin", 2), ("sign", "sign", 2)])
+def test_a_phase_diagram_is_quick(sigma, g, seconds):
+    r, c = np.linspace(0.05, 5, 300), np.linspace(0.1, 4, 300)[:, None]
+    bounds(sigma, g, r=1.0)  # the closed form, if there is one, is found once
+    start = time.process_time()
+    found = bounds(sigma, g, r=r, c=c)
+    assert time.process_time() - start < seconds
+    assert found.lower[150, 77] == pytest.approx(bounds(sigma, g, r=r[77], c=c[150, 0]).lower, rel=1e-9, abs=1e-13)
