@@ -72,13 +72,20 @@ def generative_leap(g: Expr, law: Named | Channel, variables: Sequence[Symbol], 
     >>> [(s["order"], s["directions"].tolist()) for s in found.stages]
     [(1, [[1, 0]]), (2, [[0, 1]])]
     """
+    try:
+        return _staircase(g, law, tuple(variables), max_order)
+    except BudgetExceeded as err:
+        return Staircase((), (), (f"generative leap: undetermined, {err}",), complete=False)
+
+
+def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], max_order: int) -> Staircase:
     labels = law.labels(g)
     # What was said of g holds for what the label sees of it: its relevant subspace is that of the label.
     given = family(labels, law, variables)
     found = relevant(given.seen, variables)
     if found.dimension == 0:
         return Staircase((), (), (), True)
-    oracle = GenerativeOracle(_carried(given, found, tuple(variables)), found.names)
+    oracle = GenerativeOracle(_carried(given, found, variables), found.names)
     stairs = staircase(oracle, found.dimension, max_order, name="generative leap")
     return stairs if found.basis == Matrix.eye(len(variables)) else stairs.carried(found.outside)
 
@@ -130,11 +137,14 @@ class GenerativeOracle:
 
     def _exactly(self, blocks: Sequence[_Block], found: _Shown, name: str, k: int) -> Evidence:
         """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
+        left = remaining()
         try:
-            tensors = [b.exact_tensor() for b in blocks if b.space.basis]
-            rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
-            directions = span(rows) if rows.rows else rows
-        except NoClosedForm:
+            with budget(_SECONDS if left is None else min(_SECONDS, left/2)):
+                tensors = [b.exact_tensor() for b in blocks if b.space.basis]
+                rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
+                directions = span(rows) if rows.rows else rows
+        except (NoClosedForm, BudgetExceeded):
+            checkpoint(f"the entries of {name}")
             return self._undetermined(found, name, k)
         if directions.rows == 0:
             proof = f"E[T(Y) He_a] = 0, |a| = {k}, for every label map: exact values"
