@@ -73,7 +73,8 @@ class Bounds(Shown):
             b = np.atleast_1d(self.coefficients["b1" if which == "upper" else "b"]).astype(float)
 
             def value(kappa: Any) -> Array:
-                x, out = np.asarray(kappa, dtype=float), 0.0
+                x = np.asarray(kappa, dtype=float)
+                out: Array = np.zeros_like(x)
                 for k, (u, c) in enumerate(zip(self.letters, np.broadcast_to(self.c, len(self.letters)), strict=True)):
                     mu_0, mu_1 = smoothed(u*at_r*x + bias, np.asarray(float(c)))
                     out = out + b[k]*mu_0 + (b[len(self.letters) + k]*x*mu_1 if which == "lower" else 0)
@@ -121,8 +122,8 @@ class Bounds(Shown):
         x = np.linspace(-reach, reach, 401)
         names = {"target": r"$h(\kappa)$, the target", "upper": r"upper bound, $b_1\mu_0(\kappa)$",
                  "lower": r"lower bound, $b_0\mu_0(\kappa) + b_1\kappa\mu_1(\kappa)$"}
-        lines = {names[n]: np.broadcast_to(f(x), x.shape) for n, f in self.functions.items()}
-        return curves(x, lines, ax, xlabel=r"$\kappa$", reference=names["target"])
+        lines = {names[n]: np.broadcast_to(f(x), x.shape).tolist() for n, f in self.functions.items()}
+        return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", reference=names["target"])
 
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""

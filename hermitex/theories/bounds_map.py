@@ -49,14 +49,23 @@ class BoundsMap(Shown):
         values = getattr(self.bounds, which)
         shown = np.log10(np.maximum(values, 1e-12))
         drawn = ax.pcolormesh(self.r, self.c, shown, cmap="viridis", shading="gouraud", rasterized=True)
-        least = np.argmin(values, axis=1)
-        ax.plot(self.r[least], self.c, color="white", linewidth=1.2, linestyle="--", label="least for each $c$")
+        least = np.array([_bottom(self.r, row) for row in values])
+        ax.plot(least, self.c, color="white", linewidth=1.2, linestyle="--", label="least for each $c$")
         ax.set_xlim(self.r[0], self.r[-1])
         ax.figure.colorbar(drawn, ax=ax, label=rf"$\log_{{10}}$ of the {which} bound")
         ax.set_xlabel("$r$")
         ax.set_ylabel("$c$")
         ax.legend(loc="upper right", fontsize="small", framealpha=0.4)
         return ax
+
+
+def _bottom(r: Any, values: Any) -> float:
+    """Where the values are least, between grid points by the parabola through three of them."""
+    i = int(np.argmin(values))
+    if not 0 < i < len(r) - 1:
+        return float(r[i])
+    a, b, _ = np.polyfit(r[i - 1:i + 2] - r[i], values[i - 1:i + 2], 2)
+    return float(r[i] - b/(2*a)) if a > 0 else float(r[i])
 
 
 def bounds_map(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: float = 1.0, eta: Any = None, alpha0: Any = None,

@@ -76,7 +76,8 @@ class Smoothed:
             reach = float(np.abs(m).max() + 12*np.sqrt(c.max()))
             self._grid = compiled(self.activation(z), z, np.array([-reach, reach])) or False
         if self._grid:
-            values = np.stack([_convolved(*self._grid, m, s) for s in np.sqrt(c)], axis=-1)
+            f, kinks = self._grid
+            values = np.stack([_convolved(f, kinks, m, float(s)) for s in np.sqrt(c)], axis=-1)
             some = slice(None, None, max(1, len(m)//4))
             exact = np.stack(self(m[some, ::5, None], c))
             size = np.abs(exact).max() + np.abs(exact[0]).max()/np.sqrt(c.min())

@@ -89,7 +89,7 @@ class Spectrum(Shown):
         """x and density as a pandas DataFrame."""
         from hermitex.show.tables import to_dataframe
 
-        return to_dataframe({"x": self.x, "density": self.density})
+        return to_dataframe({"x": self.x.tolist(), "density": self.density.tolist()})
 
     def _html(self) -> str:
         rows = [(r"\text{bulk}", rf"[{low:.8g},\; {high:.8g}]".replace("inf", r"\infty")) for low, high in self.edges]
@@ -114,7 +114,7 @@ class Spectrum(Shown):
         # A bulk that ends at zero may have an infinite density there.
         order = np.argsort(self.x)
         x, y = self.x[order], np.where(self.x > 1e-4*right, self.density, np.nan)[order]
-        curves(x, {"density": y}, ax, xlabel=f"eigenvalue of $\\Phi^T\\Phi/{self.normalisation}$", ylabel="density")
+        curves(x.tolist(), {"density": y.tolist()}, ax, xlabel=f"eigenvalue of $\\Phi^T\\Phi/{self.normalisation}$", ylabel="density")
         finite = y[np.isfinite(y)]
         ax.set_ylim(0, 1.15*float(np.quantile(finite, 0.98)) if finite.size else None)
         ax.set_xlim(0, 1.05*right)

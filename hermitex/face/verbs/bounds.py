@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 def _answer(args: argparse.Namespace) -> Any:
     from hermitex.theories.bounds import bounds
 
-    numbers = {name: number(getattr(args, name), name) for name in ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")}
+    numbers: dict[str, Any] = {name: number(getattr(args, name), name) for name in ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")}
     return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
 
 
@@ -71,10 +71,10 @@ def number(text: str | None, name: str) -> float | None:
 
 
 _NAMES = {"upper": "upper bound", "lower": "lower bound",
-          "upper_bias": "upper bound, best bias", "lower_bias": "lower bound, best bias", "b_upper": "  at bias", "b_lower": "  at bias",
+          "upper_bias": "upper bound, best bias", "b_upper": "  upper: at bias",
+          "lower_bias": "lower bound, best bias", "b_lower": "  lower: at bias",
           "r_upper": "  upper: at r", "eta_over_beta_upper": "  upper: at eta/beta",
-          "r_lower": "  lower: at r",
-          "eta_over_beta_lower": "  lower: at eta/beta"}
+          "r_lower": "  lower: at r", "eta_over_beta_lower": "  lower: at eta/beta"}
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
