@@ -20,6 +20,7 @@ from hermitex.exponents.discrete_labels import exact_atoms, own_parts, split_pro
 from hermitex.exponents.label_density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.label_table import tabulated
 from hermitex.exponents.levels import discrete
+from hermitex.exponents.polar import polar
 from hermitex.exponents.products import multiplied
 from hermitex.exponents.sums import added, joined
 from hermitex.exponents.symmetry import sign_flips
@@ -52,6 +53,8 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if found is None:
         other = _factored(g, used)
         found = law_of(other, place) if other is not None else None
+    if found is None and len(used) == 2:
+        found = polar(g, used, [place[x] for x in used], drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -144,12 +147,8 @@ def _combined(rule, laws: list[Law], drop: Sequence[Index]) -> Law:
     """The laws combined two by two, discrete ones first; what is used again is tabulated."""
     laws = sorted(laws, key=lambda law: (law.continuous, law.power, len(law.knots)))
     while len(laws) > 2:
-        laws = sorted([*laws[2:], tabulated(rule(laws[0], laws[1]))], key=lambda law: (law.continuous, law.power))
-    return rule(_cheap(laws[0]), _cheap(laws[1]), drop=drop)
-
-
-def _cheap(law: Law) -> Law:
-    return tabulated(law) if law.power > 2 else law
+        laws = sorted([*laws[2:], tabulated(rule(tabulated(laws[0]), tabulated(laws[1])))], key=lambda law: (law.continuous, law.power))
+    return rule(tabulated(laws[0]), tabulated(laws[1]), drop=drop)
 
 
 def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
@@ -170,22 +169,43 @@ def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence
             law = law_of(inner, place)
         except NoClosedForm:
             continue
-        return push(_cheap(law), outer, w, drop=drop)
+        return push(tabulated(law), outer, w, drop=drop)
     return None
 
 
 def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Symbol]]:
-    """(w, F, its symbol) for the sub-expressions w of g with g = F(w), the largest first."""
+    """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius."""
     symbols = set(used)
-    seen = set()
-    for e in preorder_traversal(g):
-        if e == g or e in seen or not isinstance(e, Expr) or isinstance(e, Symbol) or not symbols <= e.free_symbols:
+    seen: set[Expr] = set()
+    candidates = [e for e in preorder_traversal(g) if isinstance(e, Expr) and not isinstance(e, Symbol)]
+    for e in [*candidates, *_monomial(g, used)]:
+        if e == g or e in seen or not symbols <= e.free_symbols:
             continue
         seen.add(e)
         w = Dummy("w", real=True)
-        outer = g.xreplace({e: w})
-        if not outer.free_symbols & symbols:
-            yield e, outer, w
+        for outer in (g.xreplace({e: w}), g.subs(e, w) if e.is_Mul else g):
+            if not outer.free_symbols & symbols:
+                yield e, outer, w
+                break
+    if g.is_polynomial(*used) and len(used) > 1 and g.count_ops() < _SIZE:
+        w = Dummy("w", real=True)
+        last, others = used[-1], used[:-1]
+        flat = Poly(g, last)
+        if all(n % 2 == 0 for (n,) in flat.monoms()):
+            rest = w - Add(*(x**2 for x in others))
+            outer = Add(*(c * rest ** (n // 2) for (n,), c in flat.terms())).expand()
+            square = Add(*(x**2 for x in used))
+            if not outer.free_symbols & symbols and (g - square).expand().free_symbols and outer.as_poly(w).degree() > 1:
+                yield square, outer, w
+
+
+def _monomial(g: Expr, used: Sequence[Symbol]) -> list[Expr]:
+    """The smallest monomial of a polynomial, if all its monomials could be powers of it."""
+    if not isinstance(g, Add) or not g.is_polynomial(*used) or g.count_ops() > _SIZE:
+        return []
+    powers = [m for m in Poly(g, *used).monoms() if any(m)]
+    least = min(powers, key=sum)
+    return [Mul(*(x**n for x, n in zip(used, least, strict=True)))]
 
 
 def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
@@ -245,7 +265,7 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
     return Law(tuple(wanted), density, min([law.lo for law in live], default=0.0),
                max([law.hi for law in live], default=0.0), tuple(distinct(np.array(knots))),
                tuple(h for law in live for h in law.hints), tuple(atoms), bool(live),
-               max([law.power for law in live], default=2))
+               max([law.power for law in live], default=2), False)
 
 
 def _factored(g: Expr, used: list[Symbol]) -> Expr | None:

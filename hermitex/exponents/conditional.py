@@ -18,7 +18,8 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.blocks import zeros_by_flips
 from hermitex.exponents.channels import Named
 from hermitex.exponents.label_density import WINDOW, Index, exact_point
-from hermitex.exponents.linearised import Couplings, largest, of_masses, second
+from hermitex.exponents.linearised import Couplings, largest
+from hermitex.exponents.noisy_labels import noisy_second, through
 from hermitex.exponents.sections import Sections
 from hermitex.exponents.strips import Strips, discrete_over_planes
 from hermitex.symbolic.budget import checkpoint
@@ -65,20 +66,19 @@ def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]
 def _at(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol],
         drop: Sequence[Index]) -> Callable[[Sequence[float]], Couplings]:
     """The couplings at one u, by the cheapest route that applies."""
-    if law.name == "deterministic" and sum(g.has(v) for v in hidden) == 1:
+    if sum(g.has(v) for v in hidden) == 1:
         place, v = next((i, v) for i, v in enumerate(hidden) if g.has(v))
         try:
             sections = Sections(g, given, v, place, drop)
         except HermitexError:
             pass
         else:
-            return lambda u: second(sections.law(u)).couplings
-    if law.name == "deterministic" and len(hidden) == 2:
+            return lambda u: through(sections.law(u), law).couplings
+    if len(hidden) == 2:
         switches = discrete_over_planes(g, given, hidden)
         if switches is not None:
             strips = Strips(g, switches, given, hidden, drop)
-            return lambda u: of_masses(strips.indices, strips.masses(u))
-    from hermitex.exponents.noisy_labels import noisy_second
+            return lambda u: through(strips.law(u), law).couplings
 
     def general(u: Sequence[float]) -> Couplings:
         checkpoint("averaging over what is known")

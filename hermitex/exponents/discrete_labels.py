@@ -8,10 +8,28 @@ prod (1 + t_k s_k)/2, and the Gaussian engine integrates each product of signs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
 
-from sympy import Add, Basic, Dummy, Expr, Heaviside, Matrix, Mul, Pow, Rational, S, Symbol, preorder_traversal, sign
+from sympy import (
+    Add,
+    Basic,
+    Dummy,
+    Expr,
+    Heaviside,
+    Matrix,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    erfc,
+    exp,
+    factorial,
+    gamma,
+    preorder_traversal,
+    sign,
+)
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
@@ -21,7 +39,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
-from hermitex.symbolic.pieces import Piece, breakpoints
+from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
@@ -46,7 +64,7 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     """
     g = split_products(g)
     try:
-        found = _boxes(g, variables)
+        found = _radial(g, variables) or _boxes(g, variables)
         return _patterns(g, variables) if found is None else found
     except BudgetExceeded:
         raise
@@ -77,6 +95,41 @@ def split_products(g: Expr) -> Expr:
         g = g.replace(lambda e, head=head: isinstance(e, head) and isinstance(e.args[0], (Mul, Pow, Add)),
                       lambda e, head=head: apart(head, e))
     return g
+
+
+# -- spheres -----------------------------------------------------------------------------------------------------------
+def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    """g = F(rho), rho = sum z_i^2 over all k variables: P(rho > t) = Q(k/2, t/2), and by one integration by parts
+    E[(rho/k - 1) 1{rho > t}] = (t/2)^(k/2) exp(-t/2)/Gamma(k/2 + 1)."""
+    from sympy import oo
+
+    from hermitex.symbolic.pieces import pieces
+
+    k, rho = len(variables), Dummy("rho", positive=True)
+    if k < 2:
+        return None
+    form = g.subs(variables[-1] ** 2, rho - Add(*(x**2 for x in variables[:-1]))).expand()
+    form = form.replace(lambda e: isinstance(e, (sign, Heaviside)), lambda e: e.func(e.args[0].expand()))
+    if form.free_symbols != {rho}:
+        return None
+    found = pieces(form, rho, S.Zero, oo)
+    if any(p.expr.has(rho) for p in found):
+        return None
+
+    def beyond(t: Expr) -> tuple[Expr, Expr]:
+        if t is oo:
+            return S.Zero, S.Zero
+        half = t / 2
+        tail = (half ** Rational(k, 2) * exp(-half) / gamma(Rational(k, 2) + 1))
+        q = Add(*(half**n / factorial(n) for n in range(k // 2))) * exp(-half) if k % 2 == 0 else (
+            erfc(half**S.Half) + exp(-half) * Add(*(half ** (n + S.Half) / gamma(n + Rational(3, 2)) for n in range(k // 2))))
+        return q, tail
+
+    classes: Atoms = []
+    for piece in found:
+        (p0, t0), (p1, t1) = beyond(piece.lo), beyond(piece.hi)
+        _collect(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
+    return _cleaned(classes)
 
 
 # -- boxes -------------------------------------------------------------------------------------------------------------
@@ -119,10 +172,10 @@ def _intervals(g: Expr, x: Symbol) -> list[Piece] | None:
             return None
         cuts += [p.hi for p in found[:-1]]
     ordered = sorted(set(cuts), key=lambda c: float(evaluate(c, 20)))
-    if any(evaluate(b - a, 20) < Rational(1, 10**12) for a, b in zip(ordered, ordered[1:], strict=False)):
+    if any(evaluate(b - a, 20) < Rational(1, 10**12) for a, b in pairwise(ordered)):
         return None
     ends = [-oo, *ordered, oo]
-    return [Piece(a, b, _inside(a, b)) for a, b in zip(ends, ends[1:], strict=False)]
+    return [Piece(a, b, _inside(a, b)) for a, b in pairwise(ends)]
 
 
 def _inside(a: Expr, b: Expr) -> Expr:
@@ -266,7 +319,7 @@ def tidy(value: Expr) -> Expr:
 
 def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> Expr | None:
     """The largest eigenvalue of F(M) = E[G M G] in closed form, block by block; None if a block has none."""
-    basis, rows = operator(couplings, variables, S.Zero)
+    _, rows = operator(couplings, variables, S.Zero)
     matrix = Matrix(rows)
     values = [_top_of_block(matrix.extract(block, block)) for block in _connected(matrix)]
     if any(v is None for v in values):

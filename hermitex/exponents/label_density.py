@@ -38,6 +38,7 @@ class Law:
     atoms : pairs (label, values over the indices)
     continuous : whether there is a density at all
     power : of the grading that its knots need, 2 (inverse square roots, jumps) or 4 (also logarithms)
+    plain : the density is a cheap formula, so that nothing is won by tabulating it
     """
 
     indices: tuple[Index, ...]
@@ -49,6 +50,7 @@ class Law:
     atoms: tuple[tuple[float, np.ndarray], ...] = ()
     continuous: bool = True
     power: int = 2
+    plain: bool = True
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them."""
@@ -142,6 +144,13 @@ class Monotone:
     table: tuple[np.ndarray, np.ndarray]
     closed: tuple[float, float, float] | None = None  # F = c x^p + d on the branch
 
+    def reach(self) -> tuple[float, float]:
+        """The labels at its ends; next to a pole, where a mass of 1e-16 is left."""
+        tiny = 1e-16 * max(1.0, self.hi - self.lo)
+        near = self.f(np.array([self.lo + tiny, self.hi - tiny]))
+        return tuple(float(v) if np.isfinite(v) else float(n)  # type: ignore[return-value]
+                     for v, n in zip((self.at_lo, self.at_hi), near, strict=True))
+
     def preimage(self, y: np.ndarray) -> np.ndarray:
         """The points of the branch with these labels (labels outside its range give rubbish, to be masked)."""
         if self.closed is not None:
@@ -173,7 +182,7 @@ def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
     lo, hi = exact_point(law.lo), exact_point(law.hi)
     branches: list[Monotone] = []
     atoms: list[tuple[float, np.ndarray]] = []
-    for piece in pieces(expr, x, lo, hi):
+    for piece in pieces(expr, x, lo, hi) if law.continuous else ():
         checkpoint("cutting a block into branches")
         ends = [float(piece.lo), float(piece.hi)]
         if not piece.expr.has(x):
@@ -184,8 +193,6 @@ def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
                      for b in monotone_branches(piece.expr, x, a, c)]
     f = lambdify(x, expr, modules=["numpy", "scipy"]) if law.atoms else None
     atoms += [(float(f(point)), value[keep]) for point, value in law.atoms] if f else []
-    if branches and not law.continuous:
-        branches = []
     return pushed(law, branches, merged(atoms), keep)
 
 
@@ -210,13 +217,20 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
                 total[:, inside] += np.where(np.isfinite(value), value, 0.0)
         return total
 
-    ends = [v for b in branches for v in (b.at_lo, b.at_hi)]
+    ends = [v for b in branches for v in b.reach()]
     window = {law.lo, law.hi} - set(law.knots)
-    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if p not in window]
+    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if p not in window and np.isfinite(v)]
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
-               (), tuple(atoms), bool(branches), law.power)
+               _decades(lo, hi), tuple(atoms), bool(branches), law.power,
+               law.plain and all(b.closed for b in branches))
+
+
+def _decades(lo: float, hi: float) -> tuple[float, ...]:
+    """Labels that lead out to a far tail (next to a pole), one for each factor of 30."""
+    far = [s * 30.0**k for s in (-1, 1) for k in range(3, 14) if lo < s * 30.0**k < hi]
+    return tuple(far) if max(abs(lo), abs(hi)) > 1e6 else ()
 
 
 def mass(law: Law, lo: float, hi: float) -> np.ndarray:

@@ -60,7 +60,7 @@ class Half:
 
 def tabulated(law: Law) -> Law:
     """The same law, its densities read from a table."""
-    if not law.continuous:
+    if law.plain or not law.continuous:
         return law
     breaks = law.breaks()
     halves = []
@@ -78,4 +78,4 @@ def tabulated(law: Law) -> Law:
                 total[:, mine] = half(y[mine])
         return total
 
-    return replace(law, density=density)
+    return replace(law, density=density, plain=True)

@@ -16,7 +16,7 @@ import numpy as np
 from hermitex.exponents.label_density import WINDOW, Index, Law, half_template
 from hermitex.symbolic.budget import checkpoint
 
-_DEEP, _SHALLOW = 24, 8
+_DEEP, _SHALLOW = 24, {2: 8, 4: 5}
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
@@ -30,9 +30,9 @@ class Second:
     error: float
 
 
-def second(law: Law, *, order: int = 18) -> Second:
+def second(law: Law, *, order: int = 23) -> Second:
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms, with two quadrature orders compared."""
-    fine, coarse = (_integral(law, n) for n in (order, order - 4))
+    fine, coarse = (_integral(law, n) for n in (order, order - 5))
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
     return Second(fine, error)
 
@@ -42,7 +42,7 @@ def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     points = [np.array([p for p, _ in law.atoms])]
     values = [np.array([v for _, v in law.atoms]).T.reshape(len(law.indices), -1)]
     if law.continuous:
-        y, w = _labels(law.breaks(), order)
+        y, w = _labels(law.breaks(), order, law.power)
         points.append(y)
         values.append(law.density(y) * w)
     return np.concatenate(points), np.concatenate(values, axis=1)
@@ -57,7 +57,7 @@ def of_masses(indices: Sequence[Index], nu: np.ndarray) -> Couplings:
 def _integral(law: Law, order: int) -> Couplings:
     total = _of_atoms(law)
     if law.continuous:
-        y, w = _labels(law.breaks(), order)
+        y, w = _labels(law.breaks(), order, law.power)
         checkpoint("integrating over the labels")
         nu = law.density(y)
         kept = nu[0] > _NEGLIGIBLE * _scale(y, w * nu[0])
@@ -76,13 +76,13 @@ def _scale(y: np.ndarray, masses: np.ndarray) -> float:
     return 0.5 * cumulative[-1] / max(high - low, 1e-300)
 
 
-def _labels(breaks: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+def _labels(breaks: np.ndarray, order: int, power: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes graded towards every knot: deep at 0, where labels have all their digits, and no deeper than they elsewhere."""
     nodes, weights = [], []
     for a, b in pairwise(breaks):
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
-            x, w = half_template(order, _DEEP if end == 0 else _SHALLOW)
+            x, w = half_template(order, _DEEP if end == 0 else _SHALLOW[power], power)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)
     y, w = np.concatenate(nodes), np.concatenate(weights)

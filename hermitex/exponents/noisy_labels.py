@@ -7,6 +7,7 @@ counts are sums over the law of g. A channel P(y|z) of the user's is integrated 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from hermitex.exponents.label_density import WINDOW, Index, Law, noise
 from hermitex.exponents.label_table import tabulated
 from hermitex.exponents.linearised import Second, of_masses, sampled, second
 from hermitex.exponents.products import multiplied
+from hermitex.exponents.strips import Strips, discrete_over_planes
 from hermitex.exponents.sums import added
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
@@ -28,6 +30,7 @@ from hermitex.symbolic.integrals import closed_form
 
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
+_ROOTS = 40
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Second:
@@ -37,19 +40,39 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     ------
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
-    place = {x: i for i, x in enumerate(variables)}
     if isinstance(channel, Channel):
         return _custom(channel, variables)
+    clean = effective(g, channel)
+    try:
+        law = law_of(clean, {x: i for i, x in enumerate(variables)})
+    except NoClosedForm:
+        law = strips_of(clean, (), variables)
+        if law is None:
+            raise
+    return through(law, channel)
+
+
+def strips_of(g: Expr, u: Sequence[float], variables: Sequence[Symbol]) -> Law | None:
+    """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
+    if len(variables) != 2:
+        return None
+    switches = discrete_over_planes(g, (), variables)
+    return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
+        g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(u)
+
+
+def through(law: Law, channel: Named) -> Second:
+    """The couplings of a label that is drawn through the channel from a quantity with this law."""
     if channel.name in ("deterministic", "random_sign"):
-        return second(law_of(effective(g, channel), place))
+        return second(law)
     if channel.name == "gaussian":
-        return second(added(_ready(law_of(g, place)), noise(float(channel.parameter) ** 0.5)))
+        return second(added(tabulated(law), noise(float(channel.parameter or 0) ** 0.5)))
     if channel.name == "multiplicative":
-        return second(multiplied(_ready(law_of(g, place)), noise(1.0)))
-    w = Dummy("w", real=True)
-    law = law_of(g, place)
+        return second(multiplied(tabulated(law), noise(1.0)))
     if channel.name == "poisson":
-        return _compared(law, _counts)
+        # A count resolves sqrt(rate) to about 1: the nodes must too, as far as there is mass.
+        return _compared(replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)])), _counts)
+    w = Dummy("w", real=True)
     kernels = [lambdify(w, p, modules=["numpy", "scipy"]) for p in channel.labels(w).probabilities]
     return _compared(law, lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels))
 
@@ -57,10 +80,6 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
 def effective(g: Expr, channel: Named | Channel) -> Expr:
     """What the label shows of g where it shows no noise: |g| if its sign is drawn at random."""
     return split_products(Abs(g)) if channel.name == "random_sign" else g
-
-
-def _ready(law: Law) -> Law:
-    return tabulated(law) if law.power > 2 else law
 
 
 def _compared(law: Law, kernels: Callable[[np.ndarray], Any]) -> Second:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.label_density import Index, Law, distinct, graded, merged
+from hermitex.exponents.label_density import Index, Law, distinct, half_template, merged
 from hermitex.exponents.sums import in_chunks, pairs
 
 _ORDER = 14
 _WIDTH = 1.6   # of a panel in log|x|
 _DEPTH = 6
+_ZONE = 0.8    # next to a knot, graded
 _FLOOR = -90.0
 
 
@@ -39,8 +40,9 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         high = np.maximum(low, high)
         cuts = np.concatenate([low[:, None], *special, high[:, None]], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], high[:, None]), axis=1)
-        count = int(np.ceil(np.max(high - low) / _WIDTH)) + 1
-        t, w = _panelled(cuts, count, max(one.power, two.power))
+        t, w = _panelled(cuts, max(one.power, two.power))
+        if not t.shape[1]:
+            return np.zeros((len(wanted), len(y)))
         x = side * np.exp(t)
         d1 = one.density(x.ravel()).reshape(-1, *x.shape)
         d2 = two.density((y[:, None] / x).ravel()).reshape(-1, *x.shape)
@@ -74,7 +76,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     specials = np.multiply.outer(_special(one), _special(two)).ravel()
     knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
-               tuple(merged(atoms)), one.continuous or two.continuous, 4)
+               tuple(merged(atoms)), one.continuous or two.continuous, 4, False)
 
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:
@@ -89,21 +91,33 @@ def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[t
     return found
 
 
-def _panelled(cuts: np.ndarray, count: int, power: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes on the intervals between cuts: graded at both ends, with `count` equal panels in between."""
-    if cuts.shape[1] == 2:
-        steps = np.linspace(0.0, 1.0, count + 1)
-        edges = cuts[:, :1] + (cuts[:, 1:] - cuts[:, :1]) * steps
-        x, w = np.polynomial.legendre.leggauss(_ORDER)
+def _panelled(cuts: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes on the intervals between cuts: graded next to the cuts, panels of bounded width in between."""
+    x, w = np.polynomial.legendre.leggauss(_ORDER)
+    t, v = half_template(_ORDER, _DEPTH, power)
+    nodes, weights = [], []
+    last = cuts.shape[1] - 2
+    for n, (a, b) in enumerate(zip(cuts[:, :-1].T, cuts[:, 1:].T, strict=True)):
+        longest = float(np.max(b - a))
+        if longest <= 0:
+            continue
+        # The outermost ends are those of the windows, where nothing is left to resolve.
+        left = np.minimum((b - a) / 2, _ZONE) if n > 0 else np.zeros_like(a)
+        right = np.minimum((b - a) / 2, _ZONE) if n < last else np.zeros_like(a)
+        if n > 0:
+            nodes.append(a[:, None] + left[:, None] * t)
+            weights.append(left[:, None] * v)
+        count = max(1, int(np.ceil(float(np.max(b - a - left - right)) / _WIDTH)))
+        edges = (a + left)[:, None] + (b - a - left - right)[:, None] * np.linspace(0.0, 1.0, count + 1)
         half = np.diff(edges, axis=1)[..., None] / 2
-        nodes = edges[:, :-1, None] + half + half * x
-        return nodes.reshape(len(cuts), -1), np.broadcast_to(half * w, nodes.shape).reshape(len(cuts), -1)
-    inner = max(2, int(np.ceil(np.log2(count))) + 2)
-    # Graded ends of each interval, its middle cut so that no panel is wider than _WIDTH.
-    steps = np.linspace(0.0, 1.0, max(1, count // 4) + 1)
-    fine = cuts[:, :-1, None] + np.diff(cuts, axis=1)[..., None] * steps[:-1]
-    edges = np.concatenate([fine.reshape(len(cuts), -1), cuts[:, -1:]], axis=1)
-    return graded(edges, _ORDER, max(_DEPTH, inner), power)
+        nodes.append((edges[:, :-1, None] + half + half * x).reshape(len(a), -1))
+        weights.append((half * w).reshape(len(a), -1))
+        if n < last:
+            nodes.append(b[:, None] - right[:, None] * t)
+            weights.append(right[:, None] * v)
+    if not nodes:
+        return np.zeros((len(cuts), 0)), np.zeros((len(cuts), 0))
+    return np.concatenate(nodes, axis=1), np.concatenate(weights, axis=1)
 
 
 def _ends(law: Law) -> np.ndarray:

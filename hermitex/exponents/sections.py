@@ -16,6 +16,7 @@ from sympy import DiracDelta, Expr, S, Symbol, diff, lambdify
 from sympy.core.relational import Relational
 
 from hermitex.exponents.label_density import WINDOW, Index, Law, Monotone, distinct, merged, normal, pushed
+from hermitex.exponents.strips import zeros_on
 
 _SCAN = 1600
 _TABLE = 600
@@ -35,7 +36,7 @@ class Sections:
     def law(self, u: Sequence[float]) -> Law:
         """The law of g(u, v) given u."""
         scan = np.linspace(-WINDOW, WINDOW, _SCAN + 1) + 1.23e-5
-        kinks = _zeros([lambda v, h=h: h(*u, v) for h in self.switches], scan)
+        kinks = zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan)
         edges = distinct(np.array([-WINDOW, *kinks, WINDOW]))
         branches: list[Monotone] = []
         atoms: list[tuple[float, np.ndarray]] = []
@@ -56,7 +57,7 @@ class Sections:
                 continue
             steps = scan[(scan > a) & (scan < b)]
             steps = np.unique(np.concatenate([steps, inside]))
-            for c, d in pairwise([a, *_zeros([slope], steps), b]):
+            for c, d in pairwise([a, *zeros_on([slope], steps), b]):
                 branches.append(_monotone(g, slope, c, d))
         return pushed(self.base, branches, merged(atoms), self.keep)
 
@@ -96,19 +97,6 @@ def switch_arguments(g: Expr, v: Symbol) -> list[Expr]:
     for e in g.atoms(Piecewise):
         found += [r.lhs - r.rhs for _, c in e.args for r in c.atoms(Relational)]
     return list(dict.fromkeys(e for e in found if e.has(v)))
-
-
-def _zeros(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
-    """The sign changes of each function, to rounding."""
-    from scipy.optimize import brentq
-
-    found = []
-    for f in functions:
-        values = f(grid)
-        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15))
-        found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
-    return sorted(found)
 
 
 def _monotone(g: Callable, slope: Callable, a: float, b: float) -> Monotone:

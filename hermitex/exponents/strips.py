@@ -1,87 +1,112 @@
 """nu_a(y | u) = int phi(v1) sum over cells (v2 between neighbouring lines) He_a phi: discrete labels over a plane.
 
-The switches are linear in v2, so at fixed (u, v1) the cells are intervals between lines and their moments exact; in v1
-the integrand is analytic between the crossings of the lines. For committees given their mean, and their like.
+The switches are linear in v2, so at fixed (u, v1) the cells are intervals between lines v2 = l_k(u, v1) and their
+moments exact; in v1 the integrand is analytic between the crossings of the lines. For committees given their mean,
+sign(u + v1 v2), and their like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
-from sympy import Abs, Expr, Heaviside, Symbol, lambdify, preorder_traversal, sign
+from sympy import Abs, Dummy, Expr, Heaviside, Symbol, lambdify, preorder_traversal, sign
 
 from hermitex.exponents.discrete_labels import indices
-from hermitex.exponents.label_density import WINDOW, Index, distinct
+from hermitex.exponents.label_density import WINDOW, Index, Law, distinct, graded
 
-_ORDER = 24
+_ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5
+_SCAN = 801
 
 
 def discrete_over_planes(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> list[Expr] | None:
-    """The linear switch arguments of a g that depends on the hidden variables through signs of them only, else None."""
-    from sympy import Dummy
-
+    """The switch arguments of a g that depends on the hidden variables through signs of forms linear in the last one."""
     found = {e for e in preorder_traversal(g) if isinstance(e, (sign, Heaviside))}
     marked = g.xreplace({e: Dummy() for e in found})
-    if not found or marked.has(*hidden) or any(e.args[0].has(Abs) for e in found):
+    if not found or marked.has(*hidden) or any(e.args[0].has(Abs, sign, Heaviside) for e in found):
         return None
-    arguments = [e.args[0] for e in found if e.args[0].has(*hidden)]
-    names = (*given, *hidden)
-    linear = all(a.is_polynomial(*names) and a.as_poly(*names).total_degree() == 1 for a in arguments)
+    arguments = [e.args[0].expand() for e in found if e.args[0].has(*hidden)]
+    last = hidden[-1]
+    linear = all(a.is_polynomial(last) and a.as_poly(last).degree() <= 1 for a in arguments)
     return arguments if linear else None
 
 
 class Strips:
-    """The masses of every label at fixed u."""
+    """The laws of a discrete label at fixed u: `switches` as `discrete_over_planes` gives them."""
 
     def __init__(self, g: Expr, switches: Sequence[Expr], given: Sequence[Symbol], hidden: Sequence[Symbol],
                  drop: Sequence[Index]) -> None:
+        last = hidden[-1]
         self.g = lambdify([*given, *hidden], g, modules=["numpy", "scipy"])
-        self.rows = np.array([[float(a.coeff(v)) for v in (*given, *hidden)] + [float(a.subs({v: 0 for v in
-                              (*given, *hidden)}))] for a in switches])
+        self.lines = [tuple(_compiled(a.coeff(last, k), [*given, hidden[0]]) for k in (0, 1)) for a in switches]
         self.indices = [a for a in indices(2) if a not in drop]
 
-    def masses(self, u: Sequence[float]) -> np.ndarray:
-        """nu_a of each label given u, shape (indices, labels)."""
-        n = len(u)
-        constant = self.rows[:, :n] @ np.array(u) + self.rows[:, -1]
-        a, b = self.rows[:, n], self.rows[:, n + 1]
-        v1, w1 = self._nodes(a, b, constant)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lines = np.where(b != 0, -(a * v1[:, None] + constant) / np.where(b != 0, b, 1.0), -WINDOW)
-        edges = np.sort(np.clip(np.concatenate([lines, np.full((len(v1), 1), -WINDOW), np.full((len(v1), 1), WINDOW)],
-                                               axis=1), -WINDOW, WINDOW), axis=1)
+    def law(self, u: Sequence[float]) -> Law:
+        """The law given u: atoms only."""
+        labels, nu = self.masses(u)
+        atoms = tuple((float(y), nu[:, n]) for n, y in enumerate(labels))
+        return Law(tuple(self.indices), lambda y: np.zeros((len(self.indices), len(y))), 0.0, 0.0, (), (), atoms, False)
+
+    def masses(self, u: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """The labels, and nu_a of each given u, shape (indices, labels)."""
+        v1, w1 = self._nodes(u)
+        with np.errstate(all="ignore"):
+            lines = np.stack([-c(*u, v1) / b(*u, v1) for c, b in self.lines], axis=1)
+        lines = np.where(np.isnan(lines), -WINDOW, lines)
+        ends = np.full((len(v1), 1), WINDOW)
+        edges = np.sort(np.clip(np.concatenate([lines, -ends, ends], axis=1), -WINDOW, WINDOW), axis=1)
         low, high = edges[:, :-1], edges[:, 1:]
         middle = (low + high) / 2
         where = np.broadcast_to(v1[:, None], middle.shape)
-        label = np.asarray(self.g(*u, where.ravel(), middle.ravel()), dtype=float)
-        label = np.broadcast_to(label, (where.size,)).reshape(middle.shape)
-        moments = self._moments(low, high, v1, w1)
+        found = np.asarray(self.g(*u, where.ravel(), middle.ravel()), dtype=float)
+        label = np.broadcast_to(found, (where.size,)).reshape(middle.shape)
         empty = high - low < 1e-15
         values = np.unique(np.round(label[~empty], 9))
-        return np.array([[np.sum(m[(np.abs(label - y) < 1e-8) & ~empty]) for y in values] for m in moments])
+        cells = [(np.abs(label - y) < 1e-8) & ~empty for y in values]
+        return values, np.array([[np.sum(m[c]) for c in cells] for m in self._moments(low, high, v1, w1)])
 
-    def _nodes(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Panels in v1 cut where two lines cross or a line runs along v2."""
-        cuts = [-WINDOW, 0.0, WINDOW]
-        cuts += [-c[i] / a[i] for i in range(len(a)) if b[i] == 0 and a[i] != 0]
-        for i, j in combinations(range(len(a)), 2):
-            slope = a[i] * b[j] - a[j] * b[i]
-            if slope:
-                cuts.append(-(c[i] * b[j] - c[j] * b[i]) / slope)
-        cuts = distinct(np.array([x for x in cuts if -WINDOW <= x <= WINDOW]))
+    def _nodes(self, u: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """Panels in v1 cut where two lines cross, or where a line runs along v2."""
+        functions: list[Callable] = [lambda v, b=b: b(*u, v) for _, b in self.lines]
+        functions += [lambda v, c=c: c(*u, v) for c, _ in self.lines]
+        functions += [lambda v, p=p, q=q: p[0](*u, v) * q[1](*u, v) - q[0](*u, v) * p[1](*u, v)
+                      for p, q in combinations(self.lines, 2)]
+        cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, _SCAN) + 1e-5)]))
         edges = np.concatenate([np.linspace(p, q, int(np.ceil((q - p) / _WIDTH)) + 1)[:-1]
                                 for p, q in zip(cuts[:-1], cuts[1:], strict=True)] + [cuts[-1:]])
-        x, w = np.polynomial.legendre.leggauss(_ORDER)
-        half = np.diff(edges)[:, None] / 2
-        nodes = (edges[:-1, None] + half + half * x).ravel()
-        return nodes, (half * w).ravel() * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
+        nodes, w = graded(edges, _ORDER, _DEPTH)
+        return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 
     def _moments(self, low: np.ndarray, high: np.ndarray, v1: np.ndarray, w1: np.ndarray) -> list[np.ndarray]:
+        from scipy.special import ndtr
+
         p, q = (np.exp(-e * e / 2) / np.sqrt(2 * np.pi) for e in (low, high))
         inner = (ndtr(high) - ndtr(low), p - q, low * p - high * q)
         outer = (w1, w1 * v1, w1 * (v1 * v1 - 1))
         return [outer[a.count(0)][:, None] * inner[a.count(1)] for a in self.indices]
+
+
+def _compiled(e: Expr, names: Sequence[Symbol]) -> Callable:
+    f = lambdify(list(names), e, modules=["numpy", "scipy"])
+
+    def value(*args: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(f(*args), dtype=float), np.shape(args[-1]))
+
+    return value
+
+
+def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
+    """The sign changes of each function on the grid, to rounding."""
+    from scipy.optimize import brentq
+
+    found = []
+    for f in functions:
+        values = np.asarray(f(grid))
+        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
+            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15))
+        found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
+    return sorted(found)

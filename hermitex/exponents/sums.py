@@ -69,7 +69,7 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
                _sums(_special(one, hints=False), _special(two, hints=False)),
                _sums(_special(one, hints=True), _special(two, hints=True)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
-               one.continuous or two.continuous, 4)
+               one.continuous or two.continuous, 4, False)
 
 
 def _special(law: Law, *, hints: bool) -> list[float]:

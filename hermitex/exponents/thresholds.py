@@ -12,9 +12,26 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mpmath import mpf
-from sympy import Add, Expr, Mul, Pow, S, Symbol
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Pow,
+    S,
+    Symbol,
+    ceiling,
+    floor,
+    igcd,
+    log,
+    sign,
+)
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.discrete_labels import (
     Atoms,
@@ -25,12 +42,14 @@ from hermitex.exponents.discrete_labels import (
     split_products,
     tidy,
 )
+from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.levels import _INJECTIVE, _peel_power
 from hermitex.exponents.linearised import largest
 from hermitex.exponents.noisy_labels import effective, exact_mixture, noisy_second
 from hermitex.exponents.relevant import relevant
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
 
@@ -146,16 +165,33 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     if known.rows == 0:
         return _unconditional(g, law, variables)
     if isinstance(law, Channel):
-        from hermitex.exponents.conditional import averaged
-
-        return averaged(g, law, variables, known)
+        raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if not rest.free_symbols & set(given):
         return _unconditional(rest, noise, hidden)
+    silent = _silent(rest, noise, hidden)
+    if silent is not None:
+        return silent
     from hermitex.exponents.conditional import averaged_over
 
     return averaged_over(rest, noise, given, hidden)
+
+
+def _silent(g: Expr, law: Named, hidden: Sequence[Symbol]) -> Value | None:
+    """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
+    factor, rest = g.as_independent(*hidden, as_Add=False)
+    if law.name != "deterministic" or not isinstance(g, Mul) or len(factor.free_symbols) != 1:
+        return None
+    u = next(iter(factor.free_symbols))
+    try:
+        live = tidy(indicator_moment([p for p in pieces(factor, u) if p.expr != 0], 0))
+    except HermitexError:
+        return None
+    inner = _unconditional(rest, law, hidden)
+    chance = evaluate(live, 25)
+    exact = None if inner.exact is None else tidy(inner.exact / live)
+    return Value(inner.alpha / chance, exact, inner.error / chance, inner.notes)
 
 
 def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], Expr]:
@@ -199,13 +235,13 @@ def _peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
     while True:
         new = u
         if isinstance(u, Add):
-            new = u.as_independent(*hidden, as_Add=True)[1]
+            new = _of_logarithms(u.as_independent(*hidden, as_Add=True)[1])
             if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
                 factored = u.factor()
                 new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
-            new = rest if factor.is_zero is not True else u
+            new = _root(rest) if factor == 1 or nonzero_almost_everywhere(factor) else u
         elif isinstance(u, _INJECTIVE):
             new = u.args[0]
         elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
@@ -215,6 +251,46 @@ def _peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
         if new == u:
             return u
         u = new
+
+
+def nonzero_almost_everywhere(factor: Expr) -> bool:
+    """Is a known factor zero at single points at most? max(z, 0) is not: where it is zero the label is silent."""
+    symbols = factor.free_symbols
+    if not symbols:
+        return factor.is_nonzero is not False
+    if not factor.has(Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling):
+        return True
+    if isinstance(factor, (Mul, Pow, sign, Abs)):
+        return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
+    if len(symbols) > 1:
+        return False
+    try:
+        return all(p.expr != 0 for p in pieces(factor, next(iter(symbols))))
+    except HermitexError:
+        return False
+
+
+def _root(u: Expr) -> Expr:
+    """a^2 b^4 has the level sets of |a| b^2."""
+    if not isinstance(u, Mul):
+        return u
+    parts = [f.as_base_exp() for f in u.args]
+    if any(not p.is_Integer or p <= 0 for _, p in parts):
+        return u
+    common = igcd(*(p for _, p in parts))
+    if common == 1:
+        return u
+    return Mul(*((Abs(b) if common % 2 == 0 else b) ** (p // common) for b, p in parts))
+
+
+def _of_logarithms(u: Expr) -> Expr:
+    """log a + 2 log b has the level sets of a b^2."""
+    if not isinstance(u, Add):
+        return u
+    terms = [t.as_coeff_Mul() for t in u.args]
+    if all(isinstance(e, log) and c.is_Rational for c, e in terms):
+        return Mul(*(e.args[0] ** c for c, e in terms))
+    return u
 
 
 def _splits(e: Expr, mine: set[Symbol]) -> bool:
@@ -250,8 +326,6 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
     measured = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
     inverse, _ = largest(measured.couplings, list(range(len(names))))
     if not inverse > 0:
-        from hermitex.errors import NoClosedForm
-
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
     alpha = 1 / mpf(inverse)
     relative = mpf(len(names)) * mpf(measured.error) / mpf(inverse) + mpf(10) ** -13
@@ -261,8 +335,6 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
 
 def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:
     """The same threshold by the one-variable route, which is exact more often and has more digits."""
-    from hermitex.errors import NoClosedForm
-
     found = weak_recovery(g, law, x, 2)
     if found.alpha_c is None:
         raise NoClosedForm("alpha_c", found.notes[0] if found.notes else "not reached", "Write the target in another form")
