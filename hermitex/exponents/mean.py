@@ -16,6 +16,7 @@ from hermitex.exponents.levels import constant_value, polynomial
 from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.summands import apart
 from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
 
 
@@ -80,7 +81,7 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: int) -> bool | None:
     whole = integrable(g, inside, power)
     if whole is not None or g.count_ops() > 300:
         return whole
-    summands = [core*polynomial for core, polynomial in by_core(g, inside).items()]
+    summands = [core*polynomial for core, polynomial in by_core(apart(g, inside), inside).items()]
     if len(summands) == 1:
         return _product(g, inside, power)
     verdicts = [in_space(s, inside, power) for s in summands]

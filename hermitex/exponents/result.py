@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -12,6 +13,7 @@ from sympy import Expr
 
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import RATES
+from hermitex.exponents.explain import staircase_words
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.show.display import Shown
 
@@ -77,7 +79,8 @@ class Exponents(Shown):
         }
 
     # -- for people ------------------------------------------------------------------------------------------------
-    HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "one-pass SGD", "reusing data")
+    HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "kernel", "one-pass SGD", "reusing data",
+               "AMP")
 
     def table_row(self) -> tuple[str, ...]:
         """One line of the table of several targets; the columns are `HEADERS`."""
@@ -87,43 +90,20 @@ class Exponents(Shown):
             alpha = _text(t.exact)
         return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
                 _word(self.generative_exponent),
-                t.kind or "-", alpha, _word(self.complexity["one_pass_sgd"]), _word(self.complexity["batch_reuse"]))
+                t.kind or "-", alpha, *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
-        from hermitex.show.cite import cite
+        from hermitex.exponents.explain import explain
 
-        lines = [f"target      {_text(self.target)}   channel {self.channel}   variables {', '.join(self.variables)}",
-                 ""]
-        for title, value, of_mean, theorem, keys in (
-            ("information exponent", self.information_exponent, True,
-             "l = min{k >= 1: E[Y He_k(z)] != 0}; asks for E[Y|z] in L2", ("BAJ21",)),
-            ("generative exponent", self.generative_exponent, False,
-             "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
-             ("DPLB24",)),
-        ):
-            lines.append(f"{title}: {_word(value)}")
-            lines.append(f"  {theorem}  [{'; '.join(cite(k) for k in keys)}]")
-            lines += [f"  {c}" for c in self.certificates if c.quantity.startswith("c_") == of_mean]
-            lines.append("")
-        t = self.threshold
-        lines.append(f"weak recovery: {t.kind or 'undetermined'}" + _alpha_words(t))
-        lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
-                     f"[{cite('T24')}]")
-        lines.append("")
-        lines.append("sample complexities")
-        for key, rate in RATES.items():
-            lines.append(f"  {key:15s} {_word(self.complexity[key]):10s} {rate.statement}")
-            lines.append(f"  {'':26s} hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
-        if self.notes:
-            lines += ["", "notes", *[f"  {n}" for n in self.notes]]
-        return "\n".join(lines)
+        return explain(self)
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""
         from hermitex.show.cite import bibtex
 
-        keys = ["BAJ21", "DPLB24", "T24", *(s for r in RATES.values() for s in r.sources)]
+        several = ["ABM23", "DKLPS", "DLB25"] if len(self.variables) > 1 else []
+        keys = ["BAJ21", *several, "DPLB24", "T24", *(s for r in RATES.values() for s in r.sources)]
         return bibtex(list(dict.fromkeys(keys)))
 
     def to_dataframe(self) -> Any:
@@ -137,12 +117,20 @@ class Exponents(Shown):
         leap = f"leap {_word(self.leap_exponent)}, " if len(self.variables) > 1 else ""
         return (f"Exponents({_text(self.target)}: information {_word(self.information_exponent)}, {leap}"
                 f"generative {_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}"
-                f"{_alpha_words(self.threshold)})")
+                f"{alpha_words(self.threshold)})")
+
+    def _stairs(self) -> list[tuple[str, str]]:
+        """The staircases in words, where there is more than one variable."""
+        if len(self.variables) < 2:
+            return []
+        pairs = (("staircase", self.staircase), ("generative staircase", self.generative_staircase))
+        return [(name, staircase_words(stages, self.variables) or "-") for name, stages in pairs]
 
     def _html(self) -> str:
         numbers = [("information exponent", _word(self.information_exponent)),
                    ("leap exponent", _word(self.leap_exponent)),
                    ("generative exponent", _word(self.generative_exponent)),
+                   *self._stairs(),
                    ("weak recovery", self.threshold.kind or "-"),
                    (_math(r"\alpha_c"), _alpha_html(self.threshold))]
         rates = [(f"{escape(RATES[key].algorithm)}", _math(_power_latex(rate)) if rate else "-")
@@ -195,10 +183,14 @@ def _power_latex(rate: str) -> str:
 
 
 def _quantity_latex(quantity: str) -> str:
-    if quantity.startswith("E["):
-        return r"\mathbb{E}[T(Y)\, He_{" + quantity.rsplit("_", 1)[1].rstrip("]") + "}(z)]"
+    match = re.fullmatch(r"E\[T\(Y\) He_([\d(),]+)\]", quantity)
+    if match:
+        return r"\mathbb{E}[T(Y)\, He_{" + match[1] + "}(z)]"
     name, _, order = quantity.partition("_")
-    return ("\\lambda" if name == "lambda" else name) + f"_{{{order}}}"
+    if not re.fullmatch(r"[\d(),]+", order) or name not in ("c", "C", "lambda", "Lambda"):
+        return r"\text{" + quantity.replace("_", r"\_").replace("^", r"\^{}") + "}"
+    name = {"lambda": "\\lambda", "Lambda": "\\Lambda"}.get(name, name)
+    return name + f"_{{{order}}}"
 
 
 def _relation(c: Certificate) -> str:
@@ -220,7 +212,8 @@ def _word(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _alpha_words(t: Threshold) -> str:
+def alpha_words(t: Threshold) -> str:
+    """The threshold as it ends a line."""
     if t.kind == "easy" and t.alpha_c is not None:
         number = f"{float(t.alpha_c):.12g}"
         return f", alpha_c = {_text(t.exact)} = {number}" if t.exact is not None else f", alpha_c = {number}"

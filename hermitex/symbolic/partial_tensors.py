@@ -196,7 +196,7 @@ def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
     """E_s[f He_b(s)] and how it was found; a node where no rule applies."""
     for flip, sign in _parities(f, s):
         if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
-            return S.Zero, "reflection of a summand"
+            return S.Zero, "odd under a reflection"
     from hermitex.symbolic.integrals import closed_form
 
     node = _radial(f, s, b) or E(f*He(b, s), *s)
@@ -205,7 +205,7 @@ def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
     try:
         with budget(_PATIENCE if left is None else min(_PATIENCE, left/2)):
             value = closed_form(node)
-            return expand(value) if value.count_ops() < 200 else value, "closed form"
+            return expand(value) if value.count_ops() < 200 else value, "exact integrals"
     except Divergent:
         raise
     except BudgetExceeded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, expand, factor_list, sign
+from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, expand, factor_list, log, sign
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.symbolic.calculus.terms import terms
@@ -53,9 +53,9 @@ def split(g: Expr, variables: Sequence[Symbol]) -> Split:
     variables = tuple(variables)
     if g.is_polynomial(*variables):
         return Split(g, variables, g, ())
-    apart = _apart(g, variables)
+    whole = apart(g, variables)
     found: dict[Expr, list[Expr]] = {}
-    for t in terms(apart, variables) if apart.count_ops() < _SIZE else ():
+    for t in terms(whole, variables) if whole.count_ops() < _SIZE else ():
         found.setdefault(t.core, []).append(t.coefficient*t.body(variables))
     if not found or any(integrable(Add(*parts), _inside(Add(*parts), variables)) is False for parts in found.values()):
         return Split(g, variables, S.Zero, (_summand(g, variables),))
@@ -91,8 +91,16 @@ def _gathered(found: list[Summand]) -> list[Summand]:
 
 
 # -- switches that couple variables ------------------------------------------------------------------------------------
-def _apart(g: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """Max and Min of two directions through |a - b|, Piecewise through Heaviside, the sign of a product as a product."""
+def apart(g: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """Max and Min of two directions through |a - b|, Piecewise through Heaviside; sign, |.| and log of products apart.
+
+    Examples
+    --------
+    >>> from sympy import log
+    >>> from hermitex.symbols import z1, z2
+    >>> apart(log(Abs(z1*z2)), (z1, z2)), apart(sign(z1**2 - z2**2), (z1, z2))
+    (log(Abs(z1)) + log(Abs(z2)), sign(z1 - z2)*sign(z1 + z2))
+    """
     def coupled(e: Expr) -> bool:
         return len(e.free_symbols & set(variables)) > 1
 
@@ -100,8 +108,10 @@ def _apart(g: Expr, variables: tuple[Symbol, ...]) -> Expr:
     g = g.replace(lambda e: isinstance(e, (Max, Min)) and coupled(e), _extremum)
     g = g.replace(lambda e: isinstance(e, Heaviside) and coupled(e) and _product(e.args[0], variables) is not None,
                   lambda e: (1 + _factorwise(sign, e.args[0], variables))/2)
-    return g.replace(lambda e: isinstance(e, (sign, Abs)) and coupled(e),
-                     lambda e: _factorwise(e.func, e.args[0], variables))
+    g = g.replace(lambda e: isinstance(e, (sign, Abs)) and coupled(e),
+                  lambda e: _factorwise(e.func, e.args[0], variables))
+    return g.replace(lambda e: isinstance(e, log) and coupled(e) and all(f.is_nonnegative for f in Mul.make_args(e.args[0])),
+                     lambda e: Add(*(n*log(b) for b, n in e.args[0].as_powers_dict().items())))
 
 
 def _extremum(e: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""hermitex exponents TARGET...: information, leap and generative exponents, weak recovery, sample complexities."""
+"""hermitex exponents TARGET...: information, leap, generative exponents, staircases, weak recovery, complexities."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
         # Each target as it was typed: He3(z), not z**3 - 3*z.
         rows = [(_about(t), *a.table_row()[1:]) for t, a in zip(args.targets, answers, strict=True) if a is not None]
-        print(text_table(rows, given[0].HEADERS))
+        print(text_table(rows, given[0].HEADERS, columns=None))
     elif given:
         print(_sheet(given[0]))
     return status
@@ -64,8 +64,13 @@ def _sheet(answer: Any) -> str:
     found = answer.to_dict()
     recovery = found["weak_recovery"]
     lines = [("target", found["target"]), ("channel", found["channel"])]
-    lines += [(name.replace("_", " "), _word(found[name]))
-              for name in ("information_exponent", "leap_exponent", "generative_exponent")]
+    numbers = ["information_exponent", "leap_exponent", "generative_exponent"]
+    if len(answer.variables) > 1:
+        lines.append(("variables", ", ".join(answer.variables)))
+        numbers = ["information_exponent", "leap_exponent", "leap_coordinate", "staircase", "generative_exponent",
+                   "generative_staircase"]
+    lines += [(name.replace("_", " "), _stairs(answer, name) if name.endswith("staircase") else _word(found[name]))
+              for name in numbers]
     lines += [("weak recovery", _word(recovery["class"])), ("alpha_c", _threshold(recovery))]
     lines += [(f"n, {name.replace('_', ' ')}", _word(rate)) for name, rate in found["complexity"].items()]
     width = max(len(name) for name, _ in lines)
@@ -75,6 +80,13 @@ def _sheet(answer: Any) -> str:
     if found["notes"]:
         text += ["notes", *(f"  {n}" for n in found["notes"])]
     return "\n".join(text)
+
+
+def _stairs(answer: Any, name: str) -> str:
+    """The directions in the order in which they are found, each with the order of its tensor."""
+    from hermitex.exponents.explain import staircase_words
+
+    return staircase_words(getattr(answer, name), answer.variables) or "-"
 
 
 def _threshold(recovery: dict[str, Any]) -> str:

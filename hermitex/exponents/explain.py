@@ -1,0 +1,124 @@
+"""Each number with its theorem, its hypotheses, its certificate and its source: an Exponents in words.
+
+The statements are those of the sources: Ben Arous et al. (2021), Abbe et al. (2023), Dandi et al. (2023), Damian et al.
+(2024, 2025), Troiani et al. (2024); the rates and their hypotheses stand in `complexity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sympy import Add, S, Symbol
+
+from hermitex.exponents.complexity import RATES
+
+if TYPE_CHECKING:
+    from hermitex.exponents.result import Exponents
+
+_ONE = (
+    ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2", ("BAJ21",)),
+    ("generative exponent", "generative_exponent",
+     "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
+     "no moment of Y is asked for", ("DPLB24",)),
+)
+_SEVERAL = (
+    ("information exponent", "information_exponent", "l = min{k >= 1: C_k != 0}, C_k = E[Y He_k(z)] a symmetric tensor",
+     "asks for E[Y|z] in L2", ("BAJ21",)),
+    ("leap", "leap_exponent",
+     "max over the stages of k = min{k >= 1: E[Y He_k(P z) | U] != 0}, P the projection off what is known; the tensor's "
+     "span joins U", "rotation invariant: the largest coordinate leap over all bases", ("DKLPS", "ABM23")),
+    ("coordinate leap", "leap_coordinate",
+     "min over orderings of max_i of the weight of a_i outside the supports before it, over all a with c_a != 0",
+     "depends on the basis; irrelevant variables left out", ("ABM23",)),
+    ("generative leap", "generative_exponent",
+     "the same recursion for E[He_k(P z) | Y, U]: what any label map T(Y) can show", "no moment of Y is asked for", ("DLB25",)),
+)
+
+
+def explain(found: Exponents) -> str:
+    """The whole account as plain text."""
+    from hermitex.show.cite import cite
+
+    several = len(found.variables) > 1
+    lines = [f"target      {_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}", ""]
+    for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
+        lines += [f"{title}: {_word(getattr(found, key))}",
+                  f"  {theorem}; {hypothesis}  [{'; '.join(cite(k) for k in sources)}]"]
+        of_mean = key != "generative_exponent"
+        stairs = {"leap_exponent": found.staircase, "generative_exponent": found.generative_staircase}.get(key, ())
+        if several and stairs:
+            lines.append(f"  staircase: {staircase_words(stairs, found.variables)}")
+        if not several or key in ("leap_exponent", "generative_exponent"):
+            lines += [f"  {c}" for c in found.certificates if about_the_mean(c.quantity) == of_mean]
+        lines.append("")
+    lines += _weak_recovery(found, several)
+    lines.append("sample complexities")
+    for key, rate in RATES.items():
+        lines.append(f"  {key:15s} {_word(found.complexity[key]):10s} {rate.statement}")
+        lines.append(f"  {'':26s} hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
+    if found.notes:
+        lines += ["", "notes", *[f"  {n}" for n in found.notes]]
+    return "\n".join(lines)
+
+
+def _weak_recovery(found: Exponents, several: bool) -> list[str]:
+    from hermitex.exponents.result import alpha_words
+    from hermitex.show.cite import cite
+
+    t = found.threshold
+    lines = [f"weak recovery: {t.kind or 'undetermined'}{alpha_words(t)}"]
+    if not several:
+        lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
+                     f"[{cite('T24')}]")
+        return [*lines, ""]
+    lines.append("  1/alpha_c = largest eigenvalue of E[G (x) G], G = E[z z^T - 1 | Y, U] off what is known, where E[z|Y, U] = 0; "
+                 f"n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
+    for stage in t.stages:
+        alpha = "not reached" if stage["alpha_c"] is None else f"{float(stage['alpha_c']):.12g}"
+        alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
+        given = " once the directions before are known" if stage["conditional"] else ""
+        lines.append(f"  stage {directions_words(stage['directions'], found.variables)}: alpha_c = {alpha}{given}")
+    return [*lines, ""]
+
+
+def about_the_mean(quantity: str) -> bool:
+    """Is this certificate about E[Y|z] (c_k, C_k) and not about the label (lambda_k, E[T(Y) ...])?"""
+    return quantity[:1] in ("c", "C")
+
+
+def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str]) -> str:
+    """Orders and directions in a line.
+
+    >>> staircase_words([{"order": 1, "directions": [[1, 1]]}, {"order": 2, "directions": [[1, -1]]}], ("z1", "z2"))
+    '1: z1 + z2;  2: z1 - z2'
+    """
+    return ";  ".join(f"{s['order']}: {directions_words(s['directions'], variables)}" for s in stages)
+
+
+def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str]) -> str:
+    """The linear forms of some rows.
+
+    >>> directions_words([[1, 0, 0], [0, 1, 2]], ("z1", "z2", "z3"))
+    'z1, z2 + 2*z3'
+    """
+    letters = [Symbol(v, real=True) for v in variables]
+    forms = [Add(*(S(x)*v for x, v in zip(row, letters, strict=True))) for row in rows]
+    return ", ".join(_text(f) if f.count_ops() < 30 else _short(row, variables) for f, row in zip(forms, rows, strict=True))
+
+
+def _short(row: Sequence[Any], variables: Sequence[str]) -> str:
+    """Coefficients that are integrals without closed form, as numbers."""
+    from hermitex.symbolic.precise import evaluate
+
+    return " + ".join(f"{float(evaluate(S(x), 12)):.6g}*{v}" for x, v in zip(row, variables, strict=True) if x != 0)
+
+
+def _text(value: Any) -> str:
+    from hermitex.symbolic.parsing import to_text
+
+    return to_text(value)
+
+
+def _word(value: Any) -> str:
+    return "-" if value is None else str(value)
