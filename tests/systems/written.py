@@ -12,6 +12,7 @@ from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
 from hermitex.systems.free_energy import free_energy
 from hermitex.systems.system import System
+from hermitex.theories import one_step as one_step_theory
 
 
 def ridge():
@@ -53,6 +54,11 @@ def _proximal():
                   observables={"envelope": E(Moreau(log(1 + exp(-f)), f, x + z, alpha), z)})
 
 
+def _theory(**structure):
+    """The package's own writing, which has a bias, the 1/d term and row norms that fluctuate."""
+    return one_step_theory("tanh", "sin", **structure)
+
+
 def _singular():
     x, y = Symbol("x", real=True), Symbol("y", real=True)
     return System({x: Eq(x + y, alpha), y: Eq(2*x + 2*y, 2*alpha)})
@@ -70,6 +76,10 @@ CATALOGUE = {
     "one step, relu and sin": (lambda: one_step("relu", "sin"), [{**ONE, "alpha": 1.5, "lamda": 0.1}]),
     "one step, tanh and sign": (lambda: one_step("tanh", "sign"),
                                 [{**ONE, "alpha": 1.5, "lamda": 0.1, "gamma": 1.0}]),
+    "one step, row norms, bias and 1/d": (lambda: _theory(rows="gaussian").system,
+                                          [{**ONE, "alpha": 1.5, "lamda": 0.1, "bias": 0.3, "epsilon": 0.002}]),
+    "one step, interpolating": (lambda: _theory().interpolating,
+                                [{**ONE, "alpha": 0.5, "lamda": 1.0, "bias": 0.0, "epsilon": 0.0}]),
     "special functions": (_special, [{"alpha": 0.4}, {"alpha": 1.5}]),
     "kinks that move": (_kinked, [{"alpha": 0.3}]),
     "GLM, Huber": (lambda: _glm(HUBER, lambda u: u), GLM),
