@@ -88,12 +88,12 @@ class Baselines(Shown):
 
     def plot(self, ax: Any = None) -> Any:
         """Both as grey lines, dashed and dotted, under the curves."""
-        from hermitex.show.plots import new_axes
+        from hermitex.show.plots import REFERENCE, new_axes
 
         ax = new_axes(ax)
-        line = self.random_features
-        ax.plot(line.alpha, line.test_error, color="0.45", linestyle="--", linewidth=1.3, label="random features", zorder=1)
-        ax.axhline(self.best_linear, color="0.45", linestyle=":", linewidth=1.3, label="best linear predictor", zorder=1)
+        line, grey = self.random_features, {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
+        ax.plot(line.alpha, line.test_error, linestyle="--", label="random features", **grey)
+        ax.axhline(self.best_linear, linestyle=":", label="best linear predictor", **grey)
         ax.legend(frameon=False, fontsize="small")
         return ax
 

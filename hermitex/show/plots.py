@@ -18,6 +18,7 @@ from hermitex.show.tables import write_whole
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+REFERENCE = "reference"  # gid of a line that takes no colour from the curves
 FORMATS = ("pdf", "svg", "png")
 
 
@@ -97,17 +98,29 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
     """
     ax = new_axes(ax)
-    taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_")])
+    taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=label)
     if points:
         ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
                     marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
                     label=f"_{label} experiment")
-    for on, scale in zip(log, (ax.set_xscale, ax.set_yscale), strict=True):
+    for on, scale, axis in zip(log, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
+            _plain_ticks(axis)
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """0.2, 0.5, 1, 2 on a short logarithmic axis, where matplotlib would write 2 x 10^-1 over its neighbour."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_data_interval()
+    if low > 0 and high/low < 1e4:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any = None, *,

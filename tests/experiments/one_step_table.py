@@ -18,7 +18,7 @@ from hermitex.experiments.one_step import simulate
 from hermitex.experiments.statistics import agreement
 
 TABLE = Path(__file__).parents[1] / "reference" / "one_step_simulation.json"
-DIMENSION, SEEDS = 600, 32
+DIMENSION, SEEDS = 600, 32  # setting k has the seeds 100 k to 100 k + 31: no two settings share a draw
 
 # name -> (functions and structure, numbers)
 FEATURES = {
@@ -48,7 +48,7 @@ FEATURES = {
     "logistic": (dict(sigma="tanh", target="sign", loss="logistic"), dict(alpha=1.5, r=1.2, c=1, gamma=0.8, lam=0.05)),
     "Huber, noisy, narrow": (dict(sigma="erf", target="tanh", loss="huber:1/2"),
                              dict(alpha=1.5, beta=0.6, r=1, c=1, gamma=0.9, lam=0.1, Delta=0.5)),
-    "hinge, kinked": (dict(sigma="relu", target="sign", loss="hinge"), dict(alpha=1, beta=1.2, r=1, c=1, gamma=0.9, lam=0.1)),
+    "hinge, wide": (dict(sigma="erf", target="sign", loss="hinge"), dict(alpha=1, beta=1.2, r=1, c=1, gamma=0.9, lam=0.1)),
 }
 # the trained network beside network="exact": the same kind of settings, odd activations
 NETWORKS = {
@@ -62,8 +62,9 @@ NETWORKS = {
 }
 
 
-def compare(name, *, dimension=DIMENSION, seeds=SEEDS):
+def compare(name, *, dimension=DIMENSION, runs=SEEDS):
     """(theory with the 1/d term, experiment) of one setting."""
+    seeds = range(100*[*FEATURES, *NETWORKS].index(name), 100*[*FEATURES, *NETWORKS].index(name) + runs)
     structure, numbers = (FEATURES | NETWORKS)[name]
     structure = dict(structure)
     theory = hx.theories.one_step(structure.pop("sigma"), structure.pop("target"), **structure)
@@ -96,7 +97,7 @@ def main(names):
         versions = {"hermitex": hx.__version__, "numpy": np.__version__, "scipy": scipy.__version__,
                     "python": platform.python_version()}
         provenance = {"source": "direct simulation, tests/experiments/one_step_table.py", "dimension": DIMENSION,
-                      "seeds": f"0 to {SEEDS - 1}", "theory": "with its 1/d term", "versions": versions}
+                      "seeds": f"100 k to 100 k + {SEEDS - 1} for setting k", "theory": "with its 1/d term", "versions": versions}
         ordered = {n: rows[n] for n in [*FEATURES, *NETWORKS] if n in rows}
         TABLE.write_text(json.dumps({"provenance": provenance, "settings": ordered}, indent=1) + "\n")
 

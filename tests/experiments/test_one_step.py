@@ -185,7 +185,7 @@ def test_a_wrong_theory_is_seen():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["small batch", "even", "jumps, noisy", "two letters"])
 def test_theory_and_simulation_agree(name):
-    theory, experiment = compare(name, seeds=16)
+    theory, experiment = compare(name, runs=16)
     found = agreement(theory, experiment)
     assert found.worst(*ERRORS) <= 3.5, found
 
