@@ -114,7 +114,8 @@ class Spectrum(Shown):
         # A bulk that ends at zero may have an infinite density there.
         order = np.argsort(self.x)
         x, y = self.x[order], np.where(self.x > 1e-4*right, self.density, np.nan)[order]
-        curves(x.tolist(), {"density": y.tolist()}, ax, xlabel=f"eigenvalue of $\\Phi^T\\Phi/{self.normalisation}$", ylabel="density")
+        matrix = rf"$\Phi^T\Phi/{self.normalisation}$"
+        curves(x.tolist(), {"density": y.tolist()}, ax, xlabel=f"eigenvalue of {matrix}", ylabel="density")
         finite = y[np.isfinite(y)]
         ax.set_ylim(0, 1.15*float(np.quantile(finite, 0.98)) if finite.size else None)
         ax.set_xlim(0, 1.05*right)

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
 def _answer(args: argparse.Namespace) -> Any:
     from hermitex.theories.bounds import bounds
 
-    numbers: dict[str, Any] = {name: number(getattr(args, name), name) for name in ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")}
+    names = ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")
+    numbers: dict[str, Any] = {name: number(getattr(args, name), name) for name in names}
     return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
 
 
