@@ -9,8 +9,8 @@ trace and its theta entry, so that all is regular where tau vanishes (alpha0 = i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from sympy import Expr, Matrix, S, Symbol, diff, erf, exp, pi, sqrt
 
@@ -67,16 +67,21 @@ class Averages:
             return S.Zero
         if self.levels is None:
             return E(R**j*z**k/D**n, *self.variables)
-        return sum((share[k]*E(self._ratio(value + self.noise, j, n), z1) for value, share in self.levels), S.Zero)
+        ratios = [r**j/d**n for r, d in self.names]
+        return sum((share[k]*(E(e, z1) if self.noise else e) for (_, share), e in zip(self.levels, ratios, strict=True)), S.Zero)
 
-    @staticmethod
-    def _ratio(residual: Expr, j: int, n: int) -> Expr:
-        return residual**j/(1 + residual**2*G*omegainv*alpha0inv)**n
+    @property
+    def names(self) -> list[tuple[Symbol, Symbol]]:
+        """R and D on each piece of a piecewise constant target."""
+        return [(Symbol(f"R_on{i}", real=True), Symbol(f"D_on{i}", real=True)) for i in range(1, len(self.levels or []) + 1)]
 
     def definitions(self) -> dict[Symbol, Expr]:
         """The names under which the averages are written."""
         found = {omegainv: delta*tau/(1 + delta)}
-        return found | ({R: self.g(z) + self.noise, D: 1 + R**2*G*omegainv*alpha0inv} if self.levels is None else {})
+        values = [((R, D), self.g(z))] if self.levels is None else zip(self.names, (v for v, _ in self.levels), strict=True)
+        for (r, d), value in values:
+            found |= {r: value + self.noise, d: 1 + r**2*G*omegainv*alpha0inv}
+        return found
 
 
 def _levels(g: Activation) -> list[tuple[Expr, tuple[Expr, ...]]] | None:
@@ -114,49 +119,52 @@ def averages(mean: Averages) -> dict[Symbol, Expr]:
 
 @dataclass(frozen=True)
 class Form:
-    """A symmetric bilinear form in the coordinates (theta, nu_1, nu_3), with its derivative in 1/omega."""
+    """A symmetric bilinear form in the coordinates (theta, nu_1, nu_3), name_jk with 0 for theta, and its derivative in 1/omega."""
 
-    value: Matrix
-    slope: Matrix
+    name: str
+    entries: Mapping[tuple[int, int], Expr]
+
+    def matrix(self, prefix: str = "") -> Matrix:
+        """The matrix of names; with the prefix d that of their derivatives."""
+        def entry(i: int, j: int) -> Expr:
+            key = tuple(sorted((_AXES[i], _AXES[j])))
+            return Symbol("{}{}_{}{}".format(prefix, self.name, *key), real=True) if key in self.entries else S.Zero
+
+        return Matrix(3, 3, entry)
+
+    def definitions(self) -> dict[Symbol, Expr]:
+        """What the names stand for."""
+        place = {key: (_AXES.index(key[0]), _AXES.index(key[1])) for key in self.entries}
+        return ({self.matrix()[place[key]]: e for key, e in self.entries.items()}
+                | {self.matrix("d")[place[key]]: slope(e) for key, e in self.entries.items()})
 
     def between(self, x: Matrix, y: Matrix) -> tuple[Expr, Expr]:
         """(form(x, y), its derivative)."""
-        return (x.T*self.value*y)[0], (x.T*self.slope*y)[0]
+        return (x.T*self.matrix()*y)[0].expand(), (x.T*self.matrix("d")*y)[0].expand()
 
 
-class Resolvent:
-    """The forms x^T (I + S/omega)^{-1} y and x^T S (I + S/omega)^{-1} y, as formulas of 1/omega, G and the averages."""
-
-    @cached_property
-    def plain(self) -> Form:
-        """x^T (I + S/omega)^{-1} y."""
-        g_theta = 1/(1 + omegainv*M[2, 2])
-        lost = {j: omegainv*self._cross(j) for j in (1, 3)}   # (E[R^j z] - rho_j) sqrt(alpha0), rho_j = E[R^j z/D]
-
-        def nu(i: int, j: int) -> Expr:
-            return G*M[i + j, 0] + lost[i]*lost[j]*g_theta
-
-        return _form([[g_theta, -lost[1]*g_theta, -lost[3]*g_theta], [nu(1, 1), nu(1, 3)], [nu(3, 3)]])
-
-    @cached_property
-    def weighted(self) -> Form:
-        """x^T S (I + S/omega)^{-1} y = omega x^T (1 - (I + S/omega)^{-1}) y for x, y in (theta, nu_1), without the cancellation."""
-        g_theta = 1/(1 + omegainv*M[2, 2])
-        cross = self._cross(1)
-        nu = G*(M[2, 0]*M[2, 0] + alpha0inv*M[4, 0]) - omegainv*cross**2*g_theta
-        return _form([[M[2, 2]*g_theta, cross*g_theta, 0], [nu, 0], [0]])
-
-    @staticmethod
-    def _cross(j: int) -> Expr:
-        return G*M[j + 2, 1]*sqrt(alpha0inv)
+_AXES = (0, 1, 3)
+_G_THETA = 1/(1 + omegainv*M[2, 2])
 
 
-def _form(rows: list[list[Expr]]) -> Form:
-    value = Matrix(3, 3, lambda i, j: rows[min(i, j)][max(i, j) - min(i, j)])
-    return Form(value, value.applyfunc(_slope))
+def plain() -> Form:
+    """x^T (I + S/omega)^{-1} y; the entries with nu_j are those of b_j with rho_j - E[R^j z] = -E[R^(j+2) z/D]/(omega alpha0) G."""
+    lost = {j: omegainv*_cross(j) for j in (1, 3)}
+    entries = {(0, 0): _G_THETA, **{(0, j): -lost[j]*_G_THETA for j in (1, 3)}}
+    return Form("A", entries | {(i, j): G*M[i + j, 0] + lost[i]*lost[j]*_G_THETA for i, j in ((1, 1), (1, 3), (3, 3))})
 
 
-def _slope(e: Expr) -> Expr:
+def weighted() -> Form:
+    """x^T S (I + S/omega)^{-1} y = omega x^T (1 - (I + S/omega)^{-1}) y for theta and nu_1, without the cancellation."""
+    nu = G*(M[2, 0]**2 + alpha0inv*M[4, 0]) - omegainv*_cross(1)**2*_G_THETA
+    return Form("S", {(0, 0): M[2, 2]*_G_THETA, (0, 1): _cross(1)*_G_THETA, (1, 1): nu})
+
+
+def _cross(j: int) -> Expr:
+    return G*M[j + 2, 1]*sqrt(alpha0inv)
+
+
+def slope(e: Expr) -> Expr:
     """The total derivative in 1/omega: through G, and through D in every average."""
     in_D = alpha0inv*(G + omegainv*dG)   # d/d(1/omega) of G/(omega alpha0)
     return diff(e, omegainv) + diff(e, G)*dG - in_D*sum(diff(e, M[jk])*N[jk] for jk in _MOMENTS)

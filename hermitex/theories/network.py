@@ -178,16 +178,16 @@ def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, 
     With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a] (a's own entry s_c^2 - delta a^T P a),
     taking the spike's direction out of the bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv.
     """
-    resolvent = bulk.Resolvent()
+    plain, weighted = bulk.plain(), bulk.weighted()
     vectors = dict(zip(_NAMES, bulk.directions(), strict=True))
-    P = {x + y: _pair(f"P{x}{y}") for x, y in ("vv", "vp", "va", "pp", "pa", "aa")}
-    F = {x + y: _pair(f"F{x}{y}") for x, y in ("vv", "vp", "pp")}
+    P = {x + y: _pair(f"P_{x}{y}") for x, y in ("vv", "vp", "va", "pp", "pa", "aa")}
+    F = {x + y: _pair(f"F_{x}{y}") for x, y in ("vv", "vp", "pp")}
     forms: dict[Symbol, Expr] = {}
     for xy, names in P.items():
-        value, slope = resolvent.plain.between(vectors[xy[0]], vectors[xy[1]])
+        value, slope = plain.between(vectors[xy[0]], vectors[xy[1]])
         forms |= _with_slope(names, value/(1 + delta), slope/(1 + delta))
     for xy, names in F.items():
-        value, slope = resolvent.weighted.between(vectors[xy[0]], vectors[xy[1]])
+        value, slope = weighted.between(vectors[xy[0]], vectors[xy[1]])
         same = int(xy[0] == xy[1])
         forms |= _with_slope(names, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
 
@@ -203,8 +203,8 @@ def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, 
         "aa": bulk.s_c2 - delta*p("aa") + delta*p("va")**2/p("vv"),
     }
     slopes = dict([*P.values(), *F.values()])
-    K = {xy: _pair(f"K{xy}") for xy in full}
-    entries: dict[Symbol, Expr] = {}
+    K = {xy: _pair(f"K_{xy}") for xy in full}
+    entries = {**plain.definitions(), **weighted.definitions()}
     for xy, e in full.items():
         entries[K[xy][0]] = e
         entries[K[xy][1]] = e.diff(delta) + sum(e.diff(s)*d for s, d in slopes.items())
@@ -230,4 +230,4 @@ def _with_slope(names: tuple[Symbol, Symbol], value: Expr, slope: Expr) -> dict[
 
 
 def _along_delta(e: Expr) -> Expr:
-    return e.diff(delta) + _SPEED*bulk._slope(e)
+    return e.diff(delta) + _SPEED*bulk.slope(e)
