@@ -84,6 +84,11 @@ def load(text: str) -> Spec:
         getattr(found.formulas, "compile", bool)()  # what is wrong with the formulas together shows here
     except HermitexError as error:
         raise BadInput(f"{text}: [equations]: {error}") from error
+    if is_theory(found.system) and found.complete():
+        try:
+            found.points()
+        except HermitexError as error:
+            raise BadInput(f"{text}: [parameters]: {error}") from error
     return found
 
 

@@ -185,6 +185,17 @@ def test_every_mistake_is_one_line_with_its_place(text, told, tmp_path, capsys):
     assert not (tmp_path / "out.py").exists()
 
 
+@pytest.mark.slow
+def test_a_theory_becomes_a_solver(tmp_path, capsys):
+    path = tmp_path / "theory.toml"
+    path.write_text('theory = "one-step"\n[functions]\nsigma = "tanh"\ntarget = "sin"\n'
+                    "[parameters]\nalpha0 = inf\neta = 3\nlam = 0.1\n[grid]\nalpha = '0.2:3:3'\n")
+    assert cli.main(["generate", str(path), "-o", str(tmp_path / "solver.py"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["equations"] == 13 and answer["blocks"] == 5
+    assert answer["selftest"]["points"] == 2 and answer["selftest"]["passed"]
+
+
 @pytest.mark.parametrize("argument", ["nowhere.toml", "nowhere.py:S", "nowhere.py", "."])
 def test_a_missing_file_is_said(argument, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

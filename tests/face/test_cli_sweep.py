@@ -92,6 +92,47 @@ def test_bad_input_is_one_line(text, options, told, tmp_path, capsys):
     assert out == "" and told in err and err.count("\n") == 1
 
 
+THEORY = """
+theory = "one-step"
+[functions]
+sigma = "tanh"
+target = "sin"
+[parameters]
+alpha0 = 20
+eta = 3
+lam = 0.1
+[grid]
+alpha = [0.2, 0.9, 3.0]
+"""
+
+
+def test_a_theory_is_swept_by_its_own_letters(tmp_path, capsys):
+    path = tmp_path / "theory.toml"
+    for change, first in (("", 0.0484829019195), ('[structure]\nrows = "gaussian"\n', 0.0484050487289)):
+        path.write_text(THEORY + change)
+        answer, _ = ask(capsys, path, "-o", tmp_path / f"out{len(change)}", "--workers", "1")
+        names, *rows = (tmp_path / f"out{len(change)}" / "table.csv").read_text().splitlines()
+        assert answer["converged"] == 3
+        assert float(rows[0].split(",")[names.split(",").index("test_error")]) == pytest.approx(first, rel=1e-9)
+
+
+@pytest.mark.parametrize("old, new, told", [
+    ('"one-step"', '"two-step"', "theory: unknown theory 'two-step'; known: "),
+    ('"sin"', '"exp(z**2)"', "[functions]: one-step: the target"), ("target", "targt", "did you mean target"),
+    ('target = "sin"', "", "[functions] target: one-step needs it"), ("eta = 3", "", "only alpha0 was given"),
+    ("lam = 0.1", "lam = -1", "[parameters]: one-step: lam = -1"), ("lam = 0.1", "", "lam has no value"),
+    ("lam = 0.1", "lamb = 1", "[parameters] lamb: unknown parameter"),
+    ("[parameters]", '[structure]\nrows = "cube"\n[parameters]', "rows is sphere or gaussian"),
+    ("[parameters]", "[structure]\nshape = 1\n[parameters]", "[structure] shape"), ("0.2", "-0.2", "alpha = -0.2"),
+    ("[functions]", '[equations]\nx = "alpha"\n[functions]', "a theory brings its own formulas"),
+])
+def test_a_mistake_in_a_theory_is_one_line(old, new, told, tmp_path, capsys):
+    (tmp_path / "s.toml").write_text(THEORY.replace(old, new))
+    assert cli.main(["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), "--workers", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and told in err and err.count("\n") == 1
+
+
 def test_the_place_for_the_results_must_be_named(curve, capsys):
     assert cli.main(["sweep", str(curve)]) == 2
     assert "--output" in capsys.readouterr().err

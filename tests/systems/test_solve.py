@@ -67,6 +67,27 @@ def test_shapes_are_kept():
     assert np.isscalar(float(SCALAR.solve(alpha=1, lam=1)["q"]))
 
 
+def test_a_positive_unknown_may_be_zero():
+    """An even activation without a spike has mu_1 = 0, and with it Vhat1 = 0: in logarithms it would run away."""
+    one = one_step("abs", "sin").solve(alpha=np.array([0.5, 1.5]), **{**NOTEBOOK, "r": 0.0})  # mu_1 = 0
+    assert one.converged.all() and one["Vhat1"] == pytest.approx(0, abs=1e-25) and (one["Vhat2"] > 0).all()
+
+
+def test_an_average_of_nothing_but_rounding_does_not_spoil_the_rest():
+    """erf/erf at r = sqrt(1 + 2 c), gamma = 1: h = B everywhere, and E[mu_0 (h - B) Q] has no relative accuracy."""
+    found = one_step("erf", "erf").solve(alpha=1.3, **{**NOTEBOOK, "r": np.sqrt(3), "c": 1.0, "gamma": 1.0})
+    assert found["test_error"] == pytest.approx(0, abs=1e-15) and found["m"] == pytest.approx(1, rel=1e-12)
+
+
+def test_rounding_is_excused_in_a_linear_row_and_an_error_is_not():
+    """z/sin at beta = 1 and a small ridge: zeta = alpha c V2 zetatilde with V2 large and zetatilde = 0 but for rounding."""
+    point = {**NOTEBOOK, "r": 0.5, "c": 1.0, "gamma": 0.8, "Delta": 0.1}
+    found = one_step("z", "sin").solve(alpha=2.0, **{**point, "lam": 1e-6})
+    assert abs(found["zeta"]) < 1e-12 and found["test_error"] == pytest.approx(0.2285459600, rel=1e-8)
+    # without a ridge nothing fixes the null modes of W: V2 is infinite, and that is no rounding
+    assert not one_step("z", "sin").solve(alpha=1.1, raise_on_failure=False, **{**point, "lam": 0.0}).converged
+
+
 # -- starts ------------------------------------------------------------------------------------------------------------
 def test_two_stable_branches_are_found_from_two_starts():
     up, down = (MAGNET.solve(beta=2.0, start={"m": s})["m"] for s in (1.0, -1.0))
