@@ -19,7 +19,8 @@ class Names:
     hides : {name: names of the random variables that stand in its definition}, of every name in use
     """
 
-    def __init__(self, definitions: Mapping[Symbol, Expr] | None = None, hides: Mapping[Symbol, frozenset[str]] | None = None) -> None:
+    def __init__(self, definitions: Mapping[Symbol, Expr] | None = None,
+                 hides: Mapping[Symbol, frozenset[str]] | None = None) -> None:
         self.definitions, self.hides = dict(definitions or {}), dict(hides or {})
         self._slopes: dict[tuple[Symbol, Symbol], Expr] = {}
         self._parts: dict[tuple[Expr, Symbol], Expr] = {}

@@ -175,7 +175,8 @@ class System(Shown):
         memo: dict[Any, Any] = {}
         names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
         return System(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}), observables=observables,
-                      positive=[u.name for u in self.positive], kept=[k.name for k in self.kept], **{"source": self.source, "name": self.name, **fields})
+                      positive=[u.name for u in self.positive], kept=[k.name for k in self.kept],
+                      **{"source": self.source, "name": self.name, **fields})
 
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""

@@ -40,7 +40,7 @@ class Structure:
 
     kind : "labels" (y = +-1), "residual" (l of y - f), "values" (any other loss, real y)
     mirror : sigma and g odd, the loss symmetric, no bias: both labels contribute the same
-    aligned : gamma^2 = 1 and no noise, so that kappa alone decides the label
+    aligned : gamma, where it is +-1 (for labels: without noise): kappa alone decides the label; else 0
     mute : mu_0 = 0, so that m does not exist (it is set to 0)
     linear : sigma is linear, mu_22 = 0
     noisy : Delta > 0 (asked of kind "values" only, which needs one more average for it)
@@ -51,7 +51,7 @@ class Structure:
     loss: Pointwise
     kind: str
     mirror: bool = False
-    aligned: bool = False
+    aligned: int = 0
     mute: bool = False
     linear: bool = False
     noisy: bool = True
@@ -74,7 +74,7 @@ def _labels(st: Structure) -> tuple[dict, dict]:
     (up, f_up), (down, f_down) = st.loss.force(1, omega, V), st.loss.force(-1, omega, V)
     where: dict[Any, Any] = {S_: sqrt(mu_1**2*q1 + mu_22*q2)}
     if st.aligned:
-        where |= {p: (1 + st.g(gamma*kappa))/2}
+        where |= {p: (1 + st.g(st.aligned*kappa))/2}
     else:
         chance = probability(st.g)
         where |= {tau: mu_1*psi/S_, a: gamma*kappa + sqrt(rho)*tau*z1, s_0: sqrt(rho*(1 - tau**2) + Delta),
@@ -101,7 +101,7 @@ def _labels(st: Structure) -> tuple[dict, dict]:
 def _error(st: Structure) -> Expr:
     """P(y != sign omega) = (1 - E[y sign omega])/2."""
     if st.aligned:  # omega is normal at fixed kappa
-        return K((1 - st.g(gamma*kappa)*erf(B/(sqrt(2)*S_)))/2)
+        return K((1 - st.g(st.aligned*kappa)*erf(B/(sqrt(2)*S_)))/2)
     agreement, (shift, slope, edge) = _agreement(st.g)
     at = {shift: gamma*kappa, slope: sqrt(rho)*tau, edge: B/S_}
     if agreement is not None:
@@ -161,7 +161,7 @@ def _by_jumps(g: Activation) -> Expr:
 # -- real labels -------------------------------------------------------------------------------------------------------
 def clean(st: Structure) -> Expr:
     """The label without noise, g(<theta, x>), at fixed kappa and z1."""
-    return st.g(gamma*kappa) if st.aligned else st.g(gamma*kappa + sqrt(rho)*z1)
+    return st.g(st.aligned*kappa) if st.aligned else st.g(gamma*kappa + sqrt(rho)*z1)
 
 
 def _residual(st: Structure) -> tuple[dict, dict]:
@@ -284,7 +284,8 @@ def equations(st: Structure) -> System:
     return System(right, where=where, observables=observables,
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *letters], positive=[qhat1, qhat2],
                   kept=[V, B, S_, tau, s_0, J, J_z, J_2, J_s],
-                  source="arXiv:2402.04980, Result 3.3, for a convex loss", name=f"one_step({st.sigma.name}, {st.g.name}, {st.loss})")
+                  source="arXiv:2402.04980, Result 3.3, for a convex loss",
+                  name=f"one_step({st.sigma.name}, {st.g.name}, {st.loss})")
 
 
 @lru_cache(maxsize=256)
@@ -308,8 +309,8 @@ class ConvexOneStep(OneStepFamily):
     """A convex loss on the features of one giant gradient step: argmin_a sum l(y, f) + lam/2 |a|^2, f = <a, phi>/sqrt(p).
 
     A target of +-1 under a loss that is not one of y - f has labels y = g(<theta, x> + sqrt(Delta) Z) of +-1, and `test_error` is
-    the probability that sign f is not y; otherwise y = g(<theta, x>) + sqrt(Delta) z and `test_error` is E(g - f)^2. `train_error` is
-    the mean training loss without the penalty, `test_loss` E l(y, f) on a fresh sample, `train_objective` the training loss with
+    the probability that sign f is not y; otherwise y = g(<theta, x>) + sqrt(Delta) z and `test_error` is E(g - f)^2. `train_error`
+    is the mean training loss without the penalty, `test_loss` E l(y, f) on a fresh sample, `train_objective` the training loss with
     the penalty, per sample; `test_error_noisy` = test_error + Delta for real labels. The losses are as written: the
     square loss (y - f)^2/2 at `lam` is the ridge theory at the same `lam`.
 
@@ -336,7 +337,7 @@ class ConvexOneStep(OneStepFamily):
         found = cls(sigma, g, pointwise(loss))
         if found.loss.margin and not found.binary:
             raise BadInput(f"one-step: the loss {found.loss} depends on y f only and needs labels of +-1; the target {g.name} is "
-                           f"real valued: take sign({g.name if '(' in g.name else g.name + '(z)'}) or a loss of y - f, such as huber:1")
+                           f"real valued: take sign({g(z)}) or a loss of y - f, such as huber:1")
         return found
 
     @cached_property
@@ -349,7 +350,7 @@ class ConvexOneStep(OneStepFamily):
         """True if a reflection of the sample exchanges the labels."""
         return self.binary and self.sigma.parity == self.g.parity == -1 and self.loss.symmetric
 
-    def structure(self, **flags: bool) -> Structure:
+    def structure(self, **flags: Any) -> Structure:
         """The structure with some of its reductions."""
         kind = "labels" if self.binary else "residual" if self.loss.of_residual is not None else "values"
         return Structure(self.sigma, self.g, self.loss, kind, **flags)
@@ -376,12 +377,12 @@ class ConvexOneStep(OneStepFamily):
         return {**made, "epsilon": 1/made.get("dimension", np.asarray(np.inf))}
 
     def _spiked(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """(r, c, gamma); noisy labels of +-1 are a step on the target E g(z + sqrt(Delta) Z) with the rest of E y^2 = 1 as noise."""
+        """(r, c, gamma); noisy labels of +-1 are a step on E g(z + sqrt(Delta) Z) with the rest of E y^2 = 1 as its noise."""
         noise = numbers.get("Delta", np.asarray(0.0))
         if not (self.binary and "alpha0" in numbers and np.any(noise > 0)) or np.any(noise < 0):
             return completed(self.name, self.sigma, self.g, numbers)
         if noise.ndim:
-            raise BadInput(f"{self.name}: with alpha0 and eta, Delta is one number under a loss of labels; solve once for each value")
+            raise BadInput(f"{self.name}: with alpha0 and eta, Delta is one number where labels are +-1; solve once for each")
         from hermitex.symbolic.activations import activation
         from hermitex.symbolic.precise import evaluate
 
@@ -391,9 +392,13 @@ class ConvexOneStep(OneStepFamily):
         return {**made, "Delta": noise}
 
     # -- solving -----------------------------------------------------------------------------------------------------
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """The functions, the loss and the numbers of a curve."""
+        return {**super().described(fixed), "loss": str(self.loss)}
+
     def run(self, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
             **options: Any) -> Solution:
-        """Solve at complete numbers: points that share their exact reductions together; hard ones followed down from a large lam."""
+        """Solve at complete numbers: points that share their exact reductions together; a small lam is come to from lam = 1."""
         names = [q.name for q in self.system.parameters]
         given = {n: np.asarray(numbers["lam" if n == "lamda" else n], dtype=float) for n in names}
         try:
@@ -404,9 +409,10 @@ class ConvexOneStep(OneStepFamily):
         flat = {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}
         first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
         flags = self._flags(flat)
-        parts = []
+        lost = self._separated(flat, flags)
+        parts = [(lost, self._unbounded(lost.size))] if lost.size else []
         for st in dict.fromkeys(flags):
-            here = np.array([k for k, s in enumerate(flags) if s == st])
+            here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
             step = _BATCH[st.kind]
             for chunk in (here[k:k + step] for k in range(0, len(here), step)):
                 at = {n: v[chunk] for n, v in flat.items()}
@@ -414,6 +420,30 @@ class ConvexOneStep(OneStepFamily):
         found = assemble(parts, int(np.prod(shape)), tuple(x.name for x in self.system.unknowns))
         found = shaped(found, shape)
         return found.require() if options.get("raise_on_failure") else found
+
+    def _separated(self, at: Mapping[str, np.ndarray], flags: list[Structure]) -> np.ndarray:
+        """The points at which m mu_0(kappa) alone has the sign of every label, at no cost as d -> oo: the loss has no minimiser."""
+        aligned = np.array([k for k, st in enumerate(flags) if st.aligned and self.binary and at["epsilon"][k] == 0], dtype=int)
+        falls = self.loss.at(1).diff(f).subs(f, 50) <= 0 and self.loss.at(-1).diff(f).subs(f, -50) >= 0 if aligned.size else False
+        if not falls:
+            return np.empty(0, dtype=int)
+        from hermitex.kernels.compile import compile
+
+        near = np.linspace(0.013, 7, 60)
+        x = np.concatenate([-near, near])
+        r_, b_, c_, gamma_ = (at[n][aligned, None] for n in ("r", "bias", "c", "gamma"))
+        agree = mu(self.sigma, 0)(r_*x + b_, r=1.0, c=c_)*np.asarray(compile(self.g(z))(z=gamma_*x))
+        return aligned[np.all(agree > 0, axis=1) | np.all(agree < 0, axis=1)]
+
+    def _unbounded(self, points: int) -> Solution:
+        why = ("m runs to infinity: the spike alone separates the labels (gamma = 1, no noise), so the loss has no minimiser as "
+               "d -> oo; dimension=d gives the 1/d term that bounds m")
+        names = tuple(x.name for x in self.system.unknowns)
+        nothing = np.full(points, np.nan)
+        values = {n: nothing for n in (*names, *(o.name for o in self.system.observables))}
+        return Solution(values, residual=np.full(points, np.inf),
+                        converged=np.zeros(points, dtype=bool), iterations=np.zeros(points, dtype=int), contraction=nothing,
+                        error=nothing, method="none", reason=np.full(points, why, dtype=object), unknowns=names)
 
     def _flags(self, at: Mapping[str, np.ndarray]) -> list[Structure]:
         """The structure of each point."""
@@ -424,32 +454,31 @@ class ConvexOneStep(OneStepFamily):
             size = np.sqrt(mean**2 + mu_star(self.sigma).squared(at["bias"], r=1.0, c=at["c"]))
             mute = mute & (np.abs(mean) <= 1e-13*size)
         linear = self.sigma.expr.diff(z, 2) == 0 if not free_parameters(self.sigma) else False
-        return [self.structure(mirror=self._odd and bool(at["bias"][k] == 0), aligned=bool(aligned[k]), mute=bool(mute[k]), linear=linear,
-                               noisy=bool(at["Delta"][k] > 0) if not self.binary and self.loss.of_residual is None else True)
-                for k in range(len(mute))]
+        mirror = at["bias"] == 0 if self._odd else np.zeros(mute.shape, dtype=bool)
+        noisy = (at["Delta"] > 0) | self.binary | (self.loss.of_residual is not None)
+        return [self.structure(mirror=bool(mirror[k]), aligned=int(aligned[k]*at["gamma"][k]), mute=bool(mute[k]), linear=linear,
+                               noisy=bool(noisy[k])) for k in range(len(mute))]
 
 
 _BATCH = {"labels": 20, "residual": 20, "values": 1}
-_LARGE_LAM, _STEPS = 1.0, 6
+_LARGE_LAM, _ROUGH = 1.0, 1e-6
 
 
 def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], tolerance: float) -> Solution:
-    """The solution at points of one structure; where it is not found from the start, by following it from lam = 1 down."""
-    found = system.solve(at, start=start, tolerance=tolerance, raise_on_failure=False)
-    bad = np.flatnonzero(~np.asarray(found.converged))
-    hard = bad[at["lamda"][bad] < _LARGE_LAM]
-    if not hard.size:
-        return found
-    near: dict[str, np.ndarray] = {}
-    for k in range(_STEPS + 1):
-        here = {n: v[hard] for n, v in at.items()}
-        low = np.maximum(here["lamda"], 1e-8)
-        here["lamda"] = here["lamda"] if k == _STEPS else low**(k/_STEPS)*_LARGE_LAM**(1 - k/_STEPS)
-        second = system.solve(here, start=near, tolerance=tolerance if k == _STEPS else 1e-6, raise_on_failure=False)
-        near = {n: np.asarray(second[n]) for n in second.unknowns if np.all(np.isfinite(second[n]))}
-        near = {n: v for n, v in near.items() if not _positive(system, n) or np.all(v > 0)}
-    points = np.arange(len(at["lamda"]))
-    return assemble([(points, found), (hard, second)], len(points), found.unknowns)
+    """The solution at points of one structure: followed from lam = 1 down, a decade a step, unless a start is given."""
+    low = np.clip(at["lamda"], 1e-8, _LARGE_LAM)
+    steps = 0 if start else int(np.ceil(-np.log10(low.min()) - 1e-9))
+    near = dict(start)
+    for k in range(steps):
+        here = {**at, "lamda": np.maximum(at["lamda"], low**(k/steps))}
+        found = system.solve(here, start=near, tolerance=_ROUGH, raise_on_failure=False)
+        near = {n: _usable(found[n], _positive(system, n)) for n in found.unknowns}
+    return system.solve(at, start=near, tolerance=tolerance, raise_on_failure=False)
+
+
+def _usable(v: np.ndarray, positive: bool) -> np.ndarray:
+    """Values to start from, 1 or 0 where there are none."""
+    return np.where(np.isfinite(v) & ((v > 0) | (not positive)), v, float(positive))
 
 
 def _positive(system: System, name: str) -> bool:

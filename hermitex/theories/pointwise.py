@@ -30,7 +30,10 @@ class Huber:
     @property
     def expr(self) -> Expr:
         """The loss in y and f."""
-        delta = expression(self.delta)
+        try:
+            delta = expression(self.delta)
+        except HermitexError:
+            delta = S.NaN
         if not (delta.is_number and delta.is_finite and delta.is_positive):
             raise BadInput(f"huber:{self.delta}: DELTA is a positive number, as in huber:1")
         return huber(delta)
@@ -139,9 +142,7 @@ def _no_delta() -> Expr:
 def _read(loss: Any, text: str) -> Expr:
     try:
         expr = parse(loss, symbols={"y": "real", "f": "real"}) if isinstance(loss, str) else expression(loss)
-    except UnknownName as error:
-        raise BadInput(f"loss {text!r}: {error}; {_ADVICE}") from error
-    except ParseError as error:
+    except (UnknownName, ParseError) as error:
         raise BadInput(f"loss: {str(error).split('; or declare')[0]}; {_ADVICE}") from error
     expr = expr.subs({s: t for s in expr.free_symbols for t in (y, f) if s.name == t.name})
     other = sorted(s.name for s in expr.free_symbols - {y, f})
@@ -160,6 +161,8 @@ def _checked(text: str, expr: Expr) -> Pointwise:
         try:
             if f in (at := _plain(expr.subs(y, label))).free_symbols:
                 Prox(at, f, Dummy("omega", real=True), Dummy("V", positive=True))
+        except RecursionError:
+            raise BadInput(f"loss {text!r} is not seen to be convex in f; {_ADVICE}") from None
         except HermitexError as error:
             raise BadInput(f"loss {text!r}: {str(error).splitlines()[0]}; {_ADVICE}") from error
     return Pointwise(text, expr)
