@@ -113,7 +113,8 @@ def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tup
     if target_is_seen := bool(np.any(h[1])):
         seen, psi, _ = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], size, K)
     out.upper[rows] = left[0] + rest
-    out.lower[rows] = left[1] + rest_lower + (seen[1] if target_is_seen else 0)
+    # More functions explain no less: the order is exact, rounding apart.
+    out.lower[rows] = np.minimum(left[1] + rest_lower + (seen[1] if target_is_seen else 0), out.upper[rows])
     out.b1[rows], out.b[rows] = coefficients, b
     out.psi[rows] = psi if target_is_seen else 0
     out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2]))
