@@ -218,6 +218,8 @@ def test_ridgeless_limit_and_extremes():
     for alpha in (0.5, 1.5):
         found = theory.solve(**at, alpha=alpha, lam=np.array([0.0, 1e-12]))  # reached like sqrt(lam)
         assert found["test_error"][0] == pytest.approx(found["test_error"][1], rel=5e-3)
+    few = theory.solve(**at, alpha=0.5, lam=0.0)
+    assert few["V2_1"] == np.inf and abs(few["V1_12"]) == np.inf and few["zetatilde2"] == few["qhat1_12"] == few["train_error"] == 0
     assert np.all(theory.solve(**at, alpha=1.5, lam=np.array([1e-8, 1e-4, 1e2, 1e6])).converged)
     assert theory.curve(alpha=np.linspace(0.2, 3, 12), lam=0.01, **at).all_converged
 
@@ -253,3 +255,17 @@ def test_orthogonal_rows_have_their_bounds(numbers, said):
         theory.solve(alpha=1.0, lam=0.1, **numbers)
     assert said in str(error.value)
     assert theory.solve(alpha=1.0, lam=0.1, beta=0.5, alpha0=np.inf, eta=1.0).converged
+
+
+@pytest.mark.slow
+def test_the_exported_solver_is_the_system(tmp_path):
+    theory = one_step("tanh", "sin", vocabulary=[1, 2])
+    numbers = {"alpha": 1.0, "beta": 1.0, "lamda": 0.1, "r": 1.0, "gamma": 0.8, "Delta": 0.0, "bias": 0.0, "epsilon": 0.0,
+               "u1": 1.0, "u2": 2.0, "pi1": 0.5, "pi2": 0.5, "c1": 1.2, "c2": 1.2}
+    done = theory.system.export(tmp_path / "solver.py", reference=numbers)
+    assert "mpmath" in done.checked
+    import runpy
+
+    found = runpy.run_path(str(tmp_path / "solver.py"))["solve"](**numbers)
+    ours = theory.solve(alpha=1.0, lam=0.1, r=1, c=1.2, gamma=0.8)
+    assert found["test_error"] == pytest.approx(ours["test_error"], rel=1e-10)
