@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.solvers import linear
-from hermitex.systems.solve import _FLOOR, _SMALL, _chain
+from hermitex.systems.run import _FLOOR, _SMALL, _chain
 
 CHUNK = 512  # points solved at once
 ROUNDING = 256 * float(np.finfo(float).eps)  # a residual below this is noise of the summation

@@ -1,0 +1,261 @@
+"""One batch of points: tables, blocks in order, the undamped residual of every equation, the quadrature verdict.
+
+    x - rhs(x) = 0  block by block;   |x - rhs| <= tolerance |x|  of all equations at the end, less what rounding explains
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hermitex.solvers.chain import assemble, robust
+from hermitex.solvers.linear import linear
+from hermitex.solvers.newton import newton
+from hermitex.solvers.solution import Solution, combined
+from hermitex.systems.program import BlockCode, Program, State
+
+_REFINEMENTS = 40
+_POOR = 1e-9  # a quadrature no better than that leaves no point converged
+_FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
+_VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
+_ROUNDING = 64*np.finfo(float).eps  # of the terms of a linear row
+_EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
+_SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
+
+
+class Run:
+    """One batch of points."""
+
+    def __init__(self, program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, Any],
+                 tolerance: float) -> None:
+        self.program, self.points, self.tolerance = program, points, tolerance
+        self.quad = program.quadratures()
+        self.s: State = {n: self._column(v) if v.ndim else float(v) for n, v in numbers.items()}
+        self.guess = guess
+        self.before: State = {}
+        self.rounding: State = {}
+
+    def _column(self, v: Any) -> np.ndarray:
+        """A vector over the points as an array with every axis."""
+        return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
+
+    def solution(self) -> Solution:
+        """Refine the quadrature until every average of the solution holds its tolerance."""
+        quality = max(self.tolerance / 3, 1e-15)
+        moved = last = np.inf
+        with np.errstate(all="ignore"):
+            for _ in range(_REFINEMENTS):
+                self._settle_tables(quality)
+                found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
+                verdict: State = {}
+                good = self.quad.examine(partial(self._into, verdict, ("right_hand_sides", "observables")), quality)
+                values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
+                last, moved = moved, self._moved(before, values) if (before := self.before) else np.inf
+                self.before = values
+                if good or max(last, moved) <= quality:
+                    break
+                self.guess = {u: found[u] for u in self.program.unknowns}
+            return self._finish(found, verdict, moved)
+
+    def _moved(self, before: State, now: State) -> float:
+        """How far the last refinement moved the solution, relative; what is small counts as one of the floor's size."""
+        gaps = [np.max(np.abs(self._row(now[n]) - self._row(before[n]))
+                       / np.maximum(np.abs(self._row(now[n])), _FLOOR if n in self.program.observables else _SMALL)) for n in now]
+        worst = float(np.max(gaps))
+        return worst if np.isfinite(worst) else np.inf
+
+    def _settle_tables(self, quality: float) -> None:
+        """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
+        for _ in range(_REFINEMENTS):
+            tables: State = {}
+            good = self.quad.examine(partial(self._into, tables, ("tables",)), quality)
+            self.s.update(tables)
+            if good:
+                return
+
+    def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
+        # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
+        absolute = partial(average, floor=_FLOOR)
+        for name in names:
+            out.update(self._call(name, absolute if name == "observables" else average))
+
+    def _call(self, name: str, average: Any = None) -> dict[str, Any]:
+        return self.program.call(name, self.s, self.quad.arrays(), average)
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
+    def _block(self, k: int, block: BlockCode) -> Solution:
+        name = f"block_{k}"
+        if block.kind == "explicit":
+            out = self._call(name)
+            found = self._explicit(block, out)
+        elif block.kind == "linear":
+            found = self._linear(block, self._call(name))
+        else:
+            found = self._nonlinear(name, block)
+        for u in block.unknowns:
+            self.s[u] = self._column(found[u])
+        return found
+
+    def _row(self, value: Any) -> np.ndarray:
+        return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1), (self.points,))
+
+    def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
+        (u,) = block.unknowns
+        x = self._row(out[f"rhs/{u}"])
+        ok = np.isfinite(x)
+        reason = np.where(ok, "", f"the right-hand side of {u} is not finite").astype(object)
+        return Solution({u: x}, residual=np.where(ok, 0.0, np.inf), converged=ok, iterations=np.zeros(self.points, dtype=int),
+                        contraction=np.full(self.points, np.nan), error=np.full(self.points, np.nan), method="explicit",
+                        reason=reason, unknowns=(u,))
+
+    def _matrix(self, block: BlockCode, out: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        n = len(block.unknowns)
+        A, b = np.zeros((n, n, self.points)), np.zeros((n, self.points))
+        for i, u in enumerate(block.unknowns):
+            b[i] = -self._row(out[f"constant/{u}"])
+            for j, v in enumerate(block.unknowns):
+                A[i, j] = self._row(out[f"matrix/{u}/{v}"])
+        return A, b
+
+    def _linear(self, block: BlockCode, out: dict[str, Any]) -> Solution:
+        """Explicit members are eliminated first: what is left is small and its rows are of comparable size."""
+        A, b = self._matrix(block, out)
+        rows = A.copy(), b.copy()
+        place = {u: i for i, u in enumerate(block.unknowns)}
+        members = [place[u] for u in block.members]
+        torn = [place[u] for u in block.torn]
+        for k in members:  # row k reads x_k + sum_j A_kj x_j = b_k
+            for i in (*torn, *(j for j in members if j != k)):
+                factor = A[i, k].copy()
+                A[i] -= factor * A[k]
+                b[i] -= factor * b[k]
+        rest = np.ix_(torn, torn)
+        found = linear(A[rest], b[torn], names=block.torn, raise_on_failure=False)
+        x = found.state
+        values = {u: b[k] - np.einsum("jb,jb->b", A[k][torn], x) for u, k in zip(block.members, members, strict=True)}
+        found = replace(found.extended(values), unknowns=block.unknowns)
+        self._note_rounding(block, found, *rows)
+        return found
+
+    def _note_rounding(self, block: BlockCode, found: Solution, A: np.ndarray, b: np.ndarray) -> None:
+        """What rounding alone leaves in each row: of its terms, a member counting with the terms whose sum it is."""
+        size = {u: np.abs(found[u]) for u in block.unknowns}
+        for k, u in enumerate(block.unknowns):
+            if u in block.members:
+                size[u] = np.abs(b[k]) + sum(np.abs(A[k, j]*found[v]) for j, v in enumerate(block.unknowns))
+        for k, u in enumerate(block.unknowns):
+            self.rounding[u] = _ROUNDING*(np.abs(b[k]) + sum(np.abs(A[k, j])*size[v] for j, v in enumerate(block.unknowns)))
+
+    def _nonlinear(self, name: str, block: BlockCode) -> Solution:
+        everything = np.arange(self.points)
+        cache: dict[bytes, State] = {}
+
+        def local(index: np.ndarray) -> State:
+            """The state at some of the points; all of them need no copy."""
+            if len(index) == self.points:
+                return dict(self.s)
+            key = index.tobytes()
+            if key not in cache:
+                cache.clear()
+                cache[key] = {n: v[index] if isinstance(v, np.ndarray) and v.shape[:1] == (self.points,) and self.points > 1 else v
+                              for n, v in self.s.items()}
+            return dict(cache[key])
+
+        def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+            index = np.atleast_1d(np.asarray(p["point"], dtype=int))
+            s = local(index)
+            s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
+            out = self.program.call(name, s, self.quad.arrays())
+            return _chain(block, out, x)
+
+        def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+            return both(x, p)[0]
+
+        x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
+        found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
+                       rtol=self.tolerance, raise_on_failure=False)
+        if not np.all(found.converged):
+            found = self._with_zeros(found, block, x0, (residual, both))
+        s = dict(self.s)
+        s.update({u: self._column(found[u]) for u in block.torn})
+        out = self.program.call(name, s, self.quad.arrays())
+        return found.extended({m: self._row(out[m]) for m in block.members})
+
+    def _with_zeros(self, found: Solution, block: BlockCode, x0: np.ndarray, functions: tuple[Any, Any]) -> Solution:
+        """Points where the right-hand side of a positive unknown vanishes: it is 0 there, and has no logarithm."""
+        residual, both = functions
+        open_points = np.flatnonzero(~np.asarray(found.converged))
+        x = x0[:, open_points]
+        zero = np.abs(x - residual(x, {"point": open_points})) <= _VANISHES
+        zero &= (np.array(block.positive) & np.array(block.explicit))[:, None]
+        parts = [(np.arange(self.points), found)]
+        for pattern in np.unique(zero[:, zero.any(axis=0)], axis=1).T:
+            some = np.flatnonzero((zero == pattern[:, None]).all(axis=0))
+            again = newton(residual, None, np.where(pattern[:, None], 0.0, x[:, some]), {"point": open_points[some]}, both=both,
+                           names=block.torn, positive=list(np.array(block.positive) & ~pattern), rtol=self.tolerance,
+                           raise_on_failure=False)
+            parts.append((open_points[some], again))
+        return assemble(parts, self.points, block.torn) if len(parts) > 1 else found
+
+    def _first(self, u: str, positive: bool) -> np.ndarray:
+        default = 1.0 if positive else 0.0
+        value = np.asarray(self.guess.get(u, default), dtype=float).reshape(-1)
+        value = np.where(np.isfinite(value) & ((value > 0) | (not positive)), value, default)
+        return np.array(np.broadcast_to(value, (self.points,)))
+
+    # -- verdict -----------------------------------------------------------------------------------------------------
+    def _finish(self, found: Solution, verdict: State, moved: float) -> Solution:
+        residual = self._residual(verdict)
+        ok = np.asarray(found.converged) & (residual <= max(100 * self.tolerance, 1e-9))
+        # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
+        # it counts that a finer rule leaves the solution where it is.
+        quadrature = min(self.quad.error, moved)
+        notes = found.notes
+        if quadrature > 10 * self.tolerance:
+            notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 3:.0e} asked")
+            ok = ok & (quadrature <= max(1e3 * self.tolerance, _POOR))
+        reason = np.array(found.reason, dtype=object)
+        reason = np.where(ok | (reason != ""), reason, "the undamped residual or the quadrature error stayed above the tolerance")
+        values = {u: found[u] for u in self.program.unknowns}
+        values |= {o: self._row(verdict[o]) for o in self.program.observables}
+        return replace(found, value=values, residual=residual, converged=ok, reason=reason, notes=notes,
+                       unknowns=self.program.unknowns,
+                       origin={"tolerance": self.tolerance, "quadrature_error": float(quadrature), "nodes": self.quad.nodes})
+
+    def _residual(self, verdict: State) -> np.ndarray:
+        """max over the equations of |x - rhs|/|x|, undamped; an implicit equation counts with its own value."""
+        worst = np.zeros(self.points)
+        for u in self.program.unknowns:
+            value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
+            size = np.maximum(np.abs(x), _SMALL)
+            rounding = np.minimum(self.rounding.get(u, 0.0), _EXCUSED*size)
+            gap = np.maximum(np.abs(value if u in self.program.implicit else x - value) - rounding, 0.0)
+            gap = gap if u in self.program.implicit else gap / size
+            worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
+        return worst
+
+
+def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
+    n, points = x.shape
+
+    def entry(u: str, v: str) -> Any:
+        found = out.get(f"d/{u}/{v}")
+        return 0.0 if found is None else np.asarray(found, dtype=float).reshape(-1)
+
+    slopes: dict[str, list[Any]] = {}
+    for m in block.members:
+        slopes[m] = [entry(m, v) + sum(entry(m, w) * slopes[w][j] for w in block.members if w in slopes)
+                     for j, v in enumerate(block.torn)]
+    F, J = np.empty((n, points)), np.empty((n, n, points))
+    for i, u in enumerate(block.torn):
+        rhs = np.asarray(out[f"rhs/{u}"], dtype=float).reshape(-1)
+        F[i] = x[i] - rhs if block.explicit[i] else rhs
+        for j, v in enumerate(block.torn):
+            total = entry(u, v) + sum(entry(u, w) * slopes[w][j] for w in block.members)
+            J[i, j] = float(i == j) - total if block.explicit[i] else total
+    return F, J
