@@ -147,7 +147,8 @@ def _combined(rule, laws: list[Law], drop: Sequence[Index]) -> Law:
     """The laws combined two by two, discrete ones first; what is used again is tabulated."""
     laws = sorted(laws, key=lambda law: (law.continuous, law.power, len(law.knots)))
     while len(laws) > 2:
-        laws = sorted([*laws[2:], tabulated(rule(tabulated(laws[0]), tabulated(laws[1])))], key=lambda law: (law.continuous, law.power))
+        both = tabulated(rule(tabulated(laws[0]), tabulated(laws[1])))
+        laws = sorted([*laws[2:], both], key=lambda law: (law.continuous, law.power))
     return rule(tabulated(laws[0]), tabulated(laws[1]), drop=drop)
 
 

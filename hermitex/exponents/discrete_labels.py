@@ -73,8 +73,11 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
 
 
 def split_products(g: Expr) -> Expr:
-    """sign(a b) = sign(a) sign(b), |a b| = |a| |b|, everywhere in g."""
+    """sign(a b) = sign(a) sign(b), |a b| = |a| |b|, sign(a)^2 = 1, everywhere in g."""
     from sympy import Abs
+
+    g = g.replace(lambda e: isinstance(e, Pow) and isinstance(e.base, sign) and e.exp.is_Integer and e.exp > 1,
+                  lambda e: e.base if e.exp % 2 else S.One)
 
     def apart(head: type, e: Basic) -> Basic:
         if not isinstance(e, head):

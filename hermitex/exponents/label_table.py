@@ -14,7 +14,7 @@ import numpy as np
 from hermitex.exponents.label_density import Law
 
 _ORDER = 18
-_DEEP, _SHALLOW = 24, 9
+_DEEP, _SHALLOW, _SMOOTH = 24, 9, 4
 _RESOLVED = 1e-13
 _NEGLIGIBLE = 1e-17
 _SPLITS = 4
@@ -26,7 +26,8 @@ class Half:
 
     def __init__(self, law: Law, end: float, width: float) -> None:
         self.end, self.width = end, width
-        depth = _DEEP if end == 0 else _SHALLOW
+        knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
+        depth = (_DEEP if end == 0 else _SHALLOW) if knot else _SMOOTH
         self.edges = np.concatenate([[0.0], 2.0 ** -np.arange(depth, -1, -1)])
         x, w = np.polynomial.legendre.leggauss(_ORDER)
         self.to_series = (np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None]).T
@@ -53,9 +54,14 @@ class Half:
         panel = np.clip(np.searchsorted(self.edges, tau, side="right") - 1, 0, len(self.edges) - 2)
         low, high = self.edges[panel], self.edges[panel + 1]
         x = np.clip((2 * tau - low - high) / (high - low), -1.0, 1.0)
-        c = self.series[panel]                                        # (n, k, order)
-        powers = np.polynomial.legendre.legvander(x, _ORDER - 1)      # (n, order)
-        return np.einsum("nks,ns->kn", c, powers) / tau
+        powers = np.polynomial.legendre.legvander(x, _ORDER - 1)
+        total = np.empty((self.series.shape[1], len(y)))
+        order = np.argsort(panel, kind="stable")
+        ends = np.searchsorted(panel[order], np.arange(len(self.edges)))
+        for n in np.flatnonzero(np.diff(ends)):
+            mine = order[ends[n]:ends[n + 1]]
+            total[:, mine] = self.series[n] @ powers[mine].T
+        return total / tau
 
 
 def tabulated(law: Law) -> Law:

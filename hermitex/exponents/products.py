@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hermitex.exponents.label_density import Index, Law, distinct, half_template, merged
-from hermitex.exponents.sums import in_chunks, pairs
+from hermitex.exponents.sums import contracted, in_chunks, pairs
 
 _ORDER = 14
 _WIDTH = 1.6   # of a panel in log|x|
@@ -44,9 +44,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         if not t.shape[1]:
             return np.zeros((len(wanted), len(y)))
         x = side * np.exp(t)
-        d1 = one.density(x.ravel()).reshape(-1, *x.shape)
-        d2 = two.density((y[:, None] / x).ravel()).reshape(-1, *x.shape)
-        return np.einsum("kyn,kyn,yn->ky", d1[left], d2[right], w)
+        return contracted(one.density, two.density, (x, y[:, None] / x, w), (left, right))
 
     def smooth(y: np.ndarray) -> np.ndarray:
         total = np.zeros((len(wanted), len(y)))

@@ -8,7 +8,7 @@ sign(u + v1 v2), and their like.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Strips:
                       for p, q in combinations(self.lines, 2)]
         cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, _SCAN) + 1e-5)]))
         edges = np.concatenate([np.linspace(p, q, int(np.ceil((q - p) / _WIDTH)) + 1)[:-1]
-                                for p, q in zip(cuts[:-1], cuts[1:], strict=True)] + [cuts[-1:]])
+                                for p, q in pairwise(cuts)] + [cuts[-1:]])
         nodes, w = graded(edges, _ORDER, _DEPTH)
         return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 

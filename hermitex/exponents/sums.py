@@ -45,9 +45,7 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         cuts = np.concatenate([np.broadcast_to(b1, (len(y), len(b1))), y[:, None] - b2], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], np.maximum(low, high)[:, None]), axis=1)
         x, w = graded(cuts, _ORDER, depth, power)
-        d1 = one.density(x.ravel()).reshape(-1, *x.shape)
-        d2 = two.density((y[:, None] - x).ravel()).reshape(-1, *x.shape)
-        value = np.einsum("kyn,kyn,yn->ky", d1[left], d2[right], w)
+        value = contracted(one.density, two.density, (x, y[:, None] - x, w), (left, right))
         return np.where(high > low, value, 0.0)
 
     def density(y: np.ndarray) -> np.ndarray:
@@ -66,19 +64,34 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     ends1 = [*([one.lo, one.hi] if one.continuous else []), *[p for p, _ in one.atoms]]
     ends2 = [*([two.lo, two.hi] if two.continuous else []), *[p for p, _ in two.atoms]]
     return Law(tuple(a for a, _, _ in wanted), density, min(ends1) + min(ends2), max(ends1) + max(ends2),
-               _sums(_special(one, hints=False), _special(two, hints=False)),
-               _sums(_special(one, hints=True), _special(two, hints=True)),
+               _sums(_special(one), _special(two)), _sums(_hints(one), _hints(two)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
                one.continuous or two.continuous, 4, False)
 
 
-def _special(law: Law, *, hints: bool) -> list[float]:
-    return [*law.knots, *[p for p, _ in law.atoms], *(law.hints if hints else ())]
+def contracted(d1: Callable, d2: Callable, at: tuple[np.ndarray, np.ndarray, np.ndarray],
+               spots: tuple[list[int], list[int]]) -> np.ndarray:
+    """sum over nodes of nu_a(x) nu_b(x') w, row by row; at = (x, x', w), shapes (n, m)."""
+    x, other, w = at
+    live = w > 0  # intervals between cuts that coincide carry nothing
+    terms = np.zeros((len(spots[0]), *x.shape))
+    terms[:, live] = d1(x[live])[spots[0]] * d2(other[live])[spots[1]] * w[live]
+    return terms.sum(axis=2)
+
+
+def _special(law: Law) -> list[float]:
+    return [*law.knots, *[p for p, _ in law.atoms]]
+
+
+def _hints(law: Law) -> list[float]:
+    # A law without knots varies on the scale of its window; so does a sum with it, next to the knots of the other.
+    return [*_special(law), *law.hints, *(() if law.knots or law.atoms else (law.lo, law.hi))]
 
 
 def _sums(one: list[float], two: list[float]) -> tuple[float, ...]:
+    """A convolution is singular only where both of its factors are."""
     if not one or not two:
-        return tuple(one or two)[:12]
+        return ()
     return tuple(distinct(np.add.outer(one, two).ravel()))
 
 

@@ -375,7 +375,7 @@ def _diagonal(g: Expr, names: Sequence[Symbol]) -> Expr:
     from sympy import eye
 
     poly = g.as_poly(*names) if g.is_polynomial(*names) else None
-    if poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
+    if isinstance(g, Mul) or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
         return g
     n = len(names)
     q = eye(n).as_mutable()

@@ -1,0 +1,265 @@
+"""1/alpha_c = lambda_max(E[G (x) G]) in several variables: published values, exact relations, and sums on a grid."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpmath import mpf
+from sympy import Rational, S, Symbol, lambdify, nsimplify, pi, sign, simplify
+
+from hermitex.exponents.channels import Channel, channel
+from hermitex.exponents.discrete_labels import exact_atoms
+from hermitex.exponents.label_density import normal, push
+from hermitex.exponents.linearised import largest, sampled, second
+from hermitex.exponents.products import multiplied
+from hermitex.exponents.sums import added
+from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.symbolic.budget import budget
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import normal as variable
+from hermitex.symbols import normals, z1, z2
+
+ROWS = json.loads((Path(__file__).parents[1] / "reference" / "weak_recovery_several.json").read_text())["rows"]
+LONG = ("(z1**2 - 1)*(z2**2 - 1)", "Max(0, z1) + Max(0, z2)", "z1*z2*z3*z4", "sign(z1) + sign(z2) + sign(z3)", "Abs(z1*z2*z3)",
+        "exp(z1*z2/4)", "z1**4 - 6*z1**2 + 3 + sign(z1*z2*z3)")
+RELATIVE = mpf(10) ** -9
+
+
+def threshold(text, law="deterministic", stages=None, names=None):
+    g = parse(text, variables=names)
+    variables = [variable(n) for n in names] if names else list(normals(g))
+    if stages is None:
+        stages = [{"order": 2, "directions": np.eye(len(variables), dtype=int).tolist()}]
+    return weak_recovery_several(g, channel(law), variables, stages=stages)
+
+
+def steps(first, size):
+    """The first directions at order one, the rest at order two."""
+    rows = np.eye(size, dtype=int).tolist()
+    return [{"order": 1, "directions": rows[:first]}, {"order": 2, "directions": rows[first:]}]
+
+
+# -- reference values --------------------------------------------------------------------------------------------------
+def _marked(row):
+    name = f"{row['target']} {row['channel']}"
+    return pytest.param(row, id=name, marks=[pytest.mark.slow] if row["target"] in LONG else [])
+
+
+@pytest.mark.parametrize("row", [_marked(r) for r in ROWS])
+def test_published(row):
+    stages = [{"order": s["order"], "directions": [[nsimplify(x) for x in d] for d in s["directions"]]}
+              for s in row["stages"]]
+    found = threshold(row["target"], row["channel"], stages, row["variables"])
+    assert found.kind == row["class"]
+    assert [s["conditional"] for s in found.stages] == [n > 0 for n in range(len(found.stages))]
+    if row["alpha_c"] is None:
+        assert found.alpha_c is None
+        return
+    assert abs(found.alpha_c - mpf(row["alpha_c"])) <= RELATIVE * abs(mpf(row["alpha_c"]))
+    if row["exact"] is not None:
+        assert simplify(found.exact - parse(row["exact"])) == 0
+    for stage, value in zip(found.stages, row["sequence"] or [], strict=False):
+        assert abs(stage["alpha_c"] - mpf(value)) <= RELATIVE * mpf(value)
+
+
+# -- exact values ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("text", "law", "expected"), [
+    ("sign(z1*z2)", "flip:1/4", "pi**2"),
+    ("sign(z1*z2)", "sign:1", "pi**2/(4*erf(sqrt(2)/2)**2)"),
+    ("sign(z1 + z2)*sign(z1 - z2)", "deterministic", "pi**2/4"),
+    ("sign(z1 + z2)*sign(z1)", "deterministic", "3*pi**2/8"),
+    ("sign(z1*z2) + sign(z2*z3) + sign(z3*z1)", "deterministic", "3*pi**2/16"),
+    ("sign(z1**2 + z2**2 - 1)", "deterministic", "4*exp(1/2) - 4"),
+    ("exp(-z1**2 - z2**2 - z3**2)", "deterministic", "3/2"),
+    ("z1**2*sign(z2)**2 + z2**2", "deterministic", "1"),
+    ("(1 + sign(z1*z2)/2)/2", "bernoulli", "pi**2"),
+    ("z1**2 + z2**2", "random_sign", "1"),
+])
+def test_exact_values(text, law, expected):
+    found = threshold(text, law)
+    assert simplify(found.exact - parse(expected)) == 0
+
+
+def test_bessel_form_of_a_noisy_sign():
+    # [Delta/(2 pi) e^(Delta/4) (K_1(Delta/4) - K_0(Delta/4))]^(-2), Delta the variance over the square of the factor.
+    expected = parse("(exp(1/48)/(24*pi)*(besselk(1, 1/48) - besselk(0, 1/48)))**(-2)")
+    assert abs(threshold("2*z1*z2", "sign:1/3").alpha_c - mpf(str(expected.evalf(30)))) < RELATIVE * 10
+
+
+def test_sum_of_two_products_is_laplace():
+    # z1 z2 + z3 z4 has the density exp(-|y|)/2, and E[z_i^2 | y] = (1 + |y|)/2, E[z1 z2 | y] = y/2: 1/alpha_c = 3/4.
+    pytest.importorskip("scipy")
+    x = np.polynomial.laguerre.laggauss(20)
+    diagonal = float(x[1] @ ((x[0] - 1) / 2) ** 2)
+    crossed = float(x[1] @ (x[0] / 2) ** 2)
+    assert abs(diagonal + crossed - 0.75) < 1e-12
+    assert abs(threshold("z1*z2 + z3**2").alpha_c - mpf("0.6571071789")) < 1e-9
+
+
+@pytest.mark.slow
+def test_laplace():
+    assert abs(threshold("z1*z2 + z3*z4").alpha_c - mpf(4) / 3) < 2e-10
+
+
+# -- exact relations ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("one", "two"), [
+    ("z1*z2", "z1**2 - z2**2"),                                  # rotations
+    ("(z1 + z2)*(z1 - 2*z2) - z1**2 + 2*z2**2", "z1*z2"),
+    ("Max(Abs(z1), Abs(z2))", "Abs(z1) + Abs(z2)"),
+    ("z1**4 - z2**4", "z1*z2*(z1**2 + z2**2)"),
+    ("cos(z1 + z2) + cos(z1 - z2)", "cos(z1)*cos(z2)"),
+    ("tanh(3*z1*z2 + 1)", "z1*z2"),                              # injective outer functions
+    ("exp(Abs(z1) + Abs(z2))", "Abs(z1) + Abs(z2)"),
+    ("log(Abs(z1)) + log(Abs(z2))", "Abs(z1*z2)"),
+    ("z1**2*z2**2", "Abs(z1*z2)"),
+    ("z1**2 + 2*z2**2", "z2**2 + 2*z1**2"),                      # permutations
+    ("z1**2*Abs(z2)", "z2**2*Abs(z1)"),
+    ("z1**2*sign(z2*z3)", "z1**2"),                              # the sign tells nothing that |z1| does not
+])
+def test_equal_thresholds(one, two):
+    a, b = threshold(one), (threshold(two) if two != "z1**2" else None)
+    expected = b.alpha_c if b is not None else mpf("0.5")
+    assert abs(a.alpha_c - expected) < RELATIVE * expected
+
+
+@pytest.mark.parametrize("p", ["1/10", "1/3", "9/10"])
+def test_flips_scale_the_threshold(p):
+    clean = threshold("sign(z1**2 - 1)*sign(z2**2 - 1/2)").alpha_c
+    noisy = threshold("sign(z1**2 - 1)*sign(z2**2 - 1/2)", f"flip:{p}")
+    if noisy.exact is not None:
+        # The two labels are not equally likely: compare through E[G (x) G] = H (x) H (1/P_+ + 1/P_-).
+        plus = exact_atoms(parse("sign(z1**2 - 1)*sign(z2**2 - 1/2)"), (z1, z2))[1][1][()]
+        mean = 2 * plus - 1
+        q = 1 - 2 * Rational(p)
+        factor = (1 - (q * mean) ** 2) / (q**2 * (1 - mean**2))
+        assert abs(noisy.alpha_c - clean * mpf(str(factor.evalf(30)))) < RELATIVE * noisy.alpha_c
+
+
+@pytest.mark.slow
+def test_noise_only_raises_the_threshold():
+    values = [threshold("z1**2 + 2*z2**2", law).alpha_c for law in ("deterministic", "gaussian:1/100", "gaussian:1")]
+    assert values[0] < values[1] < values[2]
+
+
+def test_a_known_factor_that_is_often_zero():
+    # Given z1 the label shows z2 z3 where z1 > 0 only: half of the information.
+    found = threshold("z1 + Max(0, z1)*z2*z3", stages=steps(1, 3))
+    assert abs(found.alpha_c - 2 * threshold("z1*z2").alpha_c) < RELATIVE
+    assert "lower bound" in found.notes[-1]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("z1 + cos(z1)*z2**2", S.Half), ("z1**3 + Abs(z2)", S.Half), ("sinh(z1) + sign(z2*z3)", pi**2 / 4),
+    ("z1 - 7*z1**2*sign(z2*z3)", pi**2 / 4),
+])
+def test_known_parts_are_peeled_off(text, expected):
+    size = len(normals(parse(text)))
+    assert threshold(text, stages=steps(1, size)).exact == expected
+
+
+def test_conditional_stage_of_an_even_function_of_the_difference():
+    # max(z1, z2) = (u + |v|)/sqrt(2): given u the label shows |v|.
+    found = threshold("Max(z1, z2)", stages=[{"order": 1, "directions": [[1, 1]]}, {"order": 2, "directions": [[1, -1]]}])
+    assert abs(found.alpha_c - mpf("0.5")) < RELATIVE
+    assert found.stages[1]["conditional"]
+
+
+# -- third route: labels in bins on a grid -----------------------------------------------------------------------------
+def grid_estimate(text, law="deterministic", count=1000, bins=500):
+    """alpha_c from a dense grid in the plane with the labels in bins of equal mass."""
+    g = parse(text)
+    x = np.linspace(-6, 6, count) + 1e-4
+    a, b = (v.ravel() for v in np.meshgrid(x, x))
+    w = np.exp(-(a**2 + b**2) / 2)
+    w /= w.sum()
+    y = np.broadcast_to(lambdify((z1, z2), g, modules=["numpy", "scipy"])(a, b), a.shape).astype(float)
+    if law == "random_sign":
+        y = np.abs(y)
+    moments = np.stack([w, (a**2 - 1) * w, a * b * w, (b**2 - 1) * w])
+    if law.startswith("gaussian"):
+        scale = float(Rational(law.partition(":")[2])) ** 0.5
+        edges = np.linspace(np.min(y), min(np.max(y), 40.0), 1500)
+        nu = np.stack([np.histogram(y, np.append(edges, np.inf), weights=m)[0] for m in moments])
+        t = np.linspace(edges[0] - 6 * scale, edges[-1] + 6 * scale, 1200)
+        middle = edges + (edges[1] - edges[0]) / 2
+        nu = nu @ np.exp(-((t - middle[:, None]) ** 2) / (2 * scale**2)) * (t[1] - t[0]) / (scale * np.sqrt(2 * np.pi))
+    else:
+        order = np.argsort(np.round(y, 9), kind="stable")
+        y, moments = np.round(y, 9)[order], moments[:, order]
+        mass = np.cumsum(moments[0])
+        start = np.concatenate([[True], np.diff(y) > 0])
+        spot = np.maximum.accumulate(np.where(start, (mass * bins).astype(int), 0))
+        cut = np.flatnonzero(np.concatenate([[True], np.diff(spot) > 0]) & start)
+        nu = np.add.reduceat(moments, cut, axis=1)
+    keys = [(), (0, 0), (0, 1), (1, 1)]
+    live = nu[0] > 1e-12
+    couplings = {(keys[n], keys[m]): float(np.sum(nu[n, live] * nu[m, live] / nu[0, live]))
+                 for n in range(1, 4) for m in range(n, 4)}
+    return 1 / largest(couplings, [0, 1])[0]
+
+
+UNLISTED = [
+    ("z1**2 - 2*z2**2", "deterministic"), ("z1**2 + 2*z2**2", "deterministic"), ("z1**2 + z1*z2 + z2**2", "deterministic"),
+    ("z1**2*z2**2 + z1**2", "deterministic"), ("cos(z1) + cos(z2)", "deterministic"), ("z1**4 + z2**4", "deterministic"),
+    ("cos(z1)*cos(z2)", "deterministic"), ("Abs(z1) - Abs(z2)", "deterministic"), ("z1**2*z2", "deterministic"),
+    ("Max(Abs(z1) - 1, 0)*z2", "deterministic"), ("Max(z1**2 - 1, 0) + z2**2", "deterministic"),
+    ("Heaviside(Abs(z1) - 1)*z2**2", "deterministic"), ("sin(z1**2 + z2**2)", "deterministic"),
+    ("z1*z2 + z1**2*z2**2", "deterministic"), ("exp(-z1**2 - z2**2/2)", "deterministic"),
+    ("z1**4 + 2*z1**2*z2**2 + z2**4 - 3*z1**2 - 3*z2**2", "deterministic"), ("sign(z1*z2)*Max(Abs(z1), 1)", "deterministic"),
+    ("Piecewise((z1**2, Abs(z1) < 1), (1, True)) + Abs(z2)", "deterministic"), ("z1**2*Abs(z2) - Abs(z2)**3", "deterministic"),
+    ("z1**4 - 6*z1**2*z2**2 + z2**4", "deterministic"), ("sign(z1*z2) + sign(Abs(z1) - 1)", "deterministic"),
+    ("sign(z1*z2 + z1**3)", "deterministic"), ("z1*z2", "gaussian:1/4"), ("z1**2 + z2**2", "gaussian:1"),
+    ("Abs(z1) + Abs(z2)", "gaussian:1/10"), ("z1**2 - Abs(z2)", "random_sign"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "law"), UNLISTED, ids=[f"{t} {c}" for t, c in UNLISTED])
+def test_unlisted_against_a_grid(text, law):
+    found = threshold(text, law)
+    assert abs(float(found.alpha_c) / grid_estimate(text, law) - 1) < 0.01
+    if found.error is not None:
+        assert found.error < 1e-8 * found.alpha_c
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+def test_laws_are_normalised():
+    x = variable("z1")
+    one, two = push(normal(0), x**2, x), push(normal(1), x**2 - x, x)
+    for law in (one, two, added(one, two), multiplied(one, two)):
+        y, nu = sampled(law, 20)
+        assert abs(np.sum(nu[0]) - 1) < 1e-6
+        assert len(y) == nu.shape[1]
+
+
+def test_an_error_planted_in_a_weight_is_seen():
+    x = variable("z1")
+    law = added(push(normal(0), x**2, x, drop=[(0,)]), push(normal(1), -(x**2), x, drop=[(1,)]))
+    good = 1 / largest(second(law).couplings, [0, 1])[0]
+    wrong = added(push(normal(0), x**2, x, drop=[(0,)]), push(normal(1), -2 * x**2, x, drop=[(1,)]))
+    bad = 1 / largest(second(wrong).couplings, [0, 1])[0]
+    assert abs(good - 0.59375109822225719956) < 1e-10 < abs(bad - good)
+
+
+# -- what is not reached -----------------------------------------------------------------------------------------------
+def test_hard_and_trivial():
+    hard = threshold("sign(z1*z2*z3)", stages=[{"order": 3, "directions": np.eye(3, dtype=int).tolist()}])
+    assert (hard.kind, hard.alpha_c, hard.stages[0]["alpha_c"]) == ("hard", None, None)
+    trivial = threshold("z1 + z2**2*z1", stages=[{"order": 1, "directions": [[1, 0]]}, {"order": 1, "directions": [[0, 1]]}])
+    assert (trivial.kind, trivial.alpha_c, trivial.exact) == ("trivial", 0, 0)
+
+
+def test_a_budget_leaves_an_honest_gap():
+    with budget(0.05):
+        found = threshold("(z1**2 - 1)*(z2**2 - 1)*(z3**2 - 1)*(z4**2 - 1)")
+    assert found.alpha_c is None and found.kind == "easy"
+    assert "not reached" in found.notes[0]
+
+
+def test_a_channel_of_the_users():
+    y = Symbol("y", real=True)
+    p = parse("(1 + y*sign(z1*z2)/2)/2", symbols={"y": y})
+    law = Channel(p, y, support=[-1, 1])
+    found = weak_recovery_several(sign(z1 * z2), law, (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
+    assert simplify(found.exact - pi**2) == 0
