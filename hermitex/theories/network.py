@@ -61,7 +61,7 @@ class ExactOneStep(OneStepFamily):
         if self.sigma.parity not in (-1, 0):
             raise BadInput("one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along "
                            f"theta without a closed asymptotic form), and {self.sigma.name} is not proved odd; use "
-                           "network='srf', or simulate")
+                           "network='srf', and simulate the network beside it (model='network')")
 
     @cached_property
     def system(self) -> System:

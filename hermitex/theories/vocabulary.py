@@ -26,6 +26,7 @@ from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, completed, free_parameters, own_letters, spike
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
+_FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
 _rho = Symbol("rho", real=True)
 
 
@@ -105,8 +106,9 @@ class VocabularyOneStep(OneStepFamily):
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
-        """m1, m2, ..., zeta1, ...: the unknowns of the system."""
-        return tuple(u.name for u in self.system.unknowns)
+        """m1, m2, ..., zeta1, ...: the unknowns of the system, family by family."""
+        names = [u.name for u in self.system.unknowns]
+        return tuple(n for family in _FAMILIES for n in names if n.rstrip("0123456789") == family)
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, gamma, and u_k, pi_k, c_k; c is the mean of the c_k over the neurons."""

@@ -196,6 +196,7 @@ def test_each_letter_has_the_bulk_of_its_own_rate():
     kw = {"alpha": [1.0], "lam": 0.1, "alpha0": 2, "Delta": 0.2, "beta": 1.2}
     curve = one_step("tanh", "sin", vocabulary=[0, -2], fractions=[0.3, 0.7]).curve(eta=1.5, **kw)
     step = one_step("tanh", "sin").curve(eta=3.0, **kw).parameters
+    assert set(curve.order_parameters) == {u.name for u in one_step("tanh", "sin", vocabulary=[0, -2]).system.unknowns}
     assert curve.all_converged and curve.parameters["norms"] == pytest.approx([1, step["c"]], rel=1e-12)
     assert curve.parameters["r"] == pytest.approx(step["r"]/2, rel=1e-12)
     assert curve.parameters["c"] == pytest.approx(0.3 + 0.7*step["c"])
