@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ _REFINEMENTS = 40
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
-_ROUNDING = 64*np.finfo(float).eps  # of the terms of a linear row
+_OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
 _EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 _SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
@@ -138,17 +138,9 @@ class Run:
         x = found.state
         values = {u: b[k] - np.einsum("jb,jb->b", A[k][torn], x) for u, k in zip(block.members, members, strict=True)}
         found = replace(found.extended(values), unknowns=block.unknowns)
-        self._note_rounding(block, found, *rows)
+        solution = np.array([found[u] for u in block.unknowns])
+        self.rounding |= dict(zip(block.unknowns, rounding_of_rows(*rows, solution, members), strict=True))
         return found
-
-    def _note_rounding(self, block: BlockCode, found: Solution, A: np.ndarray, b: np.ndarray) -> None:
-        """What rounding alone leaves in each row: of its terms, a member counting with the terms whose sum it is."""
-        size = {u: np.abs(found[u]) for u in block.unknowns}
-        for k, u in enumerate(block.unknowns):
-            if u in block.members:
-                size[u] = np.abs(b[k]) + sum(np.abs(A[k, j]*found[v]) for j, v in enumerate(block.unknowns))
-        for k, u in enumerate(block.unknowns):
-            self.rounding[u] = _ROUNDING*(np.abs(b[k]) + sum(np.abs(A[k, j])*size[v] for j, v in enumerate(block.unknowns)))
 
     def _nonlinear(self, name: str, block: BlockCode) -> Solution:
         everything = np.arange(self.points)
@@ -237,6 +229,14 @@ class Run:
             gap = gap if u in self.program.implicit else gap / size
             worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
         return worst
+
+
+def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:
+    """What rounding alone leaves in each row of A x = b: of its terms, a member counting with the terms whose sum it is."""
+    size = np.abs(x)
+    for k in members:
+        size[k] = np.abs(b[k]) + np.einsum("jb,jb->b", np.abs(A[k]), np.abs(x))
+    return _OF_TERMS*(np.abs(b) + np.einsum("ijb,jb->ib", np.abs(A), size))
 
 
 def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

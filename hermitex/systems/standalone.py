@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.solvers import linear
-from hermitex.systems.run import _FLOOR, _SMALL, _chain
+from hermitex.systems.run import _EXCUSED, _FLOOR, _SMALL, _chain, rounding_of_rows
 
 CHUNK = 512  # points solved at once
 ROUNDING = 256 * float(np.finfo(float).eps)  # a residual below this is noise of the summation
@@ -104,6 +104,7 @@ class Run:
         self.s = {n: self.column(v) if np.ndim(v) else float(v) for n, v in numbers.items()}
         self.start: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
+        self.rounding: dict[str, Any] = {}
 
     def column(self, v: Any) -> Any:
         return np.asarray(v, dtype=float).reshape(-1, *[1]*(self.quad.ndim - 1))
@@ -169,6 +170,7 @@ class Run:
         """A x = b, the explicit members eliminated first; the solution of least norm where the rest is singular."""
         A = np.array([[self.row(out[f"matrix/{u}/{v}"]) for v in block.unknowns] for u in block.unknowns])
         b = np.array([-self.row(out[f"constant/{u}"]) for u in block.unknowns])
+        rows = A.copy(), b.copy()
         torn, members = ([block.unknowns.index(u) for u in names] for names in (block.torn, block.members))
         for k in members:  # row k reads x_k + sum_j A_kj x_j = b_k
             for i in (*torn, *(j for j in members if j != k)):
@@ -179,6 +181,7 @@ class Run:
         x[torn], _ = linear.solve(A[np.ix_(torn, torn)], b[torn])
         for k in members:
             x[k] = b[k] - np.einsum("jb,jb->b", A[k][torn], x[torn])
+        self.rounding.update(zip(block.unknowns, rounding_of_rows(*rows, x, members), strict=True))
         return dict(zip(block.unknowns, x, strict=True))
 
     def nonlinear(self, name: str, block: Block) -> dict[str, Any]:
@@ -208,7 +211,10 @@ class Run:
         residual = np.zeros(self.points)
         for u in self.code.unknowns:
             x, rhs = self.row(self.s[u]), self.row(out[f"rhs/{u}"])
-            gap = np.abs(rhs) if u in self.code.implicit else np.abs(x - rhs)/np.maximum(np.abs(x), _SMALL)
+            size = np.maximum(np.abs(x), _SMALL)
+            gap = np.abs(rhs if u in self.code.implicit else x - rhs)
+            gap = np.maximum(gap - np.minimum(self.rounding.get(u, 0.0), _EXCUSED*size), 0.0)
+            gap = gap if u in self.code.implicit else gap/size
             residual = np.maximum(residual, np.where(np.isfinite(gap), gap, np.inf))
             self.values[u] = x
         self.values.update({n: self.row(out[n]) for n in self.code.observables})
