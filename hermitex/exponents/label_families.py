@@ -101,8 +101,10 @@ def _power(text: str, p: int) -> str:
 
 
 def _squared_modulus(u: Expr, variables: Sequence[Symbol]) -> Expr:
-    """|p| and p^2 have the same level sets, and p^2 is a polynomial if p is."""
-    return u.args[0]**2 if isinstance(u, Abs) and u.args[0].is_polynomial(*variables) else u
+    """|p| and p^2 have the same level sets; p^2 is a polynomial if p is, and smooth where p is a bounded wave."""
+    if isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], (sin, cos, tanh))):
+        return u.args[0]**2
+    return u
 
 
 # -- finitely many values ----------------------------------------------------------------------------------------------

@@ -17,14 +17,16 @@ from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.levels import sign_of
+from hermitex.exponents.relevant import relevant, rewritten
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.weak import in_heavisides
 
 _ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
-_SECONDS = 3.0    # of one expectation that no rule gives: another label map may be quicker
+_SECONDS = 4.0    # of one expectation that no rule gives: another label map may be quicker
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
@@ -85,11 +87,11 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
-    terms = Add.make_args(expand(f))
+    terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
     if len(terms) > _TERMS:
         return None
     apart = [_groups(t, variables) for t in terms]
-    if any(len(g.free_symbols & set(variables)) == len(variables) for groups in apart for g in groups):
+    if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
         return None
     quantity, order, prefix = named
     total, exact = ZERO, S.Zero
@@ -105,6 +107,18 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
         return None
     return Certificate(quantity, order, "nonzero", f"{prefix}: independent factors, each enclosed", None,
                        (total.low, total.high))
+
+
+def _turned(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
+    """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and what is beside it come apart."""
+    core = Mul(*(f for f in Mul.make_args(term) if not f.is_polynomial(*variables)))
+    if not set(variables) <= term.free_symbols or len(core.free_symbols & set(variables)) < 2 or core.count_ops() > 60:
+        return (term,)
+    found = relevant(core, variables)
+    if found.dimension == len(variables):
+        return (term,)
+    basis = stack(found.basis, orthonormal(found.null))
+    return Add.make_args(expand(rewritten(term, variables, basis, variables)))
 
 
 def _groups(term: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
 
-from sympy import Add, Expr, S, Symbol, expand, eye, zeros
+from sympy import Add, Expr, S, Symbol, expand, eye, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
@@ -207,16 +207,21 @@ def _closed(some: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
 
 # -- reflections -------------------------------------------------------------------------------------------------------
 def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
-    """Reflections z - 2 (l.z) l/|l|^2 in the linear forms of g, and in the sums and differences of two of them."""
+    """Reflections z - 2 (l.z) l/|l|^2 in the linear forms of g, and in the sums and differences of two of them.
+
+    Two forms of different lengths, sign(z1) and sign(z1 + z2), are swapped by the mirror between their unit normals.
+    """
     forms = [row for row in linear_forms(g, variables)][:8]
-    both = [[a + s*b for a, b in zip(x, y, strict=True)] for i, x in enumerate(forms) for y in forms[:i] for s in (1, -1)]
+    size = [tidy(Add(*(x**2 for x in row))) for row in forms]
+    both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)
+            for ratio in dict.fromkeys((S.One, sqrt(size[i]/size[j]))) for s in (1, -1)]
     values, seen = _Values(g, variables), set()
     for row in (*forms, *both):
         length = tidy(Add(*(x**2 for x in row)))
         if sum(1 for x in row if x != 0) < 2 or length == 0 or _plain_swap(row):
             continue
         across = Matrix([row])
-        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(tidy))
+        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(lambda x: expand(tidy(x))))
         if R in seen:
             continue
         seen.add(R)

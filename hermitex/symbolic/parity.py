@@ -16,6 +16,7 @@ from sympy import (
     Mul,
     Piecewise,
     Poly,
+    Pow,
     Rational,
     S,
     Symbol,
@@ -36,6 +37,7 @@ from sympy import (
     frac,
     fraction,
     log,
+    radsimp,
     sech,
     sign,
     sin,
@@ -123,6 +125,9 @@ def identically_zero(d: Expr, variables: tuple[Symbol, ...]) -> bool:
     >>> from sympy import Abs, Max, sign
     >>> from hermitex.symbols import z1, z2
     >>> identically_zero(Max(z1, z2) - (z1 + z2 + Abs(z1 - z2))/2, (z1, z2))
+    True
+    >>> from sympy import sqrt
+    >>> identically_zero(sign(z1 + z2) - sign(z1/sqrt(2) + z2/sqrt(2)), (z1, z2))
     True
     >>> identically_zero(sign(z1*z2)*z2 - sign(z1)*Abs(z2), (z1, z2)), identically_zero(z1 - z2, (z1, z2))
     (True, False)
@@ -220,6 +225,15 @@ def _extremum(args: tuple[Expr, ...], side: int) -> Expr:
 
 def _sign(u: Expr) -> Expr:
     u = expand(u)
+    if u.is_Add and any(p.is_number for p in u.atoms(Pow)):
+        # sign(sqrt(2) a + sqrt(2) b) = sign(a + b)
+        lead = u.coeff(min(u.free_symbols, key=default_sort_key)) if u.free_symbols else S.Zero
+        if lead.is_number and (lead.is_positive or lead.is_negative):
+            return (1 if lead.is_positive else -1)*_plain_sign(expand(radsimp(expand(u/lead))))
+    return _plain_sign(u)
+
+
+def _plain_sign(u: Expr) -> Expr:
     return -sign(-u) if u.could_extract_minus_sign() else sign(u)
 
 

@@ -136,6 +136,7 @@ SLOW = [
     ("sign(z1 + z2*z3)", None, "12"), ("z1 + z2*z3", "sign:1/2", "12"), ("sign(z1**2 + z2**2 - 2)", None, "2"),
     ("sign(z1**3 - 3*z1 + z2)", None, "11"), ("Piecewise((1, z1*z2 > 1), (0, True))", None, "2"),
     ("sign(sign(z1) + sign(z2) + sign(z3))", None, "12"), ("Max(0, z1) + Max(0, z2) + Max(0, z3) + Max(0, z4)", None, "12"),
+    ("sign(z1) + sign(z1 + z2)", None, "12"), ("sin(z1*z2*z3)", "random_sign", "2"),
     ("sign(z1*z2*z3)*z1**2*exp(-z1**2)", None, "3"), ("sign(z1*z2 + z3*z4)", None, "2"), ("sign(z1*(z1**2 - 3*z2**2))", None, "3"),
 ]
 
