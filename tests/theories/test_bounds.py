@@ -125,7 +125,7 @@ def test_without_a_closed_form_expr_says_none():
 
 
 # -- identities --------------------------------------------------------------------------------------------------------
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(AT, st.sampled_from(["erf", "relu", "sin", "gelu"]), st.sampled_from(["sin", "sign", "relu(z - 1/2)", "z**2"]))
 def test_order_and_symmetries(at, sigma, g):
     r, c, gamma = at
@@ -138,11 +138,10 @@ def test_order_and_symmetries(at, sigma, g):
 
 def test_the_functions_realise_the_bounds():
     found = bounds("tanh", "relu", r=1.1, c=0.8)
-    x = np.arange(-9, 9.0005, 0.001)
-    w = 0.001*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+    x, w = panels((0,), 9)
     f = found.functions
     for which in ("upper", "lower"):
-        assert w @ (f["target"](x) - f[which](x))**2 == pytest.approx(getattr(found, which), rel=1e-6)
+        assert w @ (f["target"](x) - f[which](x))**2 == pytest.approx(getattr(found, which), rel=1e-10)
     tilted = f["lower"](x) + 0.01*x  # a planted error is seen
     assert w @ (f["target"](x) - tilted)**2 > found.lower*1.0001
 
