@@ -63,6 +63,10 @@ class OneStep(OneStepFamily):
             return super().run(numbers, **options)
         return ridgeless(super().run, self.interpolating, numbers, options)
 
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """sigma, target, the rows if they are not on the sphere, and the numbers that stayed fixed."""
+        return super().described(fixed) | ({"rows": self.rows} if self.rows != "sphere" else {})
+
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step and epsilon = 1/dimension."""
         made = super().complete(numbers)
