@@ -77,10 +77,12 @@ def zeros_by_flips(g: Expr, used: Sequence[Symbol], place: dict[Symbol, int]) ->
 
 # -- the rules ---------------------------------------------------------------------------------------------------------
 def _one(g: Expr, x: Symbol, i: int) -> Law:
+    if g == x:
+        return normal(i)
     drop: list[Index] = []
     if not (g.xreplace({x: -x}) - g).expand().simplify() if g.count_ops() < _SIZE else g.xreplace({x: -x}) == g:
         drop.append((i,))
-    if g != x and discrete(g, x) is not None:
+    if discrete(g, x) is not None:
         atoms = exact_atoms(g, [x]) or []
         present = {a for _, nu in atoms for a in nu}
         drop = [tuple(i for _ in a) for a in ((0,), (0, 0)) if atoms and a not in present]

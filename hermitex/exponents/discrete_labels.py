@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
+from typing import Any
 
 from sympy import (
     Add,
@@ -79,7 +80,7 @@ def split_products(g: Expr) -> Expr:
     g = g.replace(lambda e: isinstance(e, Pow) and isinstance(e.base, sign) and e.exp.is_Integer and e.exp > 1,
                   lambda e: e.base if e.exp % 2 else S.One)
 
-    def apart(head: type, e: Basic) -> Basic:
+    def apart(head: Any, e: Any) -> Any:
         if not isinstance(e, head):
             return e  # a number
         argument = e.args[0]
@@ -336,8 +337,9 @@ def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
         return None
     nu = atoms[0][1]
     h = Matrix(len(variables), len(variables), lambda i, j: nu.get(tuple(sorted((variables[i], variables[j]))), S.Zero))
-    tops = [_spectral_radius(h.extract(block, block)) for block in _connected(h)]
-    if any(t is None for t in tops):
+    found = [_spectral_radius(h.extract(block, block)) for block in _connected(h)]
+    tops = [t for t in found if t is not None]
+    if len(tops) < len(found):
         return None
     radius = max(tops, key=lambda v: evaluate(v, 30))
     return tidy(radius**2 * sum(1 / nu[()] for _, nu in atoms))

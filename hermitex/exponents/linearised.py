@@ -117,7 +117,7 @@ def operator(couplings: Couplings, variables: list[int], zero: Any = 0.0) -> tup
     In that basis the matrix is symmetric and its entries are polynomials of the couplings with rational coefficients
     after conjugation by the square roots, which are kept out: entry (ij, kl) is that of the unnormalised basis.
     """
-    basis = [(i, j) for i, j in combinations_with_replacement(variables, 2)]
+    basis: list[Index] = list(combinations_with_replacement(variables, 2))
 
     def of(a: Index, b: Index) -> Any:
         a, b = tuple(sorted(a)), tuple(sorted(b))

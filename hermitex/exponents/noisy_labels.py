@@ -46,9 +46,10 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     try:
         law = law_of(clean, {x: i for i, x in enumerate(variables)})
     except NoClosedForm:
-        law = strips_of(clean, (), variables)
-        if law is None:
+        planar = strips_of(clean, (), variables)
+        if planar is None:
             raise
+        law = planar
     return through(law, channel)
 
 

@@ -14,7 +14,7 @@ from hermitex.exponents.label_density import Index, Law, distinct, half_template
 from hermitex.exponents.sums import contracted, in_chunks, pairs
 
 _ORDER = 14
-_WIDTH = 1.6   # of a panel in log|x|
+_WIDTH = 1.0   # of a panel in log|x|
 _DEPTH = 6
 _ZONE = 0.8    # next to a knot, graded
 _FLOOR = -90.0

@@ -32,7 +32,7 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.discrete_labels import (
     Atoms,
     exact_atoms,
@@ -132,7 +132,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
 
 
 def _rows(directions: Any) -> list[list[Any]]:
-    return directions.tolist() if isinstance(directions, Matrix) else [list(row) for row in directions]
+    return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
 
 
 def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...],
@@ -210,13 +210,11 @@ def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tup
 
 def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
     """A target with the same information on the hidden variables once all others are known, and its channel."""
-    from hermitex.exponents.channels import channel
-
     while True:
         checkpoint("peeling off what is known")
         old, old_law = g, law
         if law.name in ("deterministic", "random_sign"):
-            g, law = _peeled(split_products(g), hidden), channel()
+            g, law = _peeled(split_products(g), hidden), _named("deterministic")
         elif law.name in ("gaussian", "multiplicative"):
             g = g.as_independent(*hidden, as_Add=True)[1] if law.name == "gaussian" else g
             g = g if isinstance(g, Mul) or not g.is_polynomial() else g.factor()
@@ -224,9 +222,15 @@ def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, 
             if law.name == "multiplicative" and factor.is_nonzero is not False:
                 g = rest
             elif factor.is_number and factor.is_nonzero and factor != 1:
-                g, law = rest, channel(f"gaussian:{tidy(law.parameter / factor**2)}")
+                g, law = rest, _named(f"gaussian:{tidy(law.parameter / factor**2)}")
         if (g, law) == (old, old_law):
             return g, law
+
+
+def _named(spec: str) -> Named:
+    found = channel(spec)
+    assert isinstance(found, Named)
+    return found
 
 
 def _peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
