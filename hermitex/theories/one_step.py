@@ -20,7 +20,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, require_square_integrable
+from hermitex.theories.spike import OneStepFamily, free_parameters, require_square_integrable
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -28,6 +28,8 @@ q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
 r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
+#: what a parameter of sigma or g cannot be called
+_TAKEN = {*OneStepFamily.NUMBERS, *["lamda", "epsilon", "kappa", "rho", "mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "L", "u", "T0", "T1", "T2", "B", "e", "m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chi", "chitilde"]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,6 +166,8 @@ def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", 
     made = activation(sigma), activation(g)
     for role, f in zip(("activation", "target"), made, strict=True):
         require_square_integrable("one-step", role, f)
+    if clash := sorted({*free_parameters(*made)} & _TAKEN):
+        raise BadInput(f"one-step: {clash[0]} is a letter of the theory; call the parameter of sigma or g otherwise")
     if network not in ("srf", "exact"):
         raise BadInput(f"one-step: network is srf or exact, not {network!r}")
     plain = isinstance(loss, str) and loss.strip() == "square"

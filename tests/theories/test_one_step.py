@@ -8,7 +8,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from sympy import Eq
+from sympy import Eq, Symbol, tanh
 
 import hermitex as hx
 from hermitex import System
@@ -291,6 +291,17 @@ def test_a_hostile_number_is_one_line(change, told):
 def test_what_is_missing_is_said(numbers, told):
     with pytest.raises(BadInput, match=told):
         one_step("tanh", "sin").solve(**numbers)
+
+
+def test_functions_with_parameters():
+    a = Symbol("a", positive=True)
+    theory = one_step(tanh(a*z), "sin")
+    assert theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3, a=1)["test_error"] == pytest.approx(0.0425039287213, rel=1e-10)
+    assert theory.solve(**POINT, alpha=1.0, a=[1.0, 2.0])["test_error"].shape == (2,)
+    with pytest.raises(BadInput, match="a, a parameter of sigma or g, has no value"):
+        theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)
+    with pytest.raises(BadInput, match="alpha is a letter of the theory"):
+        one_step(tanh(Symbol("alpha", positive=True)*z), "sin")
 
 
 def test_a_step_that_jumps_is_refused_and_its_features_are_not():
