@@ -406,15 +406,16 @@ def _new(found: list[list[Expr]], values: list[Expr]) -> bool:
 # -- coordinates -------------------------------------------------------------------------------------------------------
 def _by_coordinates(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
     """The coordinate leap: greedy is optimal, since the closure at a threshold grows with it."""
-    r, leap_order = len(variables), 0
+    leap_order = 0
     known: list[int] = []
     proofs: list[Certificate] = []
-    null = unseen(g, variables)
-    wanted = [i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))]
-    oracle: Regression | None = None
-    while set(known) < set(wanted):
+    try:
+        wanted = _relevant_coordinates(g, variables)
+        oracle = Regression(g, variables)
+    except (BudgetExceeded, HermitexError) as err:
+        return None, (), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
+    while set(known) < wanted:
         try:
-            oracle = oracle or Regression(g, variables)
             order, fresh, found = _coordinate_step(oracle, sorted(known), last)
         except (BudgetExceeded, HermitexError) as err:
             return None, tuple(proofs), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
@@ -424,6 +425,11 @@ def _by_coordinates(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[in
         known += fresh
         proofs += found
     return leap_order, tuple(proofs), ()
+
+
+def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:
+    null, r = unseen(g, variables), len(variables)
+    return {i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))}
 
 
 def _coordinate_step(oracle: Regression, known: list[int], last: int) -> tuple:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, ImmutableDenseMatrix, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
 
 from hermitex.errors import NoClosedForm
-from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
 if TYPE_CHECKING:  # SymPy has no types of its own
@@ -79,7 +78,6 @@ def echelon(m: Matrix) -> tuple[Matrix, tuple[int, ...]]:
     left, pivots = rows_of(m), []
     done: list[list[Expr]] = []
     for column in range(m.cols):
-        checkpoint("exact linear algebra")
         at = min((i for i, row in enumerate(left) if not is_zero(row[column])),
                  key=lambda i: left[i][column].count_ops(), default=None)
         if at is None:

@@ -1,5 +1,6 @@
 """Hermite tensors: symmetric storage, rotation, contraction, Parseval, and the tensors given some directions."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,6 +143,32 @@ def test_given_a_direction_that_is_no_coordinate():
     (u,) = found.u
     assert found.entries(1)[1,].value == 0
     assert identically_zero(found.entries(2)[2,].value - exp(-u**2/2)/sqrt(pi), (u,))
+
+@pytest.mark.parametrize("g, known", [
+    (sign(z1)*Max(z2, 0) + Max(z1, z2), [[1, 0, 0]]), (Abs(z1 - z2) + sign(z1 + z2), [[1, 2, 0]]),
+    (sign(z1*z2*z3) + Abs(z1)*z2, [[1, 1, 0]]), (erf(z1 + z2)*z1, [[1, 0, 0]]), (sin(z1*z2)*z3 + exp(z1/2), [[0, 1, 1]]),
+    (Piecewise((z1, z1 > z2), (z2**2, True)), [[1, 0, 0]])])
+def test_entries_against_quadrature(g, known):
+    """c_b(u) in closed form at two points, kinks on both sides of them, and the integral over w with u put in."""
+    found = Given(split(g, (z1, z2, z3)), frame(Matrix(known)))
+    names = dict(zip((*found.u, *found.w), (z1, z2, z3), strict=True))
+    back = {z: sum(found.known[i, j]*u for i, u in enumerate(found.u))
+            + sum(found.frame[i, j]*w for i, w in enumerate(found.w)) for j, z in enumerate((z1, z2, z3))}
+    nodes = np.linspace(-7, 7, 700)  # the trapezoid rule loses a step at each jump, no more
+    w1, w2 = np.meshgrid(nodes, nodes, indexing="ij")
+    measure = np.exp(-(w1**2 + w2**2)/2)/(2*np.pi)*(nodes[1] - nodes[0])**2
+    moved = g.xreplace(back).xreplace(names)
+    kernel, held = hx.compile(moved), {s.name for s in moved.free_symbols}
+    for point in (Rational(-4, 5), Rational(7, 10)):
+        shifted = {"z1": np.full_like(w1, float(point)), "z2": w1, "z3": w2}
+        values = np.broadcast_to(kernel(**{k: v for k, v in shifted.items() if k in held}), w1.shape)
+        for b, entry in (*found.entries(1).items(), *found.entries(2).items()):
+            weight = np.ones_like(w1)
+            for n, w in zip(b, (w1, w2), strict=True):
+                weight = weight*(1, w, w**2 - 1)[n]
+            exact = float(entry.value.subs(found.u[0], point).evalf(15))
+            assert abs(exact - float((values*weight*measure).sum())) < 0.01
+
 
 def test_equal_integrals_cancel():
     """tanh(z1) + tanh(z2) given its mean direction: two nodes without closed form, equal and opposite."""

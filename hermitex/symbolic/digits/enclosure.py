@@ -24,6 +24,8 @@ from hermitex.symbolic.growth import integrable, local_majorant
 
 _EXTRA_BITS = 400
 _GUARD = 40  # bits of working precision beyond those asked for
+_MOST = 512  # integrals over several variables that are remembered
+_remembered: dict[Any, tuple[Any, Fraction]] = {}
 
 
 class Enclosure(NamedTuple):
@@ -176,7 +178,17 @@ class _Enclosing:
         if node.free_symbols.intersection(variables):
             raise NoClosedForm(node, "an inner expectation that depends on an outer variable has no enclosure here")
         if node not in self.done:
-            self.done[node] = self.integral(node)
+            # Over several variables one integral takes seconds, and the same one stands in many coefficients.
+            key = (node, self.bits) if len(node.bound) > 1 else None
+            if key not in _remembered:
+                tail, self.tail = self.tail, ZERO
+                self.done[node] = self.integral(node)
+                if key is not None and len(_remembered) < _MOST:
+                    _remembered[key] = self.done[node], self.tail
+                self.tail = max(tail, self.tail)
+            else:
+                self.done[node], tail = _remembered[key]
+                self.tail = max(tail, self.tail)
         return lambda *values, analytic=False: self.done[node]
 
     def integral(self, node: Expectation) -> Any:
