@@ -1,0 +1,210 @@
+"""sum_s lambda_s t_s, lambda_s = E[T(Y) He_b(u) He_a(P z)]: what a label map shows of a conditional tensor, entry by entry.
+
+The t_s span the tensors that are allowed (`invariant_tensors`), the lambda_s are exact or enclosed (`label_moments`), and
+the rows of what is shown count as independent where that is certain (`intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import factorial, prod
+from typing import TYPE_CHECKING
+
+from sympy import Expr, S
+
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.conditional_zeros import conditional_zeros
+from hermitex.exponents.intervals import ZERO, Interval, Rank, interval_of, scaled
+from hermitex.exponents.invariant_tensors import (
+    Form,
+    Index,
+    TensorSpace,
+    plus,
+    product_of_forms,
+    slots,
+    stabiliser,
+    tensor_space,
+    without_sign,
+)
+from hermitex.exponents.label_moments import Moments
+from hermitex.exponents.symmetry import Symmetry
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.series.polynomials import multi_indices
+from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span, stack, tidy
+
+if TYPE_CHECKING:
+    from hermitex.exponents.generative_leap import GenerativeOracle
+
+_MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
+_MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
+
+
+class Shown:
+    """The directions that are allowed at a stage, and the rows that were shown to be charged."""
+
+    def __init__(self, known: Matrix, r: int) -> None:
+        self.known, self.r = known, r
+        self.allowed = matrix([], r)
+        self.rank = Rank()
+        self.certificates: list[Certificate] = []
+
+    def allow(self, space: TensorSpace) -> None:
+
+        if space.basis:
+            self.allowed = span(stack(self.allowed, space.directions)) if self.allowed.rows else space.directions
+
+    def allow_only(self, spaces: Sequence[TensorSpace]) -> None:
+        self.allowed = matrix([], self.r)
+        for space in spaces:
+            self.allow(space)
+
+    @property
+    def settled(self) -> bool:
+        return len(self.rank) == self.allowed.rows
+
+
+class Block:
+    """Label maps whose tensors of order k lie in one space of tensors."""
+
+    def __init__(self, oracle: GenerativeOracle, known: Matrix, k: int, members: tuple[Moments, ...] | None,
+                 seen: tuple[Expr, ...], twisted: bool, zero: dict[Index, str] | None = None) -> None:
+        self.oracle, self.known, self.k, self.members, self.seen, self.twisted = oracle, known, k, members, seen, twisted
+        generators = oracle.symmetries(seen) if twisted else without_sign(oracle.symmetries(seen))
+        group = stabiliser(generators, known)
+        orthogonal = [i for i in range(oracle.r) if all(known[j, i] == 0 for j in range(known.rows))]
+        mute = {i: oracle.mute(seen, i, k) for i in orthogonal}
+        self.flips = [s for s in generators if s.flips is not None]
+        self.space = tensor_space(k, oracle.r, known, group, mute, zero=zero)
+
+    def show(self, found: Shown, name: str) -> None:
+        """Look for label maps that charge what is allowed, until all of it is charged."""
+        if not self.space.basis:
+            return
+        for moments in self.members or self.oracle.members():
+            if found.settled:
+                return
+            self._by_map(moments, found, name)
+
+    def _by_map(self, moments: Moments, found: Shown, name: str) -> None:
+        missed = 0
+        for b in self._in_known():
+            checkpoint("looking for label maps")
+            proofs = [self._proof(moments, b, a, name) for a in self.space.free]
+            if any(p is None or p.status == "undetermined" for p in proofs):
+                missed += 1
+                if missed > (_MISSED if self.oracle.given.complete else 0):
+                    return  # another label map may be easier
+                continue
+            self._add([_size(p, alone=self._alone(proofs)) for p in proofs if p is not None], proofs, found)
+            if found.settled:
+                return
+
+    def _proof(self, moments: Moments, inside: list[list[Expr]], a: Index, name: str) -> Certificate | None:
+        """What is known of the entry a of one tensor of this label map."""
+        form = self._form(inside, a)
+        if self._killed(form):
+            return Certificate.zero(name, self.k, "it changes sign under a flip of the label's")
+        proof = moments.certificate(form, name)
+        if (proof is None or proof.status == "undetermined") and len(self.space.basis) == 1 and len(self.space.basis[0]) > 1:
+            proof = moments.certificate(self._averaged(inside), name)
+        return proof
+
+    def _averaged(self, inside: list[list[Expr]]) -> Form:
+        """The only entry there is, as the average <C, t>/<t, t> over the whole tensor t: sum z_i^2 - r for the identity."""
+        (t,) = self.space.basis
+        weight = {a: factorial(self.k)//prod(map(factorial, a))*c for a, c in t.items()}
+        norm = sum(weight[a]*c for a, c in t.items())
+        out: Form = {}
+        for a, w in weight.items():
+            for b, c in self._form(inside, a).items():
+                out[b] = tidy(out.get(b, S.Zero) + w*c/norm)
+        return {a: c for a, c in out.items() if c != 0}
+
+    @staticmethod
+    def _alone(proofs: Sequence[Certificate | None]) -> bool:
+        return sum(1 for p in proofs if p is not None and p.status != "zero") == 1
+
+    def _add(self, values: list[Interval | None], proofs: Sequence[Certificate | None], found: Shown) -> None:
+        if any(v is None for v in values):
+            return
+        sizes = [v for v in values if v is not None]
+        for row in self._rows(sizes):
+            if found.rank.add(row):
+                found.certificates += [p for v, p in zip(sizes, proofs, strict=True)
+                                       if v.excludes_zero and p is not None and p not in found.certificates]
+            if found.settled:
+                return
+
+    def _rows(self, sizes: list[Interval]) -> Iterator[list[Interval]]:
+        """The mode-1 fibres of sum_s sizes_s basis_s."""
+        if all(v == ZERO for v in sizes):
+            return
+        for b in multi_indices(self.oracle.r, self.k - 1):
+            row = [self._entry(plus(b, i), sizes) for i in range(self.oracle.r)]
+            if any(x.excludes_zero for x in row):
+                yield row
+
+    def _entry(self, a: Index, sizes: list[Interval]) -> Interval:
+        total = ZERO
+        for t, v in zip(self.space.basis, sizes, strict=True):
+            if a in t:
+                total = total.plus(scaled(v, t[a]))
+        return total
+
+    def _in_known(self) -> Iterator[list[list[Expr]]]:
+        """Rows of U to fill further slots with, the fewest first."""
+        rows = self.known.tolist()
+        for more in range(_MORE + 1 if rows else 1):
+            for b in multi_indices(len(rows), more) if rows else [()]:
+                yield [rows[i] for i in slots(b)]
+
+    def _form(self, inside: list[list[Expr]], a: Index) -> Form:
+        """Slots in U filled with `inside`, slots outside with the projections of the coordinates of a."""
+        outside = [self._projected(i) for i in slots(a)]
+        return product_of_forms([*inside, *outside], self.oracle.r)
+
+    def _projected(self, i: int) -> list[Expr]:
+        """P e_i."""
+        row = [S(int(i == j)) for j in range(self.oracle.r)]
+        for u in self.known.tolist():
+            factor = u[i]/sum(x*x for x in u)
+            row = [x - factor*y for x, y in zip(row, u, strict=True)]
+        return row
+
+    def _killed(self, form: Form) -> bool:
+        """Every entry of it changes sign under a flip of the label's."""
+        return all(any(_odd(a, s) for s in self.flips) for a in form)
+
+    def exact_tensor(self) -> Form:
+        """E[T(Y) He_k(z)] of the only label map, its entries exact constants that are decided to be zero or not."""
+        assert self.members is not None
+        (moments,) = self.members
+        entries = {a: moments.exact(a) for a in self.space.free}
+        out: Form = {}
+        for t, a in zip(self.space.basis, self.space.free, strict=True):
+            if is_zero(entries[a]):
+                continue
+            for b, c in t.items():
+                out[b] = tidy(out.get(b, S.Zero) + entries[a]*c)
+        return out
+
+    def with_conditional_zeros(self) -> Block:
+        """The same block with the entries that vanish for every value of u, by exact integration over the others."""
+        assert self.members is not None
+        zero: dict[Index, str] = {}
+        for m in self.members:
+            zero |= conditional_zeros(m.member.mean, self.oracle.variables, self.known, self.space.free)
+        if not zero:
+            return self
+        return Block(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
+
+
+def _size(proof: Certificate, *, alone: bool) -> Interval | None:
+    """The value of an entry. One that is known not to be zero, and no more, counts as 1 if all the others are zero."""
+    known = interval_of(proof)
+    return Interval.exactly(1) if known is None and alone and proof.status == "nonzero" else known
+
+
+def _odd(a: Index, s: Symmetry) -> bool:
+    character = -1 if sum(n for n, f in zip(a, s.flips or (), strict=True) if f == -1) % 2 else 1
+    return character != s.sign
