@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, Symbol, diag, sqrt
+from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, S, Symbol, diag, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
@@ -230,11 +230,11 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
     inner = V1*(qhat1 + alpha**2/beta*tilde*tilde.T)*V1           # V_1 (qhat_1 + (alpha^2/beta) psitilde psitilde^T) V_1
     drop = V1*Mhat                                               # (pi_k c_k V_{2,k} [Mhat (I + D Mhat)^{-1}]_kl)_kl
     slope = diag(*(1/(pi[k]*c[k]*V2[k]) for k in a.each))*V1     # (I + Mhat D)^{-1}
-    step = V1_equation(V1, Mhat, {k: pi[k]*c[k]*V2[k] for k in a.each})
+    inverse, drops = responses(V2, Mhat, {k: pi[k]*c[k]*V2[k] for k in a.each})
 
-    equations: dict[Symbol, Any] = {V1[k - 1, l - 1]: step[k - 1, l - 1] for k, l in a.pairs}
+    equations: dict[Symbol, Any] = {V1[k - 1, l - 1]: inverse[k - 1, l - 1] for k, l in a.pairs}
     for k in a.each:
-        equations[V2[k]] = 1/(lamda + Vhat2[k] + drop[k - 1, k - 1]/(pi[k]*V2[k]))
+        equations[V2[k]] = 1/(lamda + Vhat2[k] + c[k]*drops[k - 1])
     for k in a.each:
         equations[Vhat2[k]] = alpha/beta*K(mu_22[k]*Q)
     for k, l in a.pairs:
@@ -272,10 +272,25 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
                   source="one-step learning with a vocabulary of readout values, independent rows")
 
 
-def V1_equation(V1: Matrix, Mhat: Matrix, weight: Mapping[int, Expr]) -> Matrix:
-    """V_1 = diag(w) (I - beta Mhat V_1), w_k = pi_k c_k V_{2,k}: the inverse (D^{-1} + Mhat)^{-1}/beta as a linear equation."""
+def responses(V2: Mapping[int, Symbol], Mhat: Matrix, weight: Mapping[int, Expr]) -> tuple[Matrix, list[Expr]]:
+    """V_1 = (D^{-1} + Mhat)^{-1}/beta and [c_k Mhat (I + D Mhat)^{-1}]_kk, D = beta diag(w), as quotients of determinants.
+
+    Both are positive whatever the letters, for Mhat is a Gram matrix: no step of a solver leaves the range of V_1 and V_2.
+    """
     count = len(weight)
-    return Matrix(count, count, lambda i, j: weight[i + 1]*(KroneckerDelta(i, j) - beta*(Mhat*V1)[i, j]))
+    whole = Matrix(count, count, lambda i, j: KroneckerDelta(i, j) + beta*weight[i + 1]*Mhat[i, j])
+    det = _determinant(whole)
+    V1 = Matrix(count, count, lambda i, j: (-1)**(i + j)*_determinant(whole.minor_submatrix(j, i))*weight[j + 1]/det)
+    drops = []
+    for k in range(count):
+        row = whole.copy()
+        row[k, :] = Mhat[k, :]   # the numerator of Cramer's rule
+        drops.append(_determinant(row)/det)
+    return V1, drops
+
+
+def _determinant(matrix: Matrix) -> Expr:
+    return matrix.det(method="laplace") if matrix.rows else S.One
 
 
 def _quadratic(matrix: Matrix, v: Matrix) -> Expr:

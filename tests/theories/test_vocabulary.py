@@ -223,6 +223,9 @@ def test_ridgeless_limit_and_extremes():
     assert few["V2_1"] == np.inf and abs(few["V1_12"]) == np.inf and few["zetatilde2"] == few["qhat1_12"] == few["train_error"] == 0
     assert np.all(theory.solve(**at, alpha=1.5, lam=np.array([1e-8, 1e-4, 1e2, 1e6])).converged)
     assert theory.curve(alpha=np.linspace(0.2, 3, 12), lam=0.01, **at).all_converged
+    for letters in ([1, 50], [1e-3, 1], [1, -1], [0, 0]):
+        many = one_step("tanh", "sign", vocabulary=letters).solve(**at, alpha=np.array([0.1, 1.0, 10.0, 100.0]), lam=0.01)
+        assert np.all(np.diff(many["test_error"][1:]) < 0)
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
