@@ -29,7 +29,11 @@ r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
 #: what a parameter of sigma or g cannot be called
-_TAKEN = {*OneStepFamily.NUMBERS, *["lamda", "epsilon", "kappa", "rho", "mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "L", "u", "T0", "T1", "T2", "B", "e", "m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chi", "chitilde"]}
+_TAKEN = {
+    *OneStepFamily.NUMBERS, "lamda", "epsilon", "kappa", "rho", "mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "L", "u",
+    "T0", "T1", "T2", "B", "e", "m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2",
+    "zetatilde", "psitilde", "chi", "chitilde",
+}
 
 
 @dataclass(frozen=True, repr=False)
