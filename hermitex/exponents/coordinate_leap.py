@@ -1,0 +1,79 @@
+"""Leap = min over orderings of max_i of the weight of a_i off supp(a_1), ..., supp(a_{i-1}), over all a with c_a != 0.
+
+It depends on the basis. Greedy is optimal, since the closure at a threshold grows with it: K <- K + the variables
+outside K of every multi-index of least weight outside K. Source: Abbe, Boix-Adsera, Misiakiewicz (2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Expr, S, Symbol
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.regression import Regression, place
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.invariance import unseen
+from hermitex.symbolic.partial_tensors import MultiIndex
+from hermitex.symbolic.subspaces import Matrix, contains, matrix
+from hermitex.symbolic.vanishing import vanishes
+
+
+def coordinate_leap(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
+    """The coordinate leap: greedy is optimal, since the closure at a threshold grows with it."""
+    leap_order = 0
+    known: list[int] = []
+    proofs: list[Certificate] = []
+    try:
+        wanted = _relevant_coordinates(g, variables)
+        oracle = Regression(g, variables)
+    except (BudgetExceeded, HermitexError) as err:
+        return None, (), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
+    while set(known) < wanted:
+        try:
+            order, fresh, found = _coordinate_step(oracle, sorted(known), last)
+        except (BudgetExceeded, HermitexError) as err:
+            return None, tuple(proofs), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
+        if order is None:
+            return None, tuple(proofs), (f"coordinate leap: undetermined, {found}",)
+        leap_order = max(leap_order, order)
+        known += fresh
+        proofs += found
+    return leap_order, tuple(proofs), ()
+
+
+def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:
+    null, r = unseen(g, variables), len(variables)
+    return {i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))}
+
+
+def _coordinate_step(oracle: Regression, known: list[int], last: int) -> tuple:
+    """(k, the variables charged at the least order k, proofs), or (None, [], why)."""
+    r = len(oracle.variables)
+    given = oracle.given(matrix([[S(int(i == j)) for j in range(r)] for i in known], r))
+    places = [place(row) for row in given.frame.tolist()]
+    for k in range(1, last + 1):
+        checkpoint(f"coordinate leap, order {k}")
+        fresh: list[int] = []
+        proofs: list[Certificate] = []
+        open_: list[tuple[MultiIndex, str]] = []
+        left = {b: h for b, e in given.entries(k).items() if (h := oracle.reduced(e.value, given)) != 0}
+        for b, h in sorted(left.items(), key=lambda item: (item[1].has(Expectation), item[1].count_ops())):
+            inside = [places[i] for i, n in enumerate(b) if n]
+            if set(inside) <= set(fresh):
+                continue
+            verdict = vanishes(h, given.u)
+            if verdict.status == "nonzero":
+                fresh += [i for i in inside if i not in fresh]
+                proofs.append(oracle.certificate(given, b, h, verdict))
+            elif verdict.status == "undetermined":
+                open_.append((b, verdict.how))
+        kept, _ = oracle.without_zeros(given, k, dict.fromkeys((b for b, _ in open_), S.One), "")
+        for b, how in open_:
+            if b in kept and not {places[i] for i, n in enumerate(b) if n} <= set(fresh):
+                return None, [], how
+        if fresh:
+            return k, fresh, proofs
+    return None, [], f"all coefficients of orders 1 to {last} are zero"

@@ -1,0 +1,107 @@
+"""F_b(u) = sum_i c_{b + e_i}(u) w_i: the fibres of a tensor, what they may span and what their values show.
+
+From above: with c_b(u) = sum_l phi_l(u) x_{b,l} every fibre lies in the span of the rows (x_{b + e_i,l})_i. From below:
+fibres at points where they are proved to be independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sympy import Add, Expr, Mul, S, Symbol, expand
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.partial_tensors import Given, MultiIndex
+from hermitex.symbolic.series.polynomials import multi_indices
+from hermitex.symbolic.subspaces import Matrix, matrix
+from hermitex.symbolic.vanishing import Verdict
+
+_SAMPLES = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
+
+
+def up(b: MultiIndex, i: int) -> MultiIndex:
+    """b + e_i."""
+    return (*b[:i], b[i] + 1, *b[i + 1:])
+
+
+def fibres(entries: dict[MultiIndex, Expr], given: Given, k: int) -> Matrix:
+    """The fibres of a constant tensor as rows."""
+    q = len(given.w)
+    rows = [[entries.get(up(b, i), S.Zero) for i in range(q)] for b in multi_indices(q, k - 1)]
+    return matrix([row for row in rows if any(x != 0 for x in row)], q)
+
+
+def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
+                     pivots: tuple[int, ...]) -> Iterator[list[tuple[MultiIndex, Expr]]]:
+    """Each fibre at the pivot columns: its coordinates in the basis of what is allowed."""
+    for b in multi_indices(q, k - 1):
+        fibre = [(up(b, i), entries.get(up(b, i), S.Zero)) for i in pivots]
+        if any(h != 0 for _, h in fibre):
+            yield fibre
+
+
+def difficulty(fibre: list[tuple[MultiIndex, Expr]]) -> tuple[int, int]:
+    """What has a closed form first, what is short first."""
+    return sum(h.has(Expectation) for _, h in fibre), sum(h.count_ops() + 5*(h != 0) for _, h in fibre)
+
+
+def allowed(entries: dict[MultiIndex, Expr], given: Given, k: int, *, nodes_are_constants: bool) -> Matrix:
+    """Rows that span every fibre for every u: c_b(u) = sum_l phi_l(u) x_{b,l}, a row for each function phi_l."""
+    q = len(given.w)
+    parts = {b: _functions(h, given.u, nodes_are_constants) for b, h in entries.items()}
+    rows: dict[tuple[Expr, ...], None] = {}
+    for b in multi_indices(q, k - 1):
+        mine = [parts.get(up(b, i), {}) for i in range(q)]
+        for phi in dict.fromkeys(f for p in mine for f in p):
+            rows[tuple(p.get(phi, S.Zero) for p in mine)] = None
+    return matrix([list(r) for r in rows if any(x != 0 for x in r)], q)
+
+
+def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dict[Expr, Expr]:
+    """h = sum of constant * function of u: {function: constant}."""
+    def moves(e: Expr) -> bool:
+        return bool(e.free_symbols & set(u)) or (not nodes_are_constants and e.has(Expectation))
+
+    found: dict[Expr, Expr] = {}
+    grown = expand(h) if h.count_ops() < 400 else h
+    for term in Add.make_args(grown):
+        factors = Mul.make_args(term)
+        phi = Mul(*(f for f in factors if moves(f)))
+        found[phi] = found.get(phi, S.Zero) + Mul(*(f for f in factors if not moves(f)))
+    return {phi: c for phi, c in found.items() if c != 0}
+
+
+def points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
+    """A few rational points u."""
+    for k in range(5):
+        yield {v: S(_SAMPLES[(i + k) % len(_SAMPLES)][0])/_SAMPLES[(i + k) % len(_SAMPLES)][1] for i, v in enumerate(u)}
+
+
+def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: Verdict) -> list[Expr]:
+    """The fibre at the point where one of its entries was proved not to vanish."""
+    return [h.xreplace(dict(verdict.at)) for _, h in fibre]
+
+
+def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
+    """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
+    if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
+        return True
+    from mpmath import mp, mpf
+
+    from hermitex.symbolic.precise import evaluate
+
+    with mp.workdps(20):
+        try:
+            rows = [[evaluate(x, 15) for x in row] for row in (*found, values)]
+        except (HermitexError, ArithmeticError, ValueError, TypeError):
+            return True
+        size = 0
+        for c in range(len(values)):
+            best = max(rows, key=lambda row: abs(row[c]), default=None)
+            if best is None or abs(best[c]) < mpf(10)**-10:
+                continue
+            rows.remove(best)
+            rows = [[a - row[c]/best[c]*b for a, b in zip(row, best, strict=True)] for row in rows]
+            size += 1
+        return size == len(found) + 1

@@ -1,0 +1,232 @@
+"""C_k^U(u) = E[g(z) He_k(P z) | P_U z = u] of a regression function, as the oracle of the leap.
+
+A zero is proved by reflections, by exact integrals or by algebra; a non-zero by an exact value or an enclosure. What a
+tensor charges is bounded from above by its decomposition into functions of u and from below by its values (`fibres`); a
+stage is decided where the two meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
+
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.fibres import allowed, at_verdict, difficulty, fibre_functions, fibres, plainly_new, points
+from hermitex.exponents.staircase import Evidence
+from hermitex.exponents.symmetry import Symmetry, symmetries
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.partial_tensors import Given, MultiIndex
+from hermitex.symbolic.series.polynomials import multi_indices
+from hermitex.symbolic.subspaces import Matrix, complement, echelon, matrix, orthonormal, rank, span
+from hermitex.symbolic.summands import split
+from hermitex.symbolic.vanishing import Verdict, vanishes
+
+
+def on_coordinates(rows: Matrix) -> bool:
+    """Is every row along a coordinate?"""
+    return all(sum(1 for x in row if x != 0) == 1 for row in rows.tolist())
+
+
+class Regression:
+    """C_k^U of a regression function: the oracle of the subspace staircase, and the entries for the coordinate leap."""
+
+    def __init__(self, g: Expr, variables: Sequence[Symbol]) -> None:
+        self.g, self.variables = g, tuple(variables)
+        self.whole = split(g, self.variables)
+        self._given: dict[Matrix, Given] = {}
+        self._group: tuple[Symmetry, ...] | None = None
+
+    def given(self, known: Matrix) -> Given:
+        """The tensors given the span of the rows `known`."""
+        if known not in self._given:
+            self._given[known] = Given(self.whole, orthonormal(known))
+        return self._given[known]
+
+    def tensor(self, known: Matrix, k: int) -> Evidence:
+        """Whether C_k^U vanishes, and what it charges."""
+        if known.has(Expectation):
+            return self._by_blocks(known, k)
+        given = self.given(known)
+        entries = {b: self.reduced(e.value, given) for b, e in given.entries(k).items()}
+        left = {b: h for b, h in entries.items() if h != 0}
+        if not left:
+            ways = "; ".join(dict.fromkeys(w for e in given.entries(k).values() for w in e.how.split("; ")
+                                           if w != "no summand depends on it")) or "no summand charges it"
+            return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, ways),))
+        return self._charged(given, k, left, known)
+
+    def reduced(self, h: Expr, given: Given) -> Expr:
+        """h, or 0 where algebra proves that it vanishes."""
+        from hermitex.symbolic.parity import identically_zero
+
+        if h == 0 or h.is_Rational:
+            return h
+        inside = tuple(v for v in given.u if v in h.free_symbols)
+        if inside:
+            return S.Zero if identically_zero(h, inside) else h
+        return S.Zero if not h.has(Expectation) and h.is_number and vanishes(h, ()).status == "zero" else h
+
+    def _charged(self, given: Given, k: int, left: dict[MultiIndex, Expr], known: Matrix) -> Evidence:
+        """The span of the fibres: what the functions of u allow, and what the values show."""
+        for fixed in (False, True):
+            upper, pivots = echelon(allowed(left, given, k, nodes_are_constants=fixed))
+            shown, proofs, why = self._shown(given, k, left, upper, pivots)
+            if shown == upper.rows:
+                return Evidence("nonzero", Matrix(upper*given.frame), proofs)
+        checked, why = self.without_zeros(given, k, left, why)
+        if len(checked) < len(left):
+            return self._charged(given, k, checked, known) if checked else Evidence(
+                "zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, why),))
+        if not given.u:
+            try:
+                rows = span(fibres(left, given, k))
+                return Evidence("nonzero", Matrix(rows*given.frame), proofs or self._some(given, left))
+            except HermitexError as err:
+                why = " ".join(str(err).split())
+        name = self._tensor_name(known, k)
+        return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
+                        note=f"what {name} charges: {why}")
+
+    def _by_blocks(self, known: Matrix, k: int) -> Evidence:
+        """A subspace known through integrals only: blocks of C_n, n >= k, k slots outside U; they prove non-zeros."""
+        from hermitex.symbolic.tensors import tensor
+
+        outside = complement(known)
+        x = tuple(Symbol(f"x_{i + 1}", real=True) for i in range(known.rows))
+        y = tuple(Symbol(f"y_{i + 1}", real=True) for i in range(outside.rows))
+        swap = {v: Add(*(known[i, j]*a for i, a in enumerate(x)), *(outside[i, j]*a for i, a in enumerate(y)))
+                for j, v in enumerate(self.variables)}
+        rows: list[list[Expr]] = []
+        for n in range(k, k + 3):
+            form = tensor(self.g, n, self.variables).polynomial(self.variables).xreplace(swap)
+            block = Poly(expand(form), *x, *y)
+            slots = [Poly({m: c for m, c in block.terms() if sum(m[len(x):]) == k} or {(0,)*(len(x) + len(y)): 0},
+                          *x, *y).diff(v) for v in y]
+            tables = [dict(p.terms()) for p in slots]
+            rows += [[S(t.get(m, 0)) for t in tables] for m in dict.fromkeys(m for t in tables for m in t)]
+            found = span(matrix([r for r in rows if any(c != 0 for c in r)], len(y)))
+            if found.rows == len(y):
+                how = f"a block of C_{n} with {k} of its slots outside what is known, by enclosure"
+                return Evidence("nonzero", outside, (Certificate(self._tensor_name(known, k), k, "nonzero", how),))
+        return Evidence("undetermined", note=f"{self._tensor_name(known, k)}: the directions known are integrals "
+                        "without closed form, and no block of its tensors decides it")
+
+    def _some(self, given: Given, left: dict[MultiIndex, Expr]) -> tuple[Certificate, ...]:
+        """The proof of one entry that is not zero."""
+        for b, h in left.items():
+            verdict = vanishes(h, given.u)
+            if verdict.status == "nonzero":
+                return (self.certificate(given, b, h, verdict),)
+        return ()
+
+    # -- from below
+    def _shown(self, given: Given, k: int, left: dict[MultiIndex, Expr], upper: Matrix,
+               pivots: tuple[int, ...]) -> tuple[int, tuple[Certificate, ...], str]:
+        """How many independent fibres values prove, the proofs, and what stood in the way."""
+        found: list[list[Expr]] = []
+        proofs: dict[MultiIndex, Certificate] = {}
+        why = "its values leave some directions open"
+        for fibre in sorted(fibre_functions(left, len(given.w), k, pivots), key=difficulty):
+            for point in points(given.u) if any(h.free_symbols & set(given.u) for _, h in fibre) else [{}]:
+                if len(found) == len(pivots):
+                    break
+                values = [h.xreplace(point) for _, h in fibre]
+                if not plainly_new(found, values):
+                    continue
+                verdicts = {b: vanishes(h, given.u) for b, h in fibre if h != 0}
+                sure = {b: v for b, v in verdicts.items() if v.status == "nonzero"}
+                if not sure:
+                    why = next((v.how for v in verdicts.values() if v.status == "undetermined"), why)
+                    continue
+                row = at_verdict(fibre, next(iter(sure.values()))) if not found else values
+                try:
+                    if rank(matrix([*found, row], len(pivots))) == len(found):
+                        continue
+                except HermitexError as err:
+                    why = " ".join(str(err).split())
+                    continue
+                found.append(row)
+                b, verdict = next(iter(sure.items()))
+                proofs.setdefault(b, self.certificate(given, b, left[b], verdict))
+        return len(found), tuple(proofs.values()), why
+
+    # -- zeros that symmetry alone proves
+    def without_zeros(self, given: Given, k: int, left: dict[MultiIndex, Expr], why: str) -> tuple[dict, str]:
+        """The entries that the symmetries of the target do not forbid."""
+        if self._group is None:
+            self._group = symmetries(self.g, self.variables)
+        for s in self._group:
+            moved = (given.known*s.matrix.T - given.known) if given.known.rows else Matrix.zeros(1, 1)
+            if any(not x.equals(0) for x in moved):
+                continue
+            inside = Matrix((given.frame*s.matrix*given.frame.T).applyfunc(expand))
+            diagonal = [inside[i, i] for i in range(inside.rows)]
+            if Matrix.diag(*diagonal) != inside:
+                continue
+            kept = {b: h for b, h in left.items()
+                    if s.sign*Mul(*(x**n for x, n in zip(diagonal, b, strict=True))) == 1}
+            if len(kept) < len(left):
+                return kept, f"symmetry: the target is {'even' if s.sign == 1 else 'odd'} under {s.how}"
+        return left, why
+
+    # -- words
+    def _tensor_name(self, known: Matrix, k: int) -> str:
+        return f"C_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
+
+    def _form(self, row: Sequence[Expr]) -> str:
+        from hermitex.symbolic.parsing import to_text
+
+        return to_text(Add(*(x*v for x, v in zip(row, self.variables, strict=True))))
+
+    def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: Verdict) -> Certificate:
+        """One entry that is not zero: as a coefficient c_a where the coordinates allow it, else at the point it was found."""
+        plain = on_coordinates(given.frame) and on_coordinates(given.known)
+        if plain:
+            over_w = [place(row) for row in given.frame.tolist()]
+            a = [0]*len(self.variables)
+            for i, n in zip(over_w, b, strict=True):
+                a[i] = n
+            block = _block(h, given.u) if verdict.at else (tuple([0]*len(given.u)), verdict.value)
+            if block is not None:
+                for row, n in zip(given.known.tolist(), block[0], strict=True):
+                    a[place(row)] = n
+                how = verdict.how if not verdict.at else "exact value"
+                return Certificate(f"c_({','.join(map(str, a))})", tuple(a), "nonzero", how, block[1],
+                                   verdict.enclosure if not verdict.at else None)
+        what = ", ".join(f"He_{n}({self._form(row)})" for row, n in zip(given.frame.tolist(), b, strict=True) if n)
+        there = {v: x for v, x in verdict.at}
+        where = ", ".join(f"{self._form(row)} = {there[v]}" for v, row in zip(given.u, given.known.tolist(), strict=True)
+                          if v in there)
+        name = f"c[{what}{' | ' + where if where else ''}]"
+        return Certificate(name, b, "nonzero", verdict.how, verdict.value, verdict.enclosure)
+
+
+def place(row: Sequence[Expr]) -> int:
+    """The coordinate along which a row lies."""
+    return next(i for i, x in enumerate(row) if x != 0)
+
+
+def _block(h: Expr, u: tuple[Symbol, ...]) -> tuple[MultiIndex, Expr] | None:
+    """(a, E[h He_a(u)]) for the first small a whose exact value is not zero, or None."""
+    from hermitex.symbolic.budget import budget
+    from hermitex.symbolic.gaussian import E
+    from hermitex.symbolic.hermite import He
+    from hermitex.symbolic.integrals import closed_form
+    from hermitex.symbolic.zero import decide
+
+    if h.has(Expectation):
+        return None
+    for n in range(3):
+        for a in multi_indices(len(u), n):
+            try:
+                with budget(2):
+                    value = expand(closed_form(E(h*He(a, u), *u)))
+                    if value != 0 and decide(value).status == "nonzero":
+                        return a, value
+            except (BudgetExceeded, HermitexError):
+                checkpoint("looking for a coefficient")
+                return None
+    return None
