@@ -1,0 +1,106 @@
+r"""The spectrum of the features after one giant gradient step: its Stieltjes transform is V_2 at lambda = -z."""
+
+from math import floor, log10
+
+import numpy as np
+from sympy import Symbol, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Result
+from hermitex.symbols import alpha, beta, c, kappa, z
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2
+
+x, s = symbols("x s", positive=True)
+mu_1, mu_22 = symbols("mu_1 mu_22", real=True)
+w = Symbol("w", real=True)  # the spectral parameter -z, positive left of the spectrum
+
+page = Result(
+    "The spectrum of the features",
+    r"The bulk of $\Phi^\top\Phi/p$ has the Stieltjes transform $m(z) = \frac1p\mathrm{tr}(\Phi^\top\Phi/p - z)^{-1} = V_2$, "
+    r"where $V_1$, "
+    r"$V_2$ solve the first equations of the learning curve with $\lambda \to -z$. In the normalisation $\Phi^\top\Phi/n$ it is "
+    r"$\frac{\alpha}{\beta}m(\frac{\alpha}{\beta}z)$. A non-zero $\mu_0$ adds one outlier near $n\,\mathbb{E}\mu_0^2$.",
+    source="cui2024", place="Appendix F",
+    assumptions=[r"the conditional equivalence of Result 3.2: at fixed $\kappa$ a row of $\Phi$ is Gaussian with mean $\mu_0 1$ "
+                 r"and "
+                 r"covariance $C(\kappa) = \mu_1^2\,W\Pi W^\top + \mu_2^2 I$ up to rank one",
+                 r"the rows of $W$ are independent, of squared norm $c$"],
+)
+page.text(r"Take one row $\varphi_\mu$ of $\Phi$ out of the resolvent $R = (\Phi^\top\Phi/p - z)^{-1}$. By Sherman and Morrison, "
+          r"with "
+          r"$x = \frac1p\varphi^\top R_{-\mu}\varphi$, its quadratic form is")
+page.step("Sherman-Morrison", x - x**2/(1 + x), x/(1 + x))
+page.text(r"and $x$ concentrates on $V(\kappa) = \frac1p\mathrm{tr}\,C(\kappa)R = \mu_1^2V_1 + \mu_2^2V_2$, $V_1 = "
+          r"\frac1p\mathrm{tr}\,"
+          r"W\Pi W^\top R$, $V_2 = \frac1p\mathrm{tr}\,R$. Summing over the rows, $R$ is equivalent to $(\hat V_1 W\Pi W^\top + "
+          r"\hat V_2 - z)"
+          r"^{-1}$ with $\hat V_i = \frac{\alpha}{\beta}\mathbb{E}[\mu_i^2/(1 + V)]$: the matrix $A$ of the learning curve at "
+          r"$\lambda = -z$.")
+L, b = w + Vhat2, c*beta*Vhat1
+half = L + c*Vhat1 - b
+root = 2/(half + sqrt(half**2 + 4*L*b))
+page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1,
+          r"For independent rows the traces close, with $L = \hat V_2 - z$:",
+          shown=(r"V_2\,\bigl(L + c\hat V_1/(1 + c\beta\hat V_1V_2)\bigr)", "1"))
+page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1, shown=(r"L\,V_2 + \hat V_1V_1", "1"))
+page.text(r"Changing the normalisation moves the eigenvalues by $p/n = \beta/\alpha$, and each term of $\frac1p\sum_i "
+          r"1/(\lambda_i - z)$ by its "
+          r"inverse:")
+page.step("algebra", 1/(s*beta/alpha - z), alpha/beta/(s - alpha/beta*z))
+page.text(r"The mean direction. To leading order $\Phi^\top\Phi/p$ has the rank-one part $\frac{n}{p}\mathbb{E}[\mu_0^2]\,1 "
+          r"1^\top$, whose "
+          r"eigenvalue is $n\,\mathbb{E}\mu_0^2$. Its correction of order one, from the three ways in which the direction $1$ "
+          r"meets the "
+          r"bulk, is")
+page.text(r"$$\frac{\mathbb{E}[\mu_0^2(c\mu_1^2 + \mu_2^2)]}{\mathbb{E}\mu_0^2} + \alpha c\,\frac{\mathbb{E}[\mu_0\mu_1\kappa]^2}"
+          r"{\mathbb{E}\mu_0^2} + \frac{\alpha}{\beta}\,\mathbb{E}[c\mu_1^2 + \mu_2^2].$$")
+
+
+def digits(*pairs):
+    """The digits to which numbers of the package agree with others, over all pairs."""
+    worst = max(abs(a/complex(b_).real - 1) for a, b_ in pairs)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+NUMBERS = {"r": 1.2, "c": 1.1, "alpha": 1.5, "beta": 0.8}
+
+
+def left_of_the_spectrum():
+    """m(-lam) of the package's spectrum is V_2 of its learning curve at that ridge."""
+    spectrum = hx.theories.spectrum("erf", **NUMBERS)
+    theory = hx.theories.one_step("erf", "sin")
+    pairs = []
+    for ridge in (0.05, 0.7, 4.0):
+        found = theory.solve(lam=ridge, gamma=0.9, **NUMBERS)
+        pairs.append((spectrum.stieltjes(-ridge).real, found["V2"]))
+    return digits(*pairs)
+
+
+def other_normalisation():
+    """m_n(z) = (alpha/beta) m((alpha/beta) z)."""
+    one, other = (hx.theories.spectrum("tanh", **NUMBERS, normalisation=k) for k in ("p", "n"))
+    ratio = NUMBERS["alpha"]/NUMBERS["beta"]
+    return digits(*((other.stieltjes(-at).real, ratio*one.stieltjes(-ratio*at).real) for at in (0.1, 1.0, 3.0)))
+
+
+def outlier():
+    """Its numbers by the trapezoid rule over kappa, from the package's conditional coefficients."""
+    step = 0.05
+    k = np.arange(-9, 9 + step/2, step)
+    weight = step*np.exp(-k*k/2)/np.sqrt(2*np.pi)
+    at = {"r": NUMBERS["r"], "c": NUMBERS["c"]}
+    first, slope, rest = hx.mu("erf", 0)(k, **at), hx.mu("erf", 1)(k, **at), hx.mu_star("erf").squared(k, **at)
+    bulk, square = at["c"]*slope**2 + rest, weight @ first**2
+    constant = (weight @ (first**2*bulk) + NUMBERS["alpha"]*at["c"]*(weight @ (first*slope*k))**2)/square
+    constant += NUMBERS["alpha"]/NUMBERS["beta"]*(weight @ bulk)
+    found = hx.theories.spectrum("erf", **NUMBERS).outlier
+    return digits((found["coefficient"], square), (found["constant"], constant))
+
+
+page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
+page.test("the other normalisation", other_normalisation)
+page.test("the outlier", outlier)
+page.conclude([(V1*(1 + c*beta*Vhat1*V2), c*V2), (V2*(Vhat2 - z) + Vhat1*V1, 1),
+               (Vhat1, alpha/beta*E(mu_1**2/(1 + mu_1**2*V1 + mu_22*V2), kappa)),
+               (Vhat2, alpha/beta*E(mu_22/(1 + mu_1**2*V1 + mu_22*V2), kappa))],
+              r"The equations of $m(z) = V_2$, solved for complex $z$ on the branch with $\mathrm{Im}\,m > 0$:")
