@@ -1,0 +1,57 @@
+r"""Seeing a sample twice: the extragradient step multiplies the label into the gradient again, and powers of it lower the "
+r"exponent."""
+
+from sympy import Function, factorial, symbols
+
+import hermitex as hx
+from hermitex import Derivative, E, He, Result
+from hermitex.symbols import m, z, z1, z2
+
+sigma, g = Function("sigma"), Function("g")
+law = {(z1, z2): m}
+step = symbols("gamma", positive=True)
+
+page = Result(
+    "Repetition of data and powers of the label",
+    r"Two gradient steps on the same sample move the pre-activation $h$ by $\gamma\,y\,\sigma'(h)$ in between; the second step's "
+    r"gradient is then $\mathbb{E}[g\,\sigma'(h + \gamma g\,\sigma'(h))\,h_\star] = \sum_j "
+    r"\frac{\gamma^j}{j!}\,\mathbb{E}[g^{j+1}\sigma'(h)^j"
+    r"\sigma^{(j+1)}(h)\,h_\star]$: it sees the powers of the label, and the first of them with a lower information exponent "
+    r"decides.",
+    source="Dan24",
+    assumptions=[r"the step on one sample moves its own pre-activation by order one, $\|x\|^2 \simeq d$ and steps of order $1/d$",
+                 r"the target is bounded or a polynomial, so that every power is square integrable"],
+)
+page.text(r"(i) The expansion in the step. Its first terms are derivatives at $\gamma = 0$, with $h = z_1$ and $h_\star = z_2$:")
+moved = Derivative(sigma)
+first, second = Derivative(moved), Derivative(Derivative(moved))
+series = moved(z1) + step*g(z2)*moved(z1)*first(z1) + step**2/2*g(z2)**2*moved(z1)**2*second(z1)
+expanded = E(g(z2)*series*z2, z1, z2, cov=law)
+terms = [E(g(z2)**(j + 1)*moved(z1)**j*f(z1)*z2, z1, z2, cov=law)/factorial(j)
+         for j, f in enumerate((moved, first, second))]
+page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "collected by powers of the step:", digits=8, points=1)
+page.text(r"An instance in full, $\sigma(h) = h^2/2 + h^3/6$ and $g = He_2$, where the series ends by itself:")
+h2 = z2**2 - 1
+slope = z1 + z1**2/2
+point = z1 + step*h2*slope
+whole = E(h2*(point + point**2/2)*z2, z1, z2, cov=law)
+series = (E(h2*slope*z2, z1, z2, cov=law) + step*E(h2**2*slope*(1 + z1)*z2, z1, z2, cov=law)
+          + step**2/2*E(h2**3*slope**2*z2, z1, z2, cov=law))
+page.step("Taylor", whole, series)
+
+page.text(r"(ii) What the powers see. $He_3$ has no coefficient below order three; its square has one of order two, its cube one "
+          r"of "
+          r"order one:")
+for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 2, 0, 192), (5, 2, 0, 1200), (5, 3, 216000, 0)):
+    body = He(order, z)**power
+    page.step("orthogonality", E(body*z, z), one, shown=(rf"\mathbb{{E}}[He_{order}^{power}\,z]", str(one)))
+    page.step("orthogonality", E(body*He(2, z), z), two, shown=(rf"\mathbb{{E}}[He_{order}^{power}\,He_2]", str(two)))
+page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need $g^3$, and over all "
+          r"transformations of "
+          r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")
+page.test("the package's exponents of powers",
+          lambda: [hx.exponents(f"He3(z)**{p}").information_exponent for p in (1, 2, 3)] == [3, 2, 1])
+page.test("the package's generative exponents",
+          lambda: [hx.exponents(f"He{o}(z)").generative_exponent for o in (3, 4, 5)] == [1, 2, 1])
+page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two, not one: its square is even")
+page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")

@@ -1,0 +1,67 @@
+r"""One-pass SGD for one direction: dm/dt = (1 - m^2) sum_k c_k s_k m^(k-1)/(k-1)!, and what the information exponent decides."""
+
+from sympy import Function, Rational, Symbol, exp, factorial, log, sqrt, symbols
+
+import hermitex as hx
+from hermitex import Derivative, E, He, Result
+from hermitex.symbols import m, z1, z2
+
+sigma, g = Function("sigma"), Function("g")
+law = {(z1, z2): m}
+k, t, d, C = symbols("k t d C", positive=True)
+
+page = Result(
+    "The order parameter of one-pass SGD",
+    r"A spherical student $\sigma(\langle w, x\rangle)$ that follows the correlation loss of a target $g(\langle\theta, "
+    r"x\rangle)$ has "
+    r"the overlap $m = \langle w, \theta\rangle$ with $\dot m = (1 - m^2)\sum_{k\ge1}\frac{c_k s_k}{(k-1)!}\,m^{k-1}$, where "
+    r"$c_k$ and $s_k$ "
+    r"are the Hermite coefficients of $g$ and $\sigma$. From $m_0 = d^{-1/2}$ it leaves the equator after a time of order $1$, "
+    r"$\log d$ "
+    r"or $d^{\ell/2-1}$ for the information exponent $\ell = 1$, $2$, $\ell > 2$.",
+    source="BAJ21",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, fresh in every step; a learning rate small enough for the flow to hold",
+                 r"$g$ is square integrable; $s_\ell c_\ell > 0$ for the first order $\ell$ with $c_\ell \ne 0$"],
+)
+page.text(r"The gradient of $\mathbb{E}[g\,\sigma]$ on the sphere is its part orthogonal to $w$. Along $\theta$, with $z_1 = "
+          r"\langle w, x\rangle$ "
+          r"and $z_2 = \langle\theta, x\rangle$ of covariance $m$, it is $\mathbb{E}[g\,\sigma'\,(z_2 - m z_1)]$. By Stein's "
+          r"lemma, in both "
+          r"variables,")
+slope, target_slope = Derivative(sigma), Derivative(g)
+page.step("Stein", E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
+          digits=10, points=2)
+page.text(r"The mean product of the slopes is the derivative in $m$ of $\mathbb{E}[\sigma g] = \sum_k \frac{c_k s_k}{k!}m^k$ "
+          r"(Price and Mehler); "
+          r"order by order,")
+for order in (1, 2, 3, 4):
+    page.step("Mehler", E(He(order, z1).diff(z1)*He(order, z2).diff(z2), z1, z2, cov=law),
+              order*factorial(order)*m**(order - 1))
+page.text(r"A Hermite polynomial $He_k$ has $c_k = s_k = k!$, so the term of order $k$ is $\frac{c_k s_k}{(k-1)!}m^{k-1}$, as")
+n = Symbol("n", integer=True, positive=True)
+page.step("algebra", factorial(n)*factorial(n)/factorial(n - 1), n*factorial(n))
+
+page.text(r"(ii) Escape. Near the equator only the first order $\ell$ counts, $\dot m = C m^{\ell-1}$ with $C = c_\ell "
+          r"s_\ell/(\ell-1)!$; from "
+          r"$m_0 = d^{-1/2}$ to a fixed overlap the solutions take")
+start = 1/sqrt(d)
+linear, quadratic, cubic = start + C*t, start*exp(C*t), start/(1 - C*t*start)
+for solution, power, name in ((linear, 0, r"\ell = 1:\; m = m_0 + Ct"), (quadratic, 1, r"\ell = 2:\; m = m_0 e^{Ct}"),
+                              (cubic, 2, r"\ell = 3:\; m = m_0/(1 - C m_0 t)")):
+    page.step("separation of variables", solution.diff(t), C*solution**power, shown=(rf"{name}, \quad \dot m", f"C m^{power}"))
+page.step("the time to $m = 1/2$", quadratic.subs(t, log(sqrt(d)/2)/C), Rational(1, 2),
+          shown=(r"\ell = 2:\; m\bigl(\tfrac{1}{C}\log\tfrac{\sqrt{d}}{2}\bigr)", r"\tfrac12"))
+page.step("the time to $m = 1/2$", cubic.subs(t, (sqrt(d) - 2)/C), Rational(1, 2),
+          shown=(r"\ell = 3:\; m\bigl(\tfrac{1}{C}(\sqrt{d} - 2)\bigr)", r"\tfrac12"))
+page.text(r"and in general $\frac{1}{C}\int_{m_0}^{1/2} m^{1-\ell}\,dm$, of order $d^{\ell/2-1}$. With steps of the size that "
+          r"the noise allows, "
+          r"$d^{-\ell/2}$ for $\ell > 2$, this takes $d^{\ell-1}$ samples.")
+page.step("counting samples", (d**(k/2 - 1)/d**(-k/2)), d**(k - 1), shown=(r"d^{\ell/2-1}/d^{-\ell/2}", r"d^{\ell-1}"))
+page.test("the package's exponents", lambda: [hx.exponents(f"He{o}(z)").information_exponent for o in (1, 2, 3, 4)] == [1, 2, 3, 4])
+page.test("the package's rates", lambda: [hx.exponents(f"He{o}(z)").complexity["one_pass_sgd"] for o in (1, 2, 3, 4)]
+          == ["d", "d log d", "d^2", "d^3"])
+page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
+              r"a slide's $\sum_i (i+1)^2\alpha_{i+1}\alpha^\star_{i+1}m^i$ misses $i!$ for unnormalised $He_i$")
+page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
+              r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
+page.conclude((1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law), r"The rate $\dot m$ for every student and target:")

@@ -1,0 +1,67 @@
+r"""alpha_c by linearising state evolution at zero overlap: 1/alpha_c = E[(E[z^2 | Y] - 1)^2], and its eigenproblem in several "
+r"variables."""
+
+from sympy import Function, Matrix, Rational, eye, pi, sign, symbols
+
+import hermitex as hx
+from hermitex import E, Result
+from hermitex.symbols import q, z, z1, z2
+
+p = Function("p")
+alpha, omega = symbols("alpha omega", real=True)
+
+page = Result(
+    "The weak-recovery threshold",
+    r"Bayes-optimal message passing on $n = \alpha d$ samples leaves zero overlap for $\alpha > \alpha_c$, where $1/\alpha_c = "
+    r"\mathbb{E}\,(\mathbb{E}[z^2\,|\,Y] - 1)^2$ for one direction with $\mathbb{E}[z\,|\,Y] = 0$, and the largest eigenvalue of "
+    r"$M \mapsto "
+    r"\mathbb{E}[G(Y)\,M\,G(Y)]$, $G(y) = \mathbb{E}[zz^\top - I\,|\,y]$, for several.",
+    source="T24",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $Y \sim P(\cdot\,|\,z)$, $z = W_\star x$ with orthonormal rows",
+                 r"the state evolution of the sheet: $\hat M = \alpha\,\mathbb{E}[g_{out}g_{out}^\top]$, $M \leftarrow \hat M(I "
+                 r"+ \hat M)^{-1}$, "
+                 r"$g_{out} = \nabla_\omega\log Z$, $Z(y, \omega) = \mathbb{E}\,P(y\,|\,\omega + \sqrt{V}z)$, $V = I - M$"],
+)
+page.text(r"(i) One direction. Expand $Z$ at $\omega = 0$ and $V = 1$; $P(y\,|\,z)$ at one label is any function $p(z)$. Stein's "
+          r"lemma gives "
+          r"the derivatives in $\omega$:")
+Z = E(p(omega + z), z)
+page.step("Stein", Z.diff(omega), E(z*p(omega + z), z), points=2)
+page.step("Stein", Z.diff(omega, 2), E((z**2 - 1)*p(omega + z), z), points=2)
+page.text(r"So $g_{out}(y, \omega) = \mathbb{E}[z\,|\,y] + (\mathbb{E}[z^2\,|\,y] - 1 - \mathbb{E}[z\,|\,y]^2)\,\omega + "
+          r"O(\omega^2)$, for, with "
+          r"$z_0$, $z_1$, $z_2$ the numbers $Z$, $Z'$, $Z''$ at $\omega = 0$,")
+z_0, a1, a2, a3 = symbols("Z_0 Z_1 Z_2 Z_3", positive=True)
+logarithm = z_0 + a1*omega + a2*omega**2/2 + a3*omega**3/6
+page.step("Taylor", (logarithm.diff(omega)/logarithm).diff(omega).subs(omega, 0), a2/z_0 - (a1/z_0)**2,
+          shown=(r"\partial_\omega g_{out}|_0", r"\frac{Z''}{Z} - \Bigl(\frac{Z'}{Z}\Bigr)^2"))
+page.text(r"If $\mathbb{E}[z\,|\,y] = 0$ for all labels, $\hat q = \alpha\,\mathbb{E}[g_{out}^2] = "
+          r"\alpha\,\mathbb{E}_Y(\mathbb{E}[z^2|Y] - 1)^2\,q + "
+          r"O(q^2)$ with $\omega \sim \mathcal{N}(0, q)$, and $q \leftarrow \hat q/(1 + \hat q)$: zero is unstable as soon as "
+          r"the slope exceeds one.")
+growth = symbols("growth", positive=True)
+page.step("the slope at zero", (alpha*growth*q/(1 + alpha*growth*q)).diff(q).subs(q, 0), alpha*growth,
+          shown=(r"\frac{d}{dq}\Bigl.\frac{\hat q}{1 + \hat q}\Bigr|_{0}", r"\alpha\,\mathbb{E}(\mathbb{E}[z^2|Y] - 1)^2"))
+page.text(r"An even injective label reveals $z^2$, so the mean is that of $He_2^2$:")
+page.step("orthogonality", E((z**2 - 1)**2, z), 2, shown=(r"1/\alpha_c = \mathbb{E}(z^2 - 1)^2", "2"))
+
+page.text(r"(ii) Several directions. The linear map $\mathcal{F}(M) = \mathbb{E}[GMG]$ is self-adjoint and preserves the cone of "
+          r"positive "
+          r"matrices, so its largest eigenvalue belongs to a positive $M$ (Krein and Rutman) and decides. For $y = "
+          r"\mathrm{sign}(z_1z_2)$ "
+          r"both labels have the same probability and $G(\pm1) = \pm\frac{2}{\pi}\sigma_x$:")
+page.step("closed form", E(z1*z2*sign(z1*z2), z1, z2), 2/pi)
+page.step("closed form", E((z1**2 - 1)*sign(z1*z2), z1, z2), 0)
+G = 2/pi*Matrix([[0, 1], [1, 0]])
+page.step("the eigenvalue", (G*eye(2)*G)[0, 0], 4/pi**2, shown=(r"\mathcal{F}(I) = G^2", r"\tfrac{4}{\pi^2}\,I"))
+page.text("so $\\alpha_c = \\pi^2/4$. A flip of the label with probability $f$ multiplies $G$ by $1 - 2f$, and $1/\\alpha_c$ by its square.")
+page.text("(iii) The package's thresholds:")
+page.test("even injective labels",
+          lambda: [hx.exponents(t).threshold.exact for t in ("z**2", "abs(z)", "exp(z**2)")] == [Rational(1, 2)]*3)
+page.test("the sign of a product", lambda: hx.exponents("sign(z1*z2)").threshold.exact == pi**2/4)
+page.test("a flipped label", lambda: (hx.exponents("sign(z1*z2)", "flip:1/10").threshold.exact
+                                      - pi**2/(4*(1 - 2*Rational(1, 10))**2)).simplify() == 0)
+page.misprint("the square inside", E((z**2 - 1)**2, z), E((E(z, z)**2 - 1)**2, z),
+              r"a slide prints $\alpha_c = \mathbb{E}[(\mathbb{E}[H|Y]^2 - 1)^2]^{-1}$, which is 1 for every even target; it is "
+              r"$\mathbb{E}[H^2|Y]$ that gives $1/2$ and $\pi^2/4$")
+page.conclude(1/E((z**2 - 1)**2, z).doit(), r"For $y = z^2$, $\alpha_c =$")
