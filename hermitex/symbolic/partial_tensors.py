@@ -26,6 +26,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal,
 from hermitex.symbolic.summands import Split, Summand
 
 _PATIENCE = 8.0  # seconds for one closed form; the node is kept after that
+_MOST = 4096
 
 MultiIndex = tuple[int, ...]
 
@@ -191,29 +192,43 @@ def _directions(across: Matrix) -> Matrix:
 
 
 # -- moments of one summand --------------------------------------------------------------------------------------------
-@lru_cache(maxsize=4096)
+_known: dict[tuple[Expr, tuple[Symbol, ...], MultiIndex], tuple[Expr, str]] = {}
+
+
 def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
-    """E_s[f He_b(s)] and how it was found; a node where no rule applies."""
-    for flip, sign in _parities(f, s):
-        if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
-            return S.Zero, "odd under a reflection"
+    """E_s[f He_b(s)] and how it was found; a node where no rule applies. Remembered, unless time cut it short."""
+    key = (f, s, b)
+    if key not in _known:
+        value, how, final = _integrated(f, s, b)
+        if not final:
+            return value, how
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = value, how
+    return _known[key]
+
+
+def _integrated(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str, bool]:
     from hermitex.symbolic.integrals import closed_form
 
+    for flip, sign in _parities(f, s):
+        if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
+            return S.Zero, "odd under a reflection", True
     node = _radial(f, s, b) or E(f*He(b, s), *s)
-
-    left = remaining()
+    left, final = remaining(), True
     try:
         with budget(_PATIENCE if left is None else min(_PATIENCE, left/2)):
             value = closed_form(node)
-            return expand(value) if value.count_ops() < 200 else value, "exact integrals"
+            return expand(value) if value.count_ops() < 200 else value, "exact integrals", True
     except Divergent:
         raise
     except BudgetExceeded:
         checkpoint("integrating a summand")
+        final = left is None or left/2 >= _PATIENCE
     except HermitexError:
         pass
     # Monomial by monomial, constants outside: equal integrals are then equal nodes, and cancel.
-    return linear(node), "integrals without closed form"
+    return linear(node), "integrals without closed form", final
 
 
 def _radial(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> Expr | None:
