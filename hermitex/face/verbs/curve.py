@@ -156,19 +156,20 @@ def _text(found: Any, entry: Entry) -> str:
     from hermitex.show.tables import text_table
 
     table = found.table()
-    own = [k for k in found.values if k not in found.order_parameters or k in entry.shown]
+    errors = ("test_error", "train_error", "test_loss")
+    own = [k for k in found.values if k in errors or k in entry.shown]
     text = _rows(text_table, table, [found.axis, *own])
     if found.simulation is None:
         return text
     s = found.simulation
     beside = s.table()
-    columns = [s.axis, *(c for k in s.values if k not in s.order_parameters for c in (k, f"{k}_se"))]
+    columns = [s.axis, *(c for k in s.values if k in errors for c in (k, f"{k}_se"))]
     return f"{text}\n\nexperiment at d = {s.parameters['dimension']}, {len(s.seeds)} seeds\n{_rows(text_table, beside, columns)}"
 
 
 def _rows(text_table: Any, table: dict[str, list[Any]], columns: list[str]) -> str:
-    rows = zip(*([None if v is None or v != v else f"{v:.8g}" for v in table[k]] for k in columns), strict=True)
-    return str(text_table(rows, columns))
+    rows = zip(*([None if v is None or v != v else f"{v:.7g}" for v in table[k]] for k in columns), strict=True)
+    return str(text_table(rows, columns, columns=None))
 
 
 def _say_failed(found: Any) -> None:
