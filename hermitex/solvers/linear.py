@@ -102,8 +102,8 @@ def step(A: Array, b: Array) -> Array:
 def solve(A: Array, b: Array) -> tuple[Array, Array]:
     """x (n, B) with A x = b and the rank (B,) found; least norm where the rank is below n.
 
-    Rows are brought to one size first, so a badly scaled system is not mistaken for a singular one; a row smaller than
-    the rounding of the largest counts as zero.
+    Rows, then columns are brought to one size first, so a badly scaled system is not mistaken for a singular one; a row
+    smaller than the rounding of the largest counts as zero, and so does a column.
     """
     n, points = b.shape
     rank = np.full(points, n)
@@ -115,6 +115,9 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
         dead = dead_rows(A).T
         weight = np.where(dead, 0.0, 1 / np.where(dead, 1.0, rows))
         M, v = M * weight[:, :, None], v * weight
+        columns = np.abs(M).max(axis=1)
+        unit = np.where(columns > n * _EPS * columns.max(axis=1, keepdims=True), 1 / columns, 1.0)
+        M = M * unit[:, None, :]
         finite = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(v).all(axis=1)
         inverse = _inverse(np.where(finite[:, None, None], M, np.eye(n)))
         condition = np.abs(inverse).sum(axis=2).max(axis=1) * np.abs(M).sum(axis=2).max(axis=1)
@@ -123,8 +126,10 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
         x += np.einsum("bij,bj->bi", inverse, v - np.einsum("bij,bj->bi", M, x))  # one step of refinement
     for k in np.flatnonzero(finite & ~good):
         x[k], _, rank[k], _ = np.linalg.lstsq(M[k], v[k], rcond=8 * n * _EPS)
+        if rank[k] < n:  # the least norm is that of the unknowns themselves
+            x[k] = np.linalg.lstsq(M[k] / unit[k], v[k], rcond=8 * n * _EPS)[0] / unit[k]
     x[~finite] = np.nan
-    return np.moveaxis(x, 0, -1), rank
+    return np.moveaxis(x * unit, 0, -1), rank
 
 
 def dead_rows(A: Array) -> Array:

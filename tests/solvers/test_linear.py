@@ -64,3 +64,13 @@ def test_wrong_shapes_and_nan_are_named():
 def test_spectral_radius_of_a_rotation_and_a_shear():
     K = np.stack([[[0.0, -0.5], [0.5, 0.0]], [[0.9, 7.0], [0.0, 0.1]]], axis=2)
     assert spectral_radius(K) == pytest.approx([0.5, 0.9])
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-12])
+def test_a_badly_scaled_unknown_is_no_singular_block(small):
+    """Columns of very different size: unknowns in different units."""
+    A = np.array([[1.0, 2*small, 0.3], [0.2, small, 5.0], [0.7, -3*small, 1.0]])
+    x = np.array([1.5, -2.0/small, 0.25])
+    found = linear(A, A@x, names=("a", "b", "c"))
+    assert found.notes == ()
+    assert np.allclose([found["a"], found["b"]*small, found["c"]], x*[1, small, 1], rtol=1e-12)
