@@ -61,4 +61,5 @@ for target, pair in rows.items():
         lambda found: (found.information_exponent, found.generative_exponent) == pair)(hx.exponents(target)))
 page.misprint("the wrong branch sign", (u - 1)*density/abs(slope), 1/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
               r"without $\mathrm{sign}(u - 1)$ the branches would add up, and $\lambda_2$ would not vanish")
-page.conclude(E(T(z)*zeta(z), z)**2/length, r"Over all $T$, $\lambda_k^2 = \max_T \mathbb{E}[T(Y)\,\zeta_k(Y)]^2/\mathbb{E}\,T(Y)^2$:")
+page.conclude(E(T(z)*zeta(z), z)**2/length,
+              r"Over all $T$, $\lambda_k^2 = \max_T \mathbb{E}[T(Y)\,\zeta_k(Y)]^2/\mathbb{E}\,T(Y)^2$:")

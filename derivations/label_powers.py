@@ -29,7 +29,7 @@ series = moved(z1) + step*g(z2)*moved(z1)*first(z1) + step**2/2*g(z2)**2*moved(z
 expanded = E(g(z2)*series*z2, z1, z2, cov=law)
 terms = [E(g(z2)**(j + 1)*moved(z1)**j*f(z1)*z2, z1, z2, cov=law)/factorial(j)
          for j, f in enumerate((moved, first, second))]
-page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "collected by powers of the step:", digits=8, points=1)
+page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "by powers of the step:", digits=8, points=1)
 page.text(r"An instance in full, $\sigma(h) = h^2/2 + h^3/6$ and $g = He_2$, where the series ends by itself:")
 h2 = z2**2 - 1
 slope = z1 + z1**2/2
@@ -53,5 +53,5 @@ page.test("the package's exponents of powers",
           lambda: [hx.exponents(f"He3(z)**{p}").information_exponent for p in (1, 2, 3)] == [3, 2, 1])
 page.test("the package's generative exponents",
           lambda: [hx.exponents(f"He{o}(z)").generative_exponent for o in (3, 4, 5)] == [1, 2, 1])
-page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two, not one: its square is even")
+page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")

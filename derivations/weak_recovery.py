@@ -54,7 +54,7 @@ page.step("closed form", E(z1*z2*sign(z1*z2), z1, z2), 2/pi)
 page.step("closed form", E((z1**2 - 1)*sign(z1*z2), z1, z2), 0)
 G = 2/pi*Matrix([[0, 1], [1, 0]])
 page.step("the eigenvalue", (G*eye(2)*G)[0, 0], 4/pi**2, shown=(r"\mathcal{F}(I) = G^2", r"\tfrac{4}{\pi^2}\,I"))
-page.text("so $\\alpha_c = \\pi^2/4$. A flip of the label with probability $f$ multiplies $G$ by $1 - 2f$, and $1/\\alpha_c$ by its square.")
+page.text("so $\\alpha_c = \\pi^2/4$. A flip with probability $f$ multiplies $G$ by $1 - 2f$, $1/\\alpha_c$ by its square.")
 page.text("(iii) The package's thresholds:")
 page.test("even injective labels",
           lambda: [hx.exponents(t).threshold.exact for t in ("z**2", "abs(z)", "exp(z**2)")] == [Rational(1, 2)]*3)
