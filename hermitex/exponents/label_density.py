@@ -7,6 +7,7 @@ never read off a number. `push` carries a law through a function of one variable
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ from hermitex.symbolic.precise import evaluate
 WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
 Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
 _TABLE = 3000
+_LARGEST = 12
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Law:
     knots : labels where a density is not analytic;  hints : labels around which it varies on its smallest scale
     atoms : pairs (label, values over the indices)
     continuous : whether there is a density at all
-    power : of the grading that its knots need, 2 (inverse square roots, jumps) or 4 (also logarithms)
+    power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
     """
 
@@ -151,6 +153,18 @@ class Monotone:
         return tuple(float(v) if np.isfinite(v) else float(n)  # type: ignore[return-value]
                      for v, n in zip((self.at_lo, self.at_hi), near, strict=True))
 
+    def orders(self) -> list[int]:
+        """m >= 3 where an end is a critical point with F - F(end) ~ (x - end)^m: the density is |y - y_end|^(1/m - 1)."""
+        found = []
+        for end, inward, label in ((self.lo, 1.0, self.at_lo), (self.hi, -1.0, self.at_hi)):
+            steps = end + inward * (self.hi - self.lo) * np.array([1e-4, 1e-5])
+            with np.errstate(all="ignore"):
+                near, nearer = np.abs(self.slope(steps))
+                m = 1 + np.log10(near / nearer) if near > 0 and nearer > 0 else 0.0
+            if np.isfinite(label) and 3 <= round(m) <= 12 and abs(m - round(m)) < 0.02:
+                found.append(round(m))
+        return found
+
     def preimage(self, y: np.ndarray) -> np.ndarray:
         """The points of the branch with these labels (labels outside its range give rubbish, to be masked)."""
         if self.closed is not None:
@@ -223,8 +237,14 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
-               _decades(lo, hi), tuple(atoms), bool(branches), law.power,
+               _decades(lo, hi), tuple(atoms), bool(branches),
+               common_power(law.power, *[n for b in branches for n in b.orders()]),
                law.plain and all(b.closed for b in branches))
+
+
+def common_power(*powers: int) -> int:
+    """A power of the grading that makes all these roots analytic, if it is not too large."""
+    return min(math.lcm(*powers), _LARGEST)
 
 
 def _decades(lo: float, hi: float) -> tuple[float, ...]:

@@ -92,7 +92,7 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (_DEEP if end == 0 else _SHALLOW[law.power]) if knot else _SMOOTH
+            depth = (_DEEP if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

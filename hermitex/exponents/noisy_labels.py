@@ -21,6 +21,7 @@ from hermitex.exponents.label_density import WINDOW, Index, Law, noise
 from hermitex.exponents.label_table import tabulated
 from hermitex.exponents.linearised import Second, of_masses, sampled, second
 from hermitex.exponents.products import multiplied
+from hermitex.exponents.spread_points import estimated
 from hermitex.exponents.strips import Strips, discrete_over_planes
 from hermitex.exponents.sums import added
 from hermitex.symbolic.budget import checkpoint
@@ -48,7 +49,9 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     except NoClosedForm:
         planar = strips_of(clean, (), variables)
         if planar is None:
-            raise
+            if channel.name not in ("deterministic", "random_sign"):
+                raise
+            return estimated(clean, variables, zeros_by_flips(clean, list(variables), {x: i for i, x in enumerate(variables)}))
         law = planar
     return through(law, channel)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.label_density import Index, Law, distinct, half_template, merged
+from hermitex.exponents.label_density import Index, Law, common_power, distinct, half_template, merged
 from hermitex.exponents.sums import contracted, in_chunks, pairs
 
 _ORDER = 14
@@ -40,7 +40,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         high = np.maximum(low, high)
         cuts = np.concatenate([low[:, None], *special, high[:, None]], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], high[:, None]), axis=1)
-        t, w = _panelled(cuts, max(one.power, two.power))
+        t, w = _panelled(cuts, common_power(one.power, two.power))
         if not t.shape[1]:
             return np.zeros((len(wanted), len(y)))
         x = side * np.exp(t)
@@ -74,7 +74,8 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     specials = np.multiply.outer(_special(one), _special(two)).ravel()
     knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
-               tuple(merged(atoms)), one.continuous or two.continuous, 4, False)
+               tuple(merged(atoms)), one.continuous or two.continuous,
+               common_power(4, one.power, two.power), False)
 
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:

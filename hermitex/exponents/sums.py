@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hermitex.exponents.label_density import Index, Law, distinct, graded, merged
+from hermitex.exponents.label_density import Index, Law, common_power, distinct, half_template, merged
 from hermitex.symbolic.budget import checkpoint
 
 _CHUNK = 400_000
@@ -37,15 +37,14 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     wanted = pairs(one, two, drop)
     left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
     b1, b2 = one.breaks(), two.breaks()
-    power = max(one.power, two.power)
-    depth = _DEPTH[power]
+    power = common_power(one.power, two.power)
+    depth = _DEPTH.get(power, 6)
 
     def smooth(y: np.ndarray) -> np.ndarray:
         low, high = np.maximum(one.lo, y - two.hi), np.minimum(one.hi, y - two.lo)
         cuts = np.concatenate([np.broadcast_to(b1, (len(y), len(b1))), y[:, None] - b2], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], np.maximum(low, high)[:, None]), axis=1)
-        x, w = graded(cuts, _ORDER, depth, power)
-        value = contracted(one.density, two.density, (x, y[:, None] - x, w), (left, right))
+        value = contracted(one.density, two.density, _both(cuts, y, depth, power), (left, right))
         return np.where(high > low, value, 0.0)
 
     def density(y: np.ndarray) -> np.ndarray:
@@ -66,7 +65,18 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     return Law(tuple(a for a, _, _ in wanted), density, min(ends1) + min(ends2), max(ends1) + max(ends2),
                _sums(_special(one), _special(two)), _sums(_hints(one), _hints(two)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
-               one.continuous or two.continuous, 4, False)
+               one.continuous or two.continuous, common_power(4, power), False)
+
+
+def _both(cuts: np.ndarray, y: np.ndarray, depth: int, power: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x, y - x and the weights: each node written from the nearer cut, so that x and y - x keep their digits next to 0."""
+    t, v = half_template(_ORDER, depth, power)
+    a, b = cuts[:, :-1, None], cuts[:, 1:, None]
+    half, label = (b - a) / 2, y[:, None, None]
+    x = np.concatenate([a + half * t, b - half * t], axis=2)
+    other = np.concatenate([(label - a) - half * t, (label - b) + half * t], axis=2)
+    w = np.concatenate([half * v, half * v], axis=2)
+    return x.reshape(len(y), -1), other.reshape(len(y), -1), w.reshape(len(y), -1)
 
 
 def contracted(d1: Callable, d2: Callable, at: tuple[np.ndarray, np.ndarray, np.ndarray],

@@ -22,6 +22,7 @@ from sympy import (
     Mul,
     Piecewise,
     Pow,
+    Rational,
     S,
     Symbol,
     ceiling,
@@ -387,9 +388,21 @@ def _diagonal(g: Expr, names: Sequence[Symbol]) -> Expr:
         for j in range(n):
             m = tuple((k == i) + (k == j) for k in range(n))
             q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
-    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j) or n > 2:
+    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j):
         return g
-    (a, b), (_, d) = q.tolist()
-    root = ((a - d) ** 2 + 4 * b**2) ** S.Half
-    low, high = (a + d - root) / 2, (a + d + root) / 2
-    return low * names[0] ** 2 + high * names[1] ** 2
+    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True)))
+
+
+def _eigenvalues(q: Any) -> list[Expr]:
+    """Exactly for two variables; else to 15 digits, equal ones made equal (their squares are one radial block)."""
+    if q.rows == 2:
+        (a, b), (_, d) = q.tolist()
+        root = ((a - d) ** 2 + 4 * b**2) ** S.Half
+        return [(a + d - root) / 2, (a + d + root) / 2]
+    import numpy as np
+
+    found: list[Expr] = []
+    for v in np.linalg.eigvalsh(np.array(q.evalf(20).tolist(), dtype=float)):
+        near = next((c for c in found if abs(float(c) - v) < 1e-12 * max(1.0, abs(v))), None)
+        found.append(near if near is not None else Rational(round(float(v), 14)).limit_denominator(10**14))
+    return found

@@ -1,4 +1,4 @@
-"""1/alpha_c = lambda_max(E[G (x) G]) in several variables: published values, exact relations, and sums on a grid."""
+"""1/alpha_c = lambda_max(E[G (x) G]) in several variables: published values, exact relations, and points in the plane."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,7 @@ from hermitex.exponents.channels import Channel, channel
 from hermitex.exponents.discrete_labels import exact_atoms
 from hermitex.exponents.label_density import normal, push
 from hermitex.exponents.linearised import largest, sampled, second
+from hermitex.exponents.polar import polar
 from hermitex.exponents.products import multiplied
 from hermitex.exponents.sums import added
 from hermitex.exponents.thresholds import weak_recovery_several
@@ -22,7 +23,7 @@ from hermitex.symbols import normals, z1, z2
 
 ROWS = json.loads((Path(__file__).parents[1] / "reference" / "weak_recovery_several.json").read_text())["rows"]
 LONG = ("(z1**2 - 1)*(z2**2 - 1)", "Max(0, z1) + Max(0, z2)", "z1*z2*z3*z4", "sign(z1) + sign(z2) + sign(z3)", "Abs(z1*z2*z3)",
-        "exp(z1*z2/4)", "z1**4 - 6*z1**2 + 3 + sign(z1*z2*z3)")
+        "exp(z1*z2/4)", "exp(z1*z2)", "z1**4 - 6*z1**2 + 3 + sign(z1*z2*z3)")
 RELATIVE = mpf(10) ** -9
 
 
@@ -87,19 +88,11 @@ def test_bessel_form_of_a_noisy_sign():
     assert abs(threshold("2*z1*z2", "sign:1/3").alpha_c - mpf(str(expected.evalf(30)))) < RELATIVE * 10
 
 
-def test_sum_of_two_products_is_laplace():
-    # z1 z2 + z3 z4 has the density exp(-|y|)/2, and E[z_i^2 | y] = (1 + |y|)/2, E[z1 z2 | y] = y/2: 1/alpha_c = 3/4.
-    pytest.importorskip("scipy")
-    x = np.polynomial.laguerre.laggauss(20)
-    diagonal = float(x[1] @ ((x[0] - 1) / 2) ** 2)
-    crossed = float(x[1] @ (x[0] / 2) ** 2)
-    assert abs(diagonal + crossed - 0.75) < 1e-12
-    assert abs(threshold("z1*z2 + z3**2").alpha_c - mpf("0.6571071789")) < 1e-9
-
-
 @pytest.mark.slow
-def test_laplace():
-    assert abs(threshold("z1*z2 + z3*z4").alpha_c - mpf(4) / 3) < 2e-10
+def test_sum_of_two_products_is_laplace():
+    # z1 z2 + z3 z4 has the density exp(-|y|)/2, and E[z_i^2 - 1 | y] = (|y| - 1)/2, E[z1 z2 | y] = y/2, so that
+    # 1/alpha_c = E[((|y| - 1)/2)^2] + E[y^2/4] = 1/4 + 1/2.
+    assert abs(threshold("z1*z2 + z3*z4").alpha_c - mpf(4) / 3) < 1e-9
 
 
 # -- exact relations ---------------------------------------------------------------------------------------------------
@@ -108,7 +101,7 @@ def test_laplace():
     ("(z1 + z2)*(z1 - 2*z2) - z1**2 + 2*z2**2", "z1*z2"),
     ("Max(Abs(z1), Abs(z2))", "Abs(z1) + Abs(z2)"),
     ("z1**4 - z2**4", "z1*z2*(z1**2 + z2**2)"),
-    ("cos(z1 + z2) + cos(z1 - z2)", "cos(z1)*cos(z2)"),
+    pytest.param("cos(z1 + z2) + cos(z1 - z2)", "cos(z1)*cos(z2)", marks=pytest.mark.slow),
     ("tanh(3*z1*z2 + 1)", "z1*z2"),                              # injective outer functions
     ("exp(Abs(z1) + Abs(z2))", "Abs(z1) + Abs(z2)"),
     ("log(Abs(z1)) + log(Abs(z2))", "Abs(z1*z2)"),
@@ -123,7 +116,7 @@ def test_equal_thresholds(one, two):
     assert abs(a.alpha_c - expected) < RELATIVE * expected
 
 
-@pytest.mark.parametrize("p", ["1/10", "1/3", "9/10"])
+@pytest.mark.parametrize("p", ["1/10", "2/3"])
 def test_flips_scale_the_threshold(p):
     clean = threshold("sign(z1**2 - 1)*sign(z2**2 - 1/2)").alpha_c
     noisy = threshold("sign(z1**2 - 1)*sign(z2**2 - 1/2)", f"flip:{p}")
@@ -158,6 +151,7 @@ def test_known_parts_are_peeled_off(text, expected):
     assert threshold(text, stages=steps(1, size)).exact == expected
 
 
+@pytest.mark.slow
 def test_conditional_stage_of_an_even_function_of_the_difference():
     # max(z1, z2) = (u + |v|)/sqrt(2): given u the label shows |v|.
     found = threshold("Max(z1, z2)", stages=[{"order": 1, "directions": [[1, 1]]}, {"order": 2, "directions": [[1, -1]]}])
@@ -165,14 +159,16 @@ def test_conditional_stage_of_an_even_function_of_the_difference():
     assert found.stages[1]["conditional"]
 
 
-# -- third route: labels in bins on a grid -----------------------------------------------------------------------------
-def grid_estimate(text, law="deterministic", count=1000, bins=500):
-    """alpha_c from a dense grid in the plane with the labels in bins of equal mass."""
+# -- third route: labels in bins -----------------------------------------------------------------------------
+def grid_estimate(text, law="deterministic", count=1_000_000, bins=400):
+    """alpha_c from a million evenly spread points of the plane, with the labels in bins of equal mass."""
+    from scipy.special import ndtri
+
     g = parse(text)
-    x = np.linspace(-6, 6, count) + 1e-4
-    a, b = (v.ravel() for v in np.meshgrid(x, x))
-    w = np.exp(-(a**2 + b**2) / 2)
-    w /= w.sum()
+    # The powers of the plastic number spread points evenly without repeating a coordinate, as a square grid would.
+    steps = np.arange(1, count + 1)[:, None] * np.array([0.7548776662466927, 0.5698402909980532])
+    a, b = ndtri((0.5 + steps) % 1).T
+    w = np.full(count, 1 / count)
     y = np.broadcast_to(lambdify((z1, z2), g, modules=["numpy", "scipy"])(a, b), a.shape).astype(float)
     if law == "random_sign":
         y = np.abs(y)
@@ -231,6 +227,19 @@ def test_laws_are_normalised():
         y, nu = sampled(law, 20)
         assert abs(np.sum(nu[0]) - 1) < 1e-6
         assert len(y) == nu.shape[1]
+
+
+@pytest.mark.parametrize("text", ["z1**4 + z2**4", "z1**2 - 2*z2**2"])
+def test_convolution_and_polar_coordinates_agree(text):
+    g = parse(text)
+    law = polar(g, (z1, z2), (0, 1), [(0,), (1,), (0, 1)])
+    assert abs(float(threshold(text).alpha_c) * largest(second(law).couplings, [0, 1])[0] - 1) < 1e-11
+
+
+def test_a_target_without_structure_gets_a_few_digits_and_says_so():
+    found = threshold("z1*z2 + z1**4")
+    assert found.error > found.alpha_c / 1000
+    assert "relative accuracy" in found.notes[0]
 
 
 def test_an_error_planted_in_a_weight_is_seen():
