@@ -49,7 +49,7 @@ def _couplings(f: Callable, r: int, size: tuple[int, int], drop: Sequence[Index]
     wanted = [a for a in indices(r) if len(a) == 2 and a not in drop]
     he = np.stack([z[a[0]] * z[a[1]] - (a[0] == a[1]) for a in wanted])
     mean = np.add.reduceat(he, cuts, axis=1) / count
-    total = {}
+    total: Couplings = {}
     for n, a in enumerate(wanted):
         for m in range(n, len(wanted)):
             # The scatter of the means themselves is taken off.

@@ -13,27 +13,16 @@ from typing import Any, NamedTuple
 
 from mpmath import mpf
 from sympy import (
-    Abs,
     Add,
     Expr,
-    Heaviside,
-    Max,
-    Min,
     Mul,
-    Piecewise,
-    Pow,
     Rational,
     S,
     Symbol,
-    ceiling,
-    floor,
-    igcd,
-    log,
-    sign,
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.channels import Channel, Named, channel
+from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.discrete_labels import (
     Atoms,
     exact_atoms,
@@ -43,13 +32,12 @@ from hermitex.exponents.discrete_labels import (
     split_products,
     tidy,
 )
+from hermitex.exponents.equivalent_labels import peeled, without_known
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.levels import _INJECTIVE, _peel_power
 from hermitex.exponents.linearised import largest
 from hermitex.exponents.noisy_labels import effective, exact_mixture, noisy_second
 from hermitex.exponents.relevant import relevant
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
-from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
@@ -209,110 +197,12 @@ def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tup
     return names[:u.rows], names[u.rows:], inner
 
 
-def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
-    """A target with the same information on the hidden variables once all others are known, and its channel."""
-    while True:
-        checkpoint("peeling off what is known")
-        old, old_law = g, law
-        if law.name in ("deterministic", "random_sign"):
-            g, law = _peeled(split_products(g), hidden), _named("deterministic")
-        elif law.name in ("gaussian", "multiplicative"):
-            g = g.as_independent(*hidden, as_Add=True)[1] if law.name == "gaussian" else g
-            g = g if isinstance(g, Mul) or not g.is_polynomial() else g.factor()
-            factor, rest = g.as_independent(*hidden, as_Add=False)
-            if law.name == "multiplicative" and factor.is_nonzero is not False:
-                g = rest
-            elif factor.is_number and factor.is_nonzero and factor != 1:
-                g, law = rest, _named(f"gaussian:{tidy(law.parameter / factor**2)}")
-        if (g, law) == (old, old_law):
-            return g, law
-
-
-def _named(spec: str) -> Named:
-    found = channel(spec)
-    assert isinstance(found, Named)
-    return found
-
-
-def _peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
-    """Strip what the other variables determine, and injective outer functions."""
-    mine = set(hidden)
-    while True:
-        new = u
-        if isinstance(u, Add):
-            new = _of_logarithms(u.as_independent(*hidden, as_Add=True)[1])
-            if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
-                factored = u.factor()
-                new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
-        elif isinstance(u, Mul):
-            factor, rest = u.as_independent(*hidden, as_Add=False)
-            new = _root(rest) if factor == 1 or nonzero_almost_everywhere(factor) else u
-        elif isinstance(u, _INJECTIVE):
-            new = u.args[0]
-        elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
-            new = _peel_power(u, u.base, u.exp)
-        elif isinstance(u, Pow) and not u.base.free_symbols and u.base.is_positive and (u.base - 1).is_nonzero:
-            new = u.exp
-        if new == u:
-            return u
-        u = new
-
-
-def nonzero_almost_everywhere(factor: Expr) -> bool:
-    """Is a known factor zero at single points at most? max(z, 0) is not: where it is zero the label is silent."""
-    symbols = factor.free_symbols
-    if not symbols:
-        return factor.is_nonzero is not False
-    if not factor.has(Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling):
-        return True
-    if isinstance(factor, (Mul, Pow, sign, Abs)):
-        return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
-    if len(symbols) > 1:
-        return False
-    try:
-        return all(p.expr != 0 for p in pieces(factor, next(iter(symbols))))
-    except HermitexError:
-        return False
-
-
-def _root(u: Expr) -> Expr:
-    """a^2 b^4 has the level sets of |a| b^2."""
-    if not isinstance(u, Mul):
-        return u
-    parts = [f.as_base_exp() for f in u.args]
-    if any(not p.is_Integer or p <= 0 for _, p in parts):
-        return u
-    common = igcd(*(p for _, p in parts))
-    if common == 1:
-        return u
-    return Mul(*((Abs(b) if common % 2 == 0 else b) ** (p // common) for b, p in parts))
-
-
-def _of_logarithms(u: Expr) -> Expr:
-    """log a + 2 log b has the level sets of a b^2."""
-    if not isinstance(u, Add):
-        return u
-    terms = [t.as_coeff_Mul() for t in u.args]
-    if all(isinstance(e, log) and c.is_Rational for c, e in terms):
-        return Mul(*(e.args[0] ** c for c, e in terms))
-    return u
-
-
-def _splits(e: Expr, mine: set[Symbol]) -> bool:
-    """Is a factor known, or are the factors powers of independent quantities?"""
-    factors = Mul.make_args(e)
-    if isinstance(e, Pow) or any(not f.free_symbols & mine for f in factors if f.free_symbols):
-        return True
-    sets = [f.free_symbols & mine for f in factors if f.free_symbols]
-    return sum(len(s) for s in sets) == len(set().union(*sets)) if sets else False
-
-
 # -- nothing known -----------------------------------------------------------------------------------------------------
 def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
     if isinstance(law, Named):
         g, law = without_known(effective(g, law), law, variables)
         if law.name == "multiplicative":
-            g = _peeled(split_products(g), variables) if g.is_nonnegative else g
+            g = peeled(split_products(g), variables) if g.is_nonnegative else g
     target = law.p if isinstance(law, Channel) else g
     found = relevant(target, variables)
     names, inner = found.names, found.inner

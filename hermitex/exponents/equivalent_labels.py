@@ -1,0 +1,132 @@
+"""sigma(y, u) = sigma(y', u): a simpler label y' with the same information on the hidden variables once u is known.
+
+What u alone determines is dropped, injective outer functions are stripped, products of powers and sums of logarithms
+are reduced to their common core. A known factor may go only if it is zero at single points at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Pow,
+    Symbol,
+    ceiling,
+    floor,
+    igcd,
+    log,
+    sign,
+)
+
+from hermitex.errors import HermitexError
+from hermitex.exponents.channels import Named, channel
+from hermitex.exponents.discrete_labels import split_products, tidy
+from hermitex.exponents.levels import _INJECTIVE, _peel_power
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.pieces import pieces
+
+
+def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
+    """A target with the same information on the hidden variables once all others are known, and its channel."""
+    while True:
+        checkpoint("peeling off what is known")
+        old, old_law = g, law
+        if law.name in ("deterministic", "random_sign"):
+            g, law = peeled(split_products(g), hidden), _named("deterministic")
+        elif law.name in ("gaussian", "multiplicative"):
+            g = g.as_independent(*hidden, as_Add=True)[1] if law.name == "gaussian" else g
+            g = g if isinstance(g, Mul) or not g.is_polynomial() else g.factor()
+            factor, rest = g.as_independent(*hidden, as_Add=False)
+            if law.name == "multiplicative" and factor.is_nonzero is not False:
+                g = rest
+            elif factor.is_number and factor.is_nonzero and factor != 1:
+                g, law = rest, _named(f"gaussian:{tidy(law.parameter / factor**2)}")
+        if (g, law) == (old, old_law):
+            return g, law
+
+
+def _named(spec: str) -> Named:
+    found = channel(spec)
+    assert isinstance(found, Named)
+    return found
+
+
+def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
+    """Strip what the other variables determine, and injective outer functions."""
+    mine = set(hidden)
+    while True:
+        new = u
+        if isinstance(u, Add):
+            new = _of_logarithms(u.as_independent(*hidden, as_Add=True)[1])
+            if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
+                factored = u.factor()
+                new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
+        elif isinstance(u, Mul):
+            factor, rest = u.as_independent(*hidden, as_Add=False)
+            new = _root(rest) if factor == 1 or nonzero_almost_everywhere(factor) else u
+        elif isinstance(u, _INJECTIVE):
+            new = u.args[0]
+        elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
+            new = _peel_power(u, u.base, u.exp)
+        elif isinstance(u, Pow) and not u.base.free_symbols and u.base.is_positive and (u.base - 1).is_nonzero:
+            new = u.exp
+        if new == u:
+            return u
+        u = new
+
+
+def nonzero_almost_everywhere(factor: Expr) -> bool:
+    """Is a known factor zero at single points at most? max(z, 0) is not: where it is zero the label is silent."""
+    symbols = factor.free_symbols
+    if not symbols:
+        return factor.is_nonzero is not False
+    if not factor.has(Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling):
+        return True
+    if isinstance(factor, (Mul, Pow, sign, Abs)):
+        return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
+    if len(symbols) > 1:
+        return False
+    try:
+        return all(p.expr != 0 for p in pieces(factor, next(iter(symbols))))
+    except HermitexError:
+        return False
+
+
+def _root(u: Expr) -> Expr:
+    """a^2 b^4 has the level sets of |a| b^2."""
+    if not isinstance(u, Mul):
+        return u
+    parts = [f.as_base_exp() for f in u.args]
+    if any(not p.is_Integer or p <= 0 for _, p in parts):
+        return u
+    common = igcd(*(p for _, p in parts))
+    if common == 1:
+        return u
+    return Mul(*((Abs(b) if common % 2 == 0 else b) ** (p // common) for b, p in parts))
+
+
+def _of_logarithms(u: Expr) -> Expr:
+    """log a + 2 log b has the level sets of a b^2."""
+    if not isinstance(u, Add):
+        return u
+    terms = [t.as_coeff_Mul() for t in u.args]
+    if all(isinstance(e, log) and c.is_Rational for c, e in terms):
+        return Mul(*(e.args[0] ** c for c, e in terms))
+    return u
+
+
+def _splits(e: Expr, mine: set[Symbol]) -> bool:
+    """Is a factor known, or are the factors powers of independent quantities?"""
+    factors = Mul.make_args(e)
+    if isinstance(e, Pow) or any(not f.free_symbols & mine for f in factors if f.free_symbols):
+        return True
+    sets = [f.free_symbols & mine for f in factors if f.free_symbols]
+    return sum(len(s) for s in sets) == len(set().union(*sets)) if sets else False
