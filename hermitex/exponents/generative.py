@@ -14,11 +14,11 @@ from sympy import Expr, Rational, S, Symbol, cos, exp, fraction, oo, sin, sqrt, 
 from sympy.simplify.fu import TR8
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.branches import branch_identity
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
-from hermitex.exponents.levels import (
+from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.levels import (
     discrete,
     injective_in_modulus,
     injective_odd,

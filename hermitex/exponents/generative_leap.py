@@ -16,15 +16,15 @@ from sympy import Dummy, Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.hidden import mute_orders
-from hermitex.exponents.invariant_tensors import fibres
-from hermitex.exponents.label_families import Family, Member, family
-from hermitex.exponents.label_moments import Moments
-from hermitex.exponents.label_tensors import Block, Shown
-from hermitex.exponents.relevant import relevant, rewritten
-from hermitex.exponents.staircase import MAX_ORDER, Evidence, Staircase, staircase
-from hermitex.exponents.symmetry import Symmetry, symmetries
-from hermitex.exponents.turns import turns
+from hermitex.exponents.directions.invariant_tensors import fibres
+from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
+from hermitex.exponents.directions.symmetry import Symmetry, symmetries
+from hermitex.exponents.directions.turns import turns
+from hermitex.exponents.labels.families import Family, Member, family
+from hermitex.exponents.labels.hidden import mute_orders
+from hermitex.exponents.labels.moments import Moments
+from hermitex.exponents.labels.tensors import Block, Shown
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.branches import branch_identity
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.levels import polynomial
+from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.levels import polynomial
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.hermite import coefficient

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from sympy import Add, Expr, Symbol
 
-from hermitex.exponents.coordinate_leap import coordinate_leap
+from hermitex.exponents.directions.coordinate_leap import coordinate_leap
+from hermitex.exponents.directions.regression import Regression, on_coordinates
+from hermitex.exponents.directions.relevant import Relevant, relevant
+from hermitex.exponents.directions.staircase import MAX_ORDER, Staircase, staircase
 from hermitex.exponents.information import Found, information_exponent
-from hermitex.exponents.regression import Regression, on_coordinates
-from hermitex.exponents.relevant import Relevant, relevant
-from hermitex.exponents.staircase import MAX_ORDER, Staircase, staircase
 from hermitex.symbolic.subspaces import Matrix
 
 

@@ -12,7 +12,7 @@ from sympy import Expr, Mul, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.levels import constant_value, polynomial
+from hermitex.exponents.labels.levels import constant_value, polynomial
 from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.series.polynomials import poly_of

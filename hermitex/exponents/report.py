@@ -17,11 +17,11 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.complexity import complexity
+from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
-from hermitex.exponents.levels import constant_value
+from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.mean import degree, mean_of, square_integrable
-from hermitex.exponents.relevant import relevant
 from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.several import several
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery

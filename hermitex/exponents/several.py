@@ -15,11 +15,11 @@ from hermitex import symbols
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.complexity import complexity
+from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.leap import Leap, leap
 from hermitex.exponents.mean import degree, mean_of, square_integrable
-from hermitex.exponents.relevant import relevant
 from hermitex.exponents.result import Exponents, Stage
-from hermitex.exponents.staircase import Staircase
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 

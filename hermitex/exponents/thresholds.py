@@ -23,7 +23,10 @@ from sympy import (
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.discrete_labels import (
+from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.labels.equivalent_labels import peeled, without_known
+from hermitex.exponents.laws.discrete import (
     Atoms,
     exact_atoms,
     exact_couplings,
@@ -32,11 +35,8 @@ from hermitex.exponents.discrete_labels import (
     split_products,
     tidy,
 )
-from hermitex.exponents.equivalent_labels import peeled, without_known
-from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.linearised import largest
-from hermitex.exponents.noisy_labels import effective, exact_mixture, noisy_second
-from hermitex.exponents.relevant import relevant
+from hermitex.exponents.laws.linearised import largest
+from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
@@ -162,7 +162,7 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     silent = _silent(rest, noise, hidden)
     if silent is not None:
         return silent
-    from hermitex.exponents.conditional import averaged_over
+    from hermitex.exponents.laws.conditional import averaged_over
 
     return averaged_over(rest, noise, given, hidden)
 

@@ -16,7 +16,7 @@ from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powde
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.levels import discrete, injective_in_modulus, peel
+from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
@@ -119,7 +119,7 @@ def _poisson(g: Expr, x: Symbol) -> Expr | None:
 
 # -- numeric -----------------------------------------------------------------------------------------------------------
 def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
-    from hermitex.exponents import levelsets, noise
+    from hermitex.exponents.labels import levelsets, noise
 
     labels = channel.labels(g)
     if isinstance(channel, Channel) and not channel.finite:

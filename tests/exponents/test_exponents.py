@@ -15,11 +15,11 @@ from sympy import Rational, cos, exp, sin, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
-from hermitex.exponents.branches import branch_identity
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
-from hermitex.exponents.levels import constant_value, discrete, injective_in_modulus, monotone, peel
-from hermitex.exponents.levelsets import inverse_threshold
+from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.levels import constant_value, discrete, injective_in_modulus, monotone, peel
+from hermitex.exponents.labels.levelsets import inverse_threshold
 from hermitex.symbols import z
 
 flint = pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")

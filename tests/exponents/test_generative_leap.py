@@ -12,12 +12,12 @@ from scipy.special import ndtri
 from sympy import Rational, exp, lambdify, sign, sqrt
 
 from hermitex.exponents.channels import Channel, channel
+from hermitex.exponents.directions.intervals import Interval, Rank
+from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_space, without_sign
+from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.generative_leap import generative_leap
-from hermitex.exponents.hidden import mute_orders
-from hermitex.exponents.intervals import Interval, Rank
-from hermitex.exponents.invariant_tensors import stabiliser, tensor_space, without_sign
-from hermitex.exponents.label_families import family, finite_values
-from hermitex.exponents.symmetry import symmetries
+from hermitex.exponents.labels.families import family, finite_values
+from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import Matrix, matrix

@@ -7,9 +7,9 @@ from sympy import Abs, Matrix, Max, cos, exp, eye, sign, sin, sqrt, tanh
 
 import hermitex as hx
 from hermitex.errors import BudgetExceeded, NoClosedForm
-from hermitex.exponents.relevant import relevant
-from hermitex.exponents.staircase import Evidence, staircase
-from hermitex.exponents.symmetry import sign_flips, symmetries, symmetry_of
+from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.directions.staircase import Evidence, staircase
+from hermitex.exponents.directions.symmetry import sign_flips, symmetries, symmetry_of
 from hermitex.face import cli
 from hermitex.symbolic.subspaces import spans_same
 from hermitex.symbols import z1, z2, z3, z4

@@ -9,12 +9,12 @@ from mpmath import mpf
 from sympy import Rational, S, Symbol, lambdify, nsimplify, pi, sign, simplify
 
 from hermitex.exponents.channels import Channel, channel
-from hermitex.exponents.discrete_labels import exact_atoms
-from hermitex.exponents.label_density import normal, push
-from hermitex.exponents.linearised import largest, sampled, second
-from hermitex.exponents.polar import polar
-from hermitex.exponents.products import multiplied
-from hermitex.exponents.sums import added
+from hermitex.exponents.laws.density import normal, push
+from hermitex.exponents.laws.discrete import exact_atoms
+from hermitex.exponents.laws.linearised import largest, sampled, second
+from hermitex.exponents.laws.polar import polar
+from hermitex.exponents.laws.products import multiplied
+from hermitex.exponents.laws.sums import added
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.parsing import parse

@@ -15,9 +15,9 @@ from sympy import Add, Basic, Dummy, Expr, Heaviside, Mul, Piecewise, S, Symbol,
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.intervals import ZERO, Interval, interval_of, scaled
-from hermitex.exponents.levels import sign_of
-from hermitex.exponents.relevant import relevant, rewritten
+from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
+from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.labels.levels import sign_of
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack

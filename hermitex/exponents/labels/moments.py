@@ -12,9 +12,9 @@ from typing import Any
 from sympy import Add, Expr, Poly, S, Symbol
 
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.intervals import ZERO, interval_of, scaled
-from hermitex.exponents.label_families import Member
-from hermitex.exponents.mean_signs import nonzero_mean
+from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
+from hermitex.exponents.labels.families import Member
+from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He

@@ -275,7 +275,7 @@ def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monot
     """The monotone branches of a smooth expression on (lo, hi)."""
     from mpmath import mp, mpf
 
-    from hermitex.exponents import levelsets
+    from hermitex.exponents.labels import levelsets
     from hermitex.symbolic.pieces import breakpoints
 
     closed = _power(expr, x)

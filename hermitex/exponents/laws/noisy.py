@@ -14,16 +14,16 @@ import numpy as np
 from sympy import Abs, Dummy, Expr, Mul, S, Symbol, besselk, erf, exp, lambdify, pi
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.blocks import law_of, zeros_by_flips
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.discrete_labels import Atoms, exact_atoms, indices, split_products
-from hermitex.exponents.label_density import WINDOW, Index, Law, noise
-from hermitex.exponents.label_table import tabulated
-from hermitex.exponents.linearised import Second, of_masses, sampled, second
-from hermitex.exponents.products import multiplied
-from hermitex.exponents.spread_points import estimated
-from hermitex.exponents.strips import Strips, discrete_over_planes
-from hermitex.exponents.sums import added
+from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
+from hermitex.exponents.laws.density import WINDOW, Index, Law, noise
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
+from hermitex.exponents.laws.linearised import Second, of_masses, sampled, second
+from hermitex.exponents.laws.products import multiplied
+from hermitex.exponents.laws.spread_points import estimated
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
+from hermitex.exponents.laws.sums import added
+from hermitex.exponents.laws.table import tabulated
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, lambdify, preorder_traversal, sign
 
-from hermitex.exponents.discrete_labels import indices
-from hermitex.exponents.label_density import WINDOW, Index, Law, distinct, graded
+from hermitex.exponents.laws.density import WINDOW, Index, Law, distinct, graded
+from hermitex.exponents.laws.discrete import indices
 
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5

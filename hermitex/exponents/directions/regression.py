@@ -13,9 +13,9 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.fibres import allowed, at_verdict, difficulty, fibre_functions, fibres, plainly_new, points
-from hermitex.exponents.staircase import Evidence
-from hermitex.exponents.symmetry import Symmetry, symmetries
+from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, fibres, plainly_new, points
+from hermitex.exponents.directions.staircase import Evidence
+from hermitex.exponents.directions.symmetry import Symmetry, symmetries
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex

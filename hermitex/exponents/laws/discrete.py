@@ -34,8 +34,8 @@ from sympy import (
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.label_density import Index
-from hermitex.exponents.linearised import operator
+from hermitex.exponents.laws.density import Index
+from hermitex.exponents.laws.linearised import operator
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sympy import Expr, S
 from sympy.polys.matrices import DomainMatrix
 
-from hermitex.exponents.symmetry import Symmetry
+from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, matrix, null_space, span, tidy
@@ -91,7 +91,7 @@ def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
 
     Examples
     --------
-    >>> from hermitex.exponents.symmetry import symmetries
+    >>> from hermitex.exponents.directions.symmetry import symmetries
     >>> from hermitex.symbols import z1, z2
     >>> [s.matrix.tolist() for s in without_sign(symmetries(z1**3*z2, (z1, z2)))]
     [[[-1, 0], [0, -1]]]

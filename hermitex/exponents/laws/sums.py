@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hermitex.exponents.label_density import Index, Law, common_power, distinct, half_template, merged
+from hermitex.exponents.laws.density import Index, Law, common_power, distinct, half_template, merged
 from hermitex.symbolic.budget import checkpoint
 
 _CHUNK = 400_000

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Symbol, lambdify
 
-from hermitex.exponents.discrete_labels import indices
-from hermitex.exponents.label_density import Index
-from hermitex.exponents.linearised import Couplings, Second
+from hermitex.exponents.laws.density import Index
+from hermitex.exponents.laws.discrete import indices
+from hermitex.exponents.laws.linearised import Couplings, Second
 from hermitex.symbolic.budget import checkpoint
 
 _POINTS = 1_000_000

@@ -1,6 +1,6 @@
 """sum_s lambda_s t_s, lambda_s = E[T(Y) He_b(u) He_a(P z)]: what a label map shows of a conditional tensor, entry by entry.
 
-The t_s span the tensors that are allowed (`invariant_tensors`), the lambda_s are exact or enclosed (`label_moments`), and
+The t_s span the tensors that are allowed (`invariant_tensors`), the lambda_s are exact or enclosed (`moments`), and
 the rows of what is shown count as independent where that is certain (`intervals`).
 """
 
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from sympy import Expr, S
 
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.conditional_zeros import conditional_zeros
-from hermitex.exponents.intervals import ZERO, Interval, Rank, interval_of, scaled
-from hermitex.exponents.invariant_tensors import (
+from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, interval_of, scaled
+from hermitex.exponents.directions.invariant_tensors import (
     Form,
     Index,
     TensorSpace,
@@ -26,8 +25,9 @@ from hermitex.exponents.invariant_tensors import (
     tensor_space,
     without_sign,
 )
-from hermitex.exponents.label_moments import Moments
-from hermitex.exponents.symmetry import Symmetry
+from hermitex.exponents.directions.symmetry import Symmetry
+from hermitex.exponents.labels.conditional_zeros import conditional_zeros
+from hermitex.exponents.labels.moments import Moments
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span, stack, tidy

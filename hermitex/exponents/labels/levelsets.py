@@ -17,7 +17,7 @@ from mpmath import mp, mpf
 from mpmath.libmp import mpf_add, mpf_mul
 from sympy import Expr, Float, Poly, Symbol, diff, horner, lambdify
 
-from hermitex.exponents.levels import polynomial
+from hermitex.exponents.labels.levels import polynomial
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces

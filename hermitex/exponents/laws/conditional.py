@@ -15,13 +15,13 @@ from mpmath import mpf
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.exponents.blocks import zeros_by_flips
 from hermitex.exponents.channels import Named
-from hermitex.exponents.label_density import WINDOW, Index, exact_point
-from hermitex.exponents.linearised import Couplings, largest
-from hermitex.exponents.noisy_labels import noisy_second, through
-from hermitex.exponents.sections import Sections
-from hermitex.exponents.strips import Strips, discrete_over_planes
+from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.density import WINDOW, Index, exact_point
+from hermitex.exponents.laws.linearised import Couplings, largest
+from hermitex.exponents.laws.noisy import noisy_second, through
+from hermitex.exponents.laws.sections import Sections
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.symbolic.budget import checkpoint
 
 _RELATIVE = 1e-12
@@ -97,7 +97,7 @@ def _keys(at: Callable, count: int) -> list[tuple[Index, Index]]:
 
 def _even(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> bool:
     """Do the laws at u and at -u agree? So it is if g(-u, v) = +-g(u, s v) for some signs s."""
-    from hermitex.exponents.symmetry import sign_flips
+    from hermitex.exponents.directions.symmetry import sign_flips
 
     if len(given) != 1:
         return False

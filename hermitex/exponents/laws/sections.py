@@ -15,8 +15,8 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff, lambdify
 from sympy.core.relational import Relational
 
-from hermitex.exponents.label_density import WINDOW, Index, Law, Monotone, distinct, merged, normal, pushed
-from hermitex.exponents.strips import zeros_on
+from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, distinct, merged, normal, pushed
+from hermitex.exponents.laws.strips import zeros_on
 
 _SCAN = 1600
 _TABLE = 600

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Piecewise, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.branches import branch_identity
-from hermitex.exponents.levels import discrete, peel
+from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.levels import discrete, peel
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.weak import in_heavisides
 

@@ -1,7 +1,7 @@
 """1/alpha_c = lambda_max(E[G (x) G]), G(y) = E[zz^T - I|Y=y]: the eigenproblem on symmetric matrices.
 
 The state evolution near M = 0 is M <- alpha F(M), F(M) = E[G M G] (Troiani et al. 2024). E[G_ij G_kl] comes from the
-measures nu_a of `label_density`; a component that is exactly zero decouples its block.
+measures nu_a of `density`; a component that is exactly zero decouples its block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.exponents.label_density import WINDOW, Index, Law, half_template
+from hermitex.exponents.laws.density import WINDOW, Index, Law, half_template
 from hermitex.symbolic.budget import checkpoint
 
 _DEEP, _SHALLOW = 24, {2: 8, 4: 5}

@@ -35,7 +35,7 @@ from sympy import (
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
-from hermitex.exponents.levels import peel
+from hermitex.exponents.labels.levels import peel
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.text.bounded import polynomial_size
 

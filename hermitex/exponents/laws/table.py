@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hermitex.exponents.label_density import Law
+from hermitex.exponents.laws.density import Law
 
 _ORDER = 18
 _DEEP, _SHALLOW, _SMOOTH = 24, 9, 4

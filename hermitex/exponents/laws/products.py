@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.label_density import Index, Law, common_power, distinct, half_template, merged
-from hermitex.exponents.sums import contracted, in_chunks, pairs
+from hermitex.exponents.laws.density import Index, Law, common_power, distinct, half_template, merged
+from hermitex.exponents.laws.sums import contracted, in_chunks, pairs
 
 _ORDER = 14
 _WIDTH = 1.0   # of a panel in log|x|
@@ -80,7 +80,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:
     """An atom at 0 of one factor, whatever the continuous part of the other is."""
-    from hermitex.exponents.label_density import mass
+    from hermitex.exponents.laws.density import mass
 
     found = []
     for law, atoms, mine, its in ((two, one.atoms, left, right), (one, two.atoms, right, left)):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from sympy import Dummy, Expr, S, Symbol, diff, exp, log, oo, powsimp, preorder_traversal
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.levels import differs, peel
+from hermitex.exponents.labels.levels import differs, peel
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.transseries import Undecided, limit_of
 from hermitex.symbolic.hermite import He

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from sympy import Expr, Symbol, cos, eye, pi, sin
 
-from hermitex.exponents.symmetry import Symmetry, symmetry_of
+from hermitex.exponents.directions.symmetry import Symmetry, symmetry_of
 from hermitex.symbolic.subspaces import Matrix
 
 _PARTS = (3, 8)  # a turn by 2 pi/4 is a permutation with signs, one by 2 pi/6 is one by 2 pi/3 and z -> -z

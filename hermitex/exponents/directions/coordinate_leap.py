@@ -12,7 +12,7 @@ from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.regression import Regression, place
+from hermitex.exponents.directions.regression import Regression, place
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import unseen

@@ -14,8 +14,8 @@ import numpy as np
 from sympy import Abs, Expr, Max, Min, Symbol, cos, factor_terms, sin
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.label_density import WINDOW, Index, Law, array_function, distinct, half_template
-from hermitex.exponents.sums import in_chunks
+from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function, distinct, half_template
+from hermitex.exponents.laws.sums import in_chunks
 from hermitex.symbolic.budget import checkpoint
 
 _ORDER, _DEPTH = 16, 18
@@ -92,7 +92,7 @@ def _edges(h: Expr, x: Symbol) -> np.ndarray:
     """0, 2 pi, and the kinks and zeros of h in between, found where it changes sign or its form."""
     from scipy.optimize import brentq
 
-    from hermitex.exponents.sections import switch_arguments
+    from hermitex.exponents.laws.sections import switch_arguments
 
     grid = np.linspace(0, 2 * np.pi, 1441) + 1.7e-4
     cuts = [k * np.pi / 2 for k in range(5)]

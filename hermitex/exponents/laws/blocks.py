@@ -15,15 +15,15 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol, preorder_traversal
 
 from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.exponents.branches import branch_identity
-from hermitex.exponents.discrete_labels import exact_atoms, own_parts, split_products
-from hermitex.exponents.label_density import Index, Law, distinct, normal, push, radius
-from hermitex.exponents.label_table import tabulated
-from hermitex.exponents.levels import discrete
-from hermitex.exponents.polar import polar
-from hermitex.exponents.products import multiplied
-from hermitex.exponents.sums import added, joined
-from hermitex.exponents.symmetry import sign_flips
+from hermitex.exponents.directions.symmetry import sign_flips
+from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.levels import discrete
+from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
+from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
+from hermitex.exponents.laws.polar import polar
+from hermitex.exponents.laws.products import multiplied
+from hermitex.exponents.laws.sums import added, joined
+from hermitex.exponents.laws.table import tabulated
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 
@@ -260,7 +260,7 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
         parts = [m @ law.density(y) for (law, _), m in zip(cases, maps, strict=True) if law.continuous]
         return sum(parts, np.zeros((len(wanted), len(y))))
 
-    from hermitex.exponents.label_density import merged
+    from hermitex.exponents.laws.density import merged
 
     live = [law for law, _ in cases if law.continuous]
     knots = [p for law in live for p in (*law.knots, law.lo, law.hi)]

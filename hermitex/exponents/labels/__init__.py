@@ -1,0 +1,1 @@
+"""What a label reveals of its variable: level sets, branches, label maps and their moments."""
