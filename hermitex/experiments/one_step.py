@@ -149,9 +149,10 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     parameters, for a network also the measured r, c, gamma; `standard_error` of each; `seeds`.
     Memory: max(n, p) x d is never held; p x p (ridge) or n x p (other losses), and chunks of a million numbers.
 
-    What a finite dimension adds beside the theory's own 1/d term: corrections of order 1/d to zeta, psi and the overlaps; and,
-    in a network, the output f^0 before the step, a random function of size d^{-1/2}. It turns the spike towards the mean row,
-    along which W theta_perp then has a mean of size p^{-1/2}: psi does not vanish at alpha0 = inf but is of order m/sqrt(p).
+    With the theory's 1/d term every order parameter of the features lies within about three standard errors at d = 600, 32 seeds.
+    A network adds its output f^0 before the step, a random function of size d^{-1/2}: it turns the spike towards the mean row,
+    along which W theta_perp then has a mean of size p^{-1/2}, so that psi does not vanish at alpha0 = inf but is of order
+    m/sqrt(p); its test error feels this at order 1/d.
 
     Raises
     ------

@@ -200,3 +200,42 @@ def test_the_table_is_measured_again(name):
         assert experiment[quantity][0] == pytest.approx(row["experiment"], rel=1e-6, abs=1e-9), quantity
         if row["theory"] is not None:
             assert theory[quantity][0] == pytest.approx(row["theory"], rel=1e-8, abs=1e-9), quantity
+
+
+# -- the table that is kept --------------------------------------------------------------------------------------------
+def _z(settings, names):
+    return np.array([settings[n]["quantities"][k]["z"] for n in names for k in ERRORS])
+
+
+def test_the_kept_table_shows_the_agreement():
+    """Test and train error of at least 12 settings: rms of the z-scores <= 1.3, none above 3.5; the network's test error to 2 %."""
+    kept = json.loads(TABLE.read_text())
+    settings = kept["settings"]
+    assert kept["provenance"]["dimension"] >= 600
+    features = [n for n in FEATURES if n in settings]
+    z = _z(settings, features)
+    assert len(features) >= 12 and np.sqrt(np.mean(z**2)) <= 1.3 and np.abs(z).max() <= 3.5
+    order = [v["z"] for n in features for k, v in settings[n]["quantities"].items() if k not in ERRORS and v["z"] is not None]
+    assert np.sqrt(np.mean(np.square(order))) <= 1.3 and np.max(np.abs(order)) <= 4
+    for name in NETWORKS:
+        row = settings[name]["quantities"]["test_error"]
+        assert row["experiment"] == pytest.approx(row["theory"], rel=0.02), name
+
+
+def test_the_output_before_the_step_is_seen_in_psi():
+    """At alpha0 = inf the theory has psi = 0; f^0 leaves a mean of W theta_perp of size p^{-1/2}, of the order of m/sqrt(p)."""
+    row = json.loads(TABLE.read_text())["settings"]["network: large batch"]["quantities"]
+    assert abs(row["psi"]["theory"]) < 1e-10
+    assert 0.2 < row["psi"]["experiment"]/(row["m"]["experiment"]/np.sqrt(600)) < 2
+
+
+def test_the_kept_table_belongs_to_this_theory():
+    """The theory's columns are recomputed; the experiment's by HERMITEX_SIMULATE=all."""
+    settings = json.loads(TABLE.read_text())["settings"]
+    for name in ("smooth", "even", "jumps, noisy", "no spike"):
+        structure, numbers = FEATURES[name]
+        numbers = dict(numbers)
+        curve = hx.curve("one-step", **structure, alpha=[numbers.pop("alpha")], dimension=600, **numbers)
+        for quantity, row in settings[name]["quantities"].items():
+            if row["theory"] is not None:
+                assert curve[quantity][0] == pytest.approx(row["theory"], rel=1e-8, abs=1e-10), (name, quantity)
