@@ -16,7 +16,7 @@ from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.kernels.adaptive import Quadratures, moving_kinks
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, latex, letter
 
 _CHUNK = 2_000_000  # numbers in one array
 
@@ -115,6 +115,13 @@ class Kernel(Shown):
 
     def __repr__(self) -> str:
         return f"Kernel({', '.join(self.parameters)}) -> {self.formula}"
+
+    def latex(self) -> str:
+        """(parameters) -> formula; the kernel keeps its formula as a text, which is read again."""
+        from hermitex.symbolic.parsing import parse
+
+        names = ", ".join(letter(n) for n in self.parameters)
+        return rf"({names}) \mapsto {latex(parse(self.formula, symbols=dict.fromkeys(self.parameters, 'real')))}"
 
     def to_dict(self) -> dict[str, Any]:
         """Source, parameters, nodes and the error reached."""

@@ -1,7 +1,7 @@
 r"""How a formula looks: mu_star as \mu_\star, E(f(z), z) as \mathbb{E}_{z}[f(z)], a Gaussian tail as e^{-z^2}.
 
-`latex` knows the house's names; `Shown` gives a result its one-line text, its LaTeX and its HTML; nothing here raises
-into a notebook, and what is too long to read is summarised.
+`latex` knows the house's names, `letter` and `number` those of a table; `Shown` gives a result its one-line text, its
+LaTeX and its HTML; nothing here raises into a notebook, and what is too long to read is summarised.
 """
 
 from __future__ import annotations
@@ -112,6 +112,29 @@ def dollars(text: str) -> str:
 def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "&%$#_{}" else r"\textbackslash{}" if c == "\\" else
                    rf"\text{'asciicircum' if c == '^' else 'asciitilde'}{{}}" if c in "^~" else c for c in text)
+
+
+def number(value: float, digits: int = 10) -> str:
+    r"""A number as LaTeX: powers of ten written out, infinity as its sign.
+
+    >>> number(9.8896e-06, 4), number(float("-inf"))
+    ('9.89 \\cdot 10^{-6}', '-\\infty')
+    """
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    if power:
+        return rf"{mantissa} \cdot 10^{{{int(power)}}}"
+    return mantissa.replace("inf", r"\infty").replace("nan", r"\text{nan}")
+
+
+def letter(name: str) -> str:
+    r"""The LaTeX of a quantity by its name: the field's own symbols, and words as words.
+
+    >>> letter("qhat"), letter("test_error")
+    ('\\hat{q}', '\\varepsilon_{\\mathrm{test}}')
+    """
+    from sympy import Symbol
+
+    return latex(symbols.FIELD.get(name) or Symbol(name, real=True))
 
 
 def formula_table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = (), *, title: str = "") -> str:

@@ -156,11 +156,13 @@ class Solution:
         return f"{state}, residual {residual:.2g}, {methods or 'no method'}, {iterations} iterations"
 
     def _repr_html_(self) -> str:
+        from ..show.display import letter
+
         try:
             columns = self.table()
             names = [k for k in columns if k in self.value or k in ("residual", "converged")]
             rows = len(columns["converged"])
-            head = "".join(f"<th>{escape(k)}</th>" for k in names)
+            head = "".join(f"<th>${letter(k)}$</th>" if k in self.value else f"<th>{escape(k)}</th>" for k in names)
             body = "".join(
                 "<tr>" + "".join(f"<td>{escape(_short(columns[k][i]))}</td>" for k in names) + "</tr>"
                 for i in range(min(rows, _HTML_ROWS))

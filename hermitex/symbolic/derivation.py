@@ -5,6 +5,7 @@ A `Step` is one application of a rule. A `Derivation` prints as an align block, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -141,8 +142,11 @@ class Derivation:
             yield rf"{left} &= {latex(step.after)} && \text{{({step.words()}{cite})}}".lstrip()
 
     def _repr_latex_(self) -> str | None:
+        from hermitex.show.cite import cite
+
         try:
-            return "$$" + self.latex().replace("{align}", "{aligned}").replace("\\cite", "\\text") + "$$"
+            text = re.sub(r"\\cite\{(\w+)\}", lambda m: f"[{cite(m[1])}]", self.latex())
+            return "$$" + text.replace("{align}", "{aligned}") + "$$"
         except Exception:  # a notebook must show something else rather than fail
             return None
 

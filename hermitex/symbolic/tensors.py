@@ -15,6 +15,7 @@ from typing import Any
 from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand
 
 from hermitex.errors import BadInput
+from hermitex.show.display import Shown, latex
 from hermitex.symbolic.series.coefficients import coefficient, target
 from hermitex.symbolic.series.polynomials import index_factorial, multi_indices, order_of, to_hermite
 from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span
@@ -25,7 +26,7 @@ _LARGE = 10**6
 
 
 @dataclass(frozen=True)
-class SymmetricTensor:
+class SymmetricTensor(Shown):
     """A symmetric tensor stored by multi-index: entry (i_1, ..., i_k) is entries[a], a_i = #(slots holding i)."""
 
     order: int
@@ -128,6 +129,14 @@ class SymmetricTensor:
     def is_zero(self) -> bool:
         """True if every entry is the exact number 0."""
         return all(v == 0 for v in self.entries.values())
+
+    def latex(self) -> str:
+        r"""C_2 as a matrix; any other order as the form <C_k, y^k>."""
+        if self.order == 2:
+            rows = [" & ".join(latex(self[i, j]) for j in range(self.dimension)) for i in range(self.dimension)]
+            return r"C_{2} = \begin{pmatrix} " + r" \\ ".join(rows) + r" \end{pmatrix}"
+        form = latex(self.polynomial(_letters(self.dimension)))
+        return rf"\langle C_{{{self.order}}},\, y^{{\otimes {self.order}}}\rangle = {form}"
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{a}: {v}" for a, v in self.entries.items() if v != 0)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown, formula_table
+from hermitex.show.display import Shown, formula_table, number
 from hermitex.symbols import z
 from hermitex.theories.bounds_minimum import Least, least
 from hermitex.theories.projection import Projection, Target, project
@@ -27,6 +28,13 @@ Array = np.ndarray[Any, Any]
 _RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
 _BIASES = np.linspace(-1, 1, 121)     # biases, in units of the reach of a pre-activation
 _FAR = 6.0
+# LaTeX of what a table of bounds names
+_LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upper_bias": r"\text{upper bound, best bias}",
+            "lower_bias": r"\text{lower bound, best bias}", "b_upper": r"\text{bias } b \text{ of the upper bound}",
+            "b_lower": r"\text{bias } b \text{ of the lower bound}", "r": "r", "c": "c", "gamma": r"\gamma",
+            "r_upper": r"r \text{ of the upper bound}", "r_lower": r"r \text{ of the lower bound}",
+            "eta_over_beta_upper": r"\tilde\eta/\beta \text{ of the upper bound}",
+            "eta_over_beta_lower": r"\tilde\eta/\beta \text{ of the lower bound}"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -110,9 +118,9 @@ class Bounds(Shown):
                 **self.optimum, "notes": list(self.notes)}
 
     def _html(self) -> str:
-        rows = [(rf"\text{{{n.replace('_', ' ')}}}", f"{v:.12g}") for n, v in self.to_dict().items()
-                if isinstance(v, float) and n != "error"]
-        return formula_table(rows, title=f"Risk bounds, sigma = {self.sigma.name}, target = {self.target.name}")
+        rows = [(_LETTERS[n], number(v, 12)) for n, v in self.to_dict().items() if n in _LETTERS and isinstance(v, float)]
+        notes = "".join(f"<p>{escape(n)}</p>" for n in self.notes)
+        return formula_table(rows, title=f"Risk bounds, σ = {self.sigma.name}, target {self.target.name}") + notes
 
     def plot(self, ax: Any = None, *, reach: float = 4.0) -> Any:
         """The target against the functions that realise the bounds, over kappa."""

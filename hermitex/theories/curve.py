@@ -158,9 +158,10 @@ class Curve(Shown):
 
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
         """
+        from hermitex.show.display import letter
         from hermitex.show.plots import learning_curve
 
-        ylabel = _AXES.get(quantity, f"${_latex(quantity)}$")
+        ylabel = _AXES.get(quantity, f"${letter(quantity)}$")
         xlabel = r"$\alpha = n/d$" if self.axis == "alpha" else f"${self.axis}$"
         points = None
         if self.simulation is not None and quantity in self.simulation:
@@ -171,35 +172,25 @@ class Curve(Shown):
                               points=points, xlabel=xlabel, ylabel=ylabel, log=log or (_geometric(self.alpha), False))
 
     def __repr__(self) -> str:
+        return self._line(self.label.replace("$", "").replace("\\", ""))
+
+    def _line(self, label: str) -> str:
         ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")
         first = next((k for k in ERRORS if k in self.values), next(iter(self.values), ""))
         said = f"; {first} {_range(self.values[first])}" if first else ""
         state = f"; {len(self.seeds)} seeds" if self.seeds else f"; {int(self._good.sum())} of {len(self)} converged"
         beside = "; with experiment" if self.simulation is not None else ""
-        return shorten(f"Curve({self.label}: {ends}{said}{state}{beside})", 160)
+        return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 
     def _html(self) -> str:
-        from html import escape
-
-        from hermitex.show.display import formula_table
+        from hermitex.show.display import formula_table, letter
 
         columns = self.table()
         wanted = [self.axis, *self.values]
         rows = [[_cell(columns[k][i]) for k in wanted] for i in range(min(len(self), _HTML_ROWS))]
         more = f"<p>first {_HTML_ROWS} of {len(self)} points</p>" if len(self) > _HTML_ROWS else ""
-        return formula_table(rows, [f"${_latex(k)}$" if k not in _AXES else _AXES[k] for k in wanted],
-                             title=escape(repr(self))) + more
-
-
-def _latex(name: str) -> str:
-    from hermitex import symbols
-    from hermitex.show.display import latex
-
-    if name in symbols.FIELD:
-        return latex(symbols.FIELD[name])
-    from sympy import Symbol
-
-    return latex(Symbol(name))
+        return formula_table(rows, [f"${letter(k)}$" if k not in _AXES else _AXES[k] for k in wanted],
+                             title=self._line(self.label)) + more
 
 
 def _geometric(x: np.ndarray) -> bool:
@@ -210,7 +201,9 @@ def _geometric(x: np.ndarray) -> bool:
 
 
 def _cell(v: Any) -> str:
-    return f"{v:.6g}" if isinstance(v, float) else str(v)
+    from hermitex.show.display import number
+
+    return number(v, 6) if isinstance(v, float) else str(v)
 
 
 def _range(v: np.ndarray) -> str:

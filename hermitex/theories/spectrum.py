@@ -97,7 +97,7 @@ class Spectrum(Shown):
         if self.outlier:
             o = self.outlier
             rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
-        return formula_table(rows, title=f"Spectrum of the features, sigma = {self.sigma.name}, Phi^T Phi/{self.normalisation}")
+        return formula_table(rows, title=rf"Spectrum of $\Phi^\top\Phi/{self.normalisation}$, σ = {self.sigma.name}")
 
     def plot(self, ax: Any = None, *, histogram: Any = None, bins: int = 60) -> Any:
         """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from random import Random
 from time import monotonic
 from typing import Any
@@ -121,6 +122,18 @@ class Check:
         try:
             return f"$\\displaystyle {self.latex()}$"
         except Exception:  # a notebook must show something else rather than fail
+            return None
+
+    def _repr_html_(self) -> str | None:
+        """The claim as a formula; below it the proof in words, or the counter-example and the right equality."""
+        try:
+            said = repr(self).splitlines()
+            if self.identity is not None:
+                rule, left, right = self.identity
+                said[-1] = f"{rule}: ${latex(left)} = {latex(right)}$"
+            words = "<br>".join(escape(line.strip(), quote=False) for line in said)
+            return f"<div>$\\displaystyle {escape(self.latex(), quote=False)}$</div><div>{words}</div>"
+        except Exception:  # the notebook falls back on LaTeX
             return None
 
     def to_dict(self) -> dict[str, Any]:

@@ -228,8 +228,8 @@ class Expansion:
 
     def latex(self) -> str:
         """g = sum of coefficients and polynomials, as LaTeX without dollars."""
-        terms = [f"{_bracket(c)} {self._function_latex(a)}" for a, c in self.coefficients.items() if c != 0]
-        series = " + ".join(terms) or "0"
+        terms = [_term(c, self._function_latex(a)) for a, c in self.coefficients.items() if c != 0]
+        series = " + ".join(terms).replace("+ - ", "- ").replace("+ -", "- ") or "0"
         return f"{latex(self.target)} = {series} + \\cdots"
 
     def _function_latex(self, index: Index) -> str:
@@ -330,6 +330,12 @@ def _orthonormal_table(x: Any, order: int) -> list[Any]:
     for k in range(1, order):
         table.append((x*table[k] - root(k)*table[k - 1])/root(k + 1))
     return table[:order + 1]
+
+
+def _term(c: Expr, function: str) -> str:
+    if function and c in (1, -1):
+        return function if c == 1 else f"- {function}"
+    return f"{_bracket(c)} {function}".strip()
 
 
 def _bracket(expr: Expr) -> str:
