@@ -104,7 +104,7 @@ def main(names):
         versions = {"hermitex": hx.__version__, "numpy": np.__version__, "scipy": scipy.__version__,
                     "python": platform.python_version()}
         provenance = {"source": "direct simulation, tests/experiments/one_step_table.py", "dimension": DIMENSION,
-                      "seeds": f"100 k to 100 k + {SEEDS - 1} for setting k; {NETWORK_SEEDS} of them for a network, counted from 19",
+                      "seeds": f"100 k to 100 k + {SEEDS - 1} for setting k; {NETWORK_SEEDS} for a network, counted from 19",
                       "theory": "with its 1/d term", "versions": versions}
         ordered = {n: rows[n] for n in [*FEATURES, *NETWORKS] if n in rows}
         TABLE.write_text(json.dumps({"provenance": provenance, "settings": ordered}, indent=1) + "\n")
