@@ -154,7 +154,7 @@ def spectrum(sigma: Any, *, r: float, c: float = 1.0, alpha: float, beta: float,
     --------
     >>> law = spectrum("tanh", r=1.2, c=1.1, alpha=1.5, beta=1)
     >>> [round(float(e), 6) for e in law.edges[0]], complex(round(law.stieltjes(0.5j).real, 9))
-    ([0.004364, 2.421713], (0.530958974+0j))
+    ([0.004364, 2.421709], (0.530958974+0j))
     """
     smoothed = Smoothed(sigma)
     r, c, alpha, beta = (_number(n, v) for n, v in (("r", r), ("c", c), ("alpha", alpha), ("beta", beta)))

@@ -176,5 +176,5 @@ def test_bad_input_is_one_line(sigma, g, kw, said):
 def test_unknown_numbers_and_letters():
     with pytest.raises(UnknownName):
         network("tanh", "sin").solve(**POINT, etta=1)
-    with pytest.raises(BadInput, match="letter of the equations"):
+    with pytest.raises(BadInput, match="is a letter of the theory"):
         network(hx.parse("tanh(chi*z)", symbols={"chi": "positive"}), "sin").solve(**POINT, chi=2)
