@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sympy import Dummy, Eq, Expr, Matrix, S, Symbol
+from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.calculus.rules import SOURCES
@@ -157,4 +157,13 @@ def shortest(expr: Expr) -> Expr:
     from sympy import erf, exp
 
     forms = [outer, outer.expand()] if outer.has(exp, erf) else [outer, outer.expand(), outer.factor()]
-    return min(forms, key=lambda e: e.count_ops()).xreplace({s: n for n, s in nodes.items()})
+    return min([*forms, *map(_unsigned, forms)], key=lambda e: e.count_ops()).xreplace({s: n for n, s in nodes.items()})
+
+
+def _unsigned(expr: Expr) -> Expr:
+    """-a (-b + c - d) as a (b - c + d)."""
+    number, factors = expr.as_coeff_mul()
+    inner = next((x for x in factors if x.is_Add), None)
+    if inner is None or not number.is_negative:
+        return expr
+    return Mul(-number, *(-x if x is inner else x for x in factors))
