@@ -22,11 +22,15 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Spectrum": ("spectrum", "Spectrum"),
     "MarchenkoPastur": ("marchenko_pastur", "MarchenkoPastur"),
     "bounds_map": ("bounds_map", "bounds_map"),
+    "sgd": ("sgd", "sgd"),
+    "SGD": ("sgd", "SGD"),
+    "repetition": ("repetition", "repetition"),
+    "Repetition": ("repetition", "Repetition"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
-_BY_NAME = {"one-step": "one_step"}
+_BY_NAME = {"one-step": "one_step", "sgd": "sgd"}
 
 
 class _Registry(Mapping[str, Any]):

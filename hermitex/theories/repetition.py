@@ -1,0 +1,274 @@
+r"""E[g sigma'(h + gamma g sigma'(h)) h*] = sum_j gamma^j/j! E[g^{j+1} sigma'(h)^j sigma^{(j+1)}(h) h*]: seeing a sample twice.
+
+A second gradient on the same sample sees the powers of the label: the exponent falls to min_{p <= p_max} l(g^p), and over all
+transformations of the label to the generative exponent [Dan24, Arn24, DPLB24].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Add, Expr, Function, S, expand, factorial
+
+from hermitex.errors import BadInput, HermitexError
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.complexity import complexity
+from hermitex.exponents.information import information_exponent
+from hermitex.show.display import Shown, latex
+from hermitex.symbolic.activations import activation, parity
+from hermitex.symbolic.calculus.undefined import Derivative
+from hermitex.symbolic.derivation import Derivation, Step
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.series.coefficients import coefficient
+from hermitex.symbolic.weak import weak_derivative
+from hermitex.symbols import gamma, m, z, z1, z2
+from hermitex.theories.sgd import _target
+
+MOST = 12
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the power g^p of the label shows: c_1 = E[g^p z], c_2 = E[g^p He_2], its information exponent and the proof.
+
+    order None: g^p is constant, not square integrable, or undetermined; `note` says which.
+    """
+
+    power: int
+    c_1: Expr | None
+    c_2: Expr | None
+    order: int | None
+    certificates: tuple[Certificate, ...] = ()
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; exact numbers as text that `hermitex.parse` reads."""
+        from hermitex.symbolic.parsing import to_text
+
+        exact = {name: None if v is None else to_text(v) for name, v in (("c_1", self.c_1), ("c_2", self.c_2))}
+        return {"power": self.power, **exact, "information_exponent": self.order,
+                "certificates": [c.to_dict() for c in self.certificates], "note": self.note}
+
+
+@dataclass(frozen=True, repr=False)
+class Repetition(Shown):
+    r"""A target under repetition of its samples: a row for each power of the label, the exponents, the expansion.
+
+    Attributes
+    ----------
+    g : the target, in z
+    repetitions : p_max, how often a sample is seen
+    powers : rows p = 1, ..., p_max
+    generative_exponent : over all transformations of the label; None if it does not exist or is undetermined
+    notes : what could not be decided
+    """
+
+    g: Expr
+    repetitions: int
+    powers: tuple[Power, ...]
+    generative_exponent: int | None
+    generative_certificates: tuple[Certificate, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def information_exponent(self) -> int | None:
+        """That of the target itself: each sample seen once."""
+        return self.powers[0].order
+
+    @property
+    def exponent(self) -> int | None:
+        """min_{p <= p_max} l(g^p): the exponent that decides with this many repetitions."""
+        return min((p.order for p in self.powers if p.order is not None), default=None)
+
+    @property
+    def power(self) -> int | None:
+        """The first power that reaches it."""
+        return next((p.power for p in self.powers if p.order is not None and p.order == self.exponent), None)
+
+    @property
+    def samples(self) -> str | None:
+        """The rate of one-pass SGD at this exponent: d, d log d, d^(l-1)."""
+        return complexity(degree=None, square_integrable=True, first=self.exponent, leap=self.exponent,
+                          generative=None)["one_pass_sgd"]
+
+    def derivation(self, order: int | None = None) -> Derivation:
+        """The expansion in the inner step, term by term, for arbitrary functions; ``.check()`` checks each term.
+
+        The j-th step is d^j/dgamma^j E[g sigma'(h + gamma g sigma'(h)) h*] at gamma = 0.
+        """
+        return extragradient(self.repetitions - 1 if order is None else order)
+
+    def drift(self, sigma: Any, order: int = 3) -> Expr:
+        r"""What a student sees: dm/dt = (1 - m^2) sum_{j<p_max} gamma^j/j! sum_{k<order} c_{k+1}(g^{j+1}) f_{j,k}/k! m^k.
+
+        f_{j,k} = E[sigma'^j sigma^(j+1) He_k], exact where it is known; gamma is the inner step times d. A term whose f vanishes is
+        one that this student does not see, whatever the exponent of the power.
+
+        >>> repetition("He3").drift("z**2/2", order=2)
+        36*gamma*m*(1 - m**2)
+        """
+        student = activation(sigma).expr
+        slope = weak_derivative(student, z)
+        terms, last = [], slope
+        for j in range(self.repetitions):
+            label = expand(self.g**(j + 1))
+            for k in range(order):
+                seen = coefficient(label, k + 1, z)
+                if seen != 0:
+                    terms.append(gamma**j*m**k*seen*coefficient(slope**j*last, k, z)/(factorial(j)*factorial(k)))
+            last = weak_derivative(last, z)
+        return (1 - m**2)*Add(*terms)
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns power, E[g^p z], E[g^p He_2], information exponent."""
+        rows = self.powers
+        return {"power": [r.power for r in rows], "c_1": [r.c_1 for r in rows], "c_2": [r.c_2 for r in rows],
+                "information_exponent": [r.order for r in rows]}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a power."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe({k: [v if isinstance(v, int) or v is None else str(v) for v in column]
+                             for k, column in self.table().items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Target, rows, exponents, certificates."""
+        from hermitex.symbolic.parsing import to_text
+
+        return {"target": to_text(self.g), "repetitions": self.repetitions, "powers": [p.to_dict() for p in self.powers],
+                "information_exponent": self.information_exponent, "exponent": self.exponent, "power": self.power,
+                "samples": self.samples, "generative_exponent": self.generative_exponent,
+                "generative_certificates": [c.to_dict() for c in self.generative_certificates], "notes": list(self.notes)}
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results are used."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(["Dan24", "Arn24", "DPLB24"])
+
+    def latex(self) -> str:
+        """min_p l(g^p) as an equation."""
+        value = r"\infty" if self.exponent is None else str(self.exponent)
+        return rf"\min_{{p \le {self.repetitions}}} \ell\bigl(({latex(self.g)})^p\bigr) = {value}"
+
+    def _html(self) -> str:
+        from hermitex.show.display import formula_table
+
+        def cell(v: Any) -> Any:
+            return "" if v is None else v if isinstance(v, Expr) else str(v)
+
+        rows = [[cell(p.power), cell(p.c_1), cell(p.c_2), cell(p.order)] for p in self.powers]
+        return formula_table(rows, ["power p", "E[g^p z]", "E[g^p He_2]", "information exponent"], title=repr(self))
+
+    def _summary(self) -> str:
+        rows = ", ".join(f"l(g^{p.power}) = {'-' if p.order is None else p.order}" for p in self.powers)
+        return f"{self.g}: {rows}; generative {self.generative_exponent}"
+
+
+def repetition(g: Any, repetitions: int = 2) -> Repetition:
+    r"""What seeing each sample `repetitions` times makes of a target: min_{p <= p_max} l(g^p), with exact numbers.
+
+    Parameters
+    ----------
+    g : the target in one variable: a name, text or expression in z, or `Activation`
+    repetitions : p_max, 1 to 12
+
+    Returns
+    -------
+    Repetition : `.powers` (rows p, E[g^p z], E[g^p He_2], information exponent, certificates), `.exponent`,
+    `.generative_exponent` (over all label transformations), `.derivation()`, `.drift(sigma)`, `.to_dict()`.
+
+    Raises
+    ------
+    BadInput : a target in several variables or with free parameters; a number of repetitions that is none.
+
+    References: Dan24; Arn24; DPLB24.
+
+    Examples
+    --------
+    >>> found = repetition("He3", 3)
+    >>> [(p.power, p.c_1, p.c_2, p.order) for p in found.powers]
+    [(1, 0, 0, 3), (2, 0, 36, 2), (3, 324, 0, 1)]
+    >>> repetition("He3").samples
+    'd log d'
+    """
+    from hermitex.exponents.report import exponents
+
+    if isinstance(repetitions, bool) or int(repetitions) != repetitions or not 1 <= repetitions <= MOST:
+        raise BadInput(f"repetition: a sample is seen between 1 and {MOST} times, not {repetitions!r}")
+    target, variables = _target(g)
+    if variables is not None:
+        raise BadInput("repetition: the target has one direction; hx.exponents(g) knows the generative leap of several")
+    body = target.expr
+    if extra := body.free_symbols - {z}:
+        raise BadInput(f"repetition: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    rows = tuple(_power(body, p) for p in range(1, int(repetitions) + 1))
+    whole = exponents(body)
+    proofs = tuple(c for c in whole.certificates if c.quantity.startswith(("lambda", "E[T")))
+    notes = tuple(f"g^{r.power}: {r.note}" for r in rows if r.note)
+    return Repetition(body, int(repetitions), rows, whole.generative_exponent, proofs, notes)
+
+
+def _power(body: Expr, p: int) -> Power:
+    from hermitex.exponents.labels.levels import constant_value
+    from hermitex.symbolic.growth import integrable
+
+    label = _powered(body, p)
+    if constant_value(label, z) is not None:
+        return Power(p, S.Zero, S.Zero, None, (), "it is constant and shows nothing")
+    if integrable(label, z, power=2) is False:
+        return Power(p, None, None, None, (), "it is not square integrable")
+    try:
+        first, second = coefficient(label, 1, z), coefficient(label, 2, z)
+        found = information_exponent(label, z)
+    except HermitexError as err:
+        return Power(p, None, None, None, (), f"undetermined: {' '.join(str(err).split())}")
+    return Power(p, first, second, found.order, found.certificates, "; ".join(found.notes))
+
+
+def _powered(body: Expr, p: int) -> Expr:
+    """g^p, with sign(u)^2 = 1 almost everywhere."""
+    from sympy import Wild, sign
+
+    label = body**p
+    if body.is_polynomial(z):
+        return expand(label)
+    u = Wild("u")
+    return label.replace(sign(u)**2, S.One) if parity(body, z) is not None or label.has(sign) else label
+
+
+def extragradient(order: int = 1, sigma: Any = None, g: Any = None) -> Derivation:
+    r"""E[g sigma'(h + gamma g sigma'(h)) h*] = sum_{j <= order} gamma^j/j! E[g^{j+1} sigma'^j sigma^(j+1) h*] + O(gamma^{order+1}).
+
+    Parameters
+    ----------
+    order : the last j
+    sigma, g : functions; default: undefined ones, so that the expansion is proved for all smooth sigma
+
+    Returns
+    -------
+    Derivation : step j says that the j-th derivative in gamma at 0 is the j-th term; h = z1 and h* = z2 have covariance m.
+    """
+    student, target = (Function(n) if f is None else activation(f) for n, f in (("sigma", sigma), ("g", g)))
+    derivatives = [_derivative(student, 1)]
+    for _ in range(order):
+        derivatives.append(_derivative(student, len(derivatives) + 1))
+    law, y = {(z1, z2): m}, target(z2)
+    steps, whole, claimed = [], [], []
+    body = y*derivatives[0](z1 + gamma*y*derivatives[0](z1))*z2
+    for j in range(order + 1):
+        before = E(body.diff(gamma, j).subs(gamma, 0), z1, z2, cov=law)
+        after = E(y**(j + 1)*derivatives[0](z1)**j*derivatives[j](z1)*z2, z1, z2, cov=law)
+        steps.append(Step("Taylor", before, after, "Dan24"))
+        whole.append(gamma**j/factorial(j)*before)
+        claimed.append(gamma**j/factorial(j)*after)
+    return Derivation((Add(*whole), Add(*claimed)), tuple(steps), name="repetition of a sample, in powers of the inner step")
+
+
+def _derivative(f: Any, order: int) -> Any:
+    """f^(order) as something that can be called."""
+    for _ in range(order):
+        f = f.weak_derivative if hasattr(f, "weak_derivative") else Derivative(f)
+    return f

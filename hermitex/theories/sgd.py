@@ -1,0 +1,299 @@
+r"""dm/dt = (1 - m^2) sum_{k>=1} c_k s_k/(k-1)! m^(k-1) = (1 - m^2) E[sigma'(h) g'(h*)]: one-pass SGD of one neuron.
+
+Student sigma(<w, x>) on the sphere |w| = 1, target g(<theta, x>), overlap m = <w, theta>, time t = gamma x (number of samples)
+[BAJ21]. With a step gamma = step/d that is not small the norm of the gradients costs -m step/2 E[(dl/dh)^2]; the square loss has
+the same flow, because its other term is odd in what h lacks of h*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from sympy import Add, Expr, Symbol, factorial
+
+from hermitex.errors import BadInput
+from hermitex.exponents.information import information_exponent
+from hermitex.show.display import latex
+from hermitex.solvers.ode import Trajectory, integrate
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.series.coefficients import coefficient
+from hermitex.symbols import m, z
+from hermitex.theories.curve import Curve
+from hermitex.theories.sgd_escape import EscapeTimes, escape_times
+from hermitex.theories.sgd_flow import Drift, Leading, leading, slope
+from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.theory import Theory
+
+LOSSES = ("correlation", "square")
+
+
+class Flow(Theory):
+    """What the flows of one and of several overlaps share: their numbers, their start, their curve along t."""
+
+    name: ClassVar[str] = "sgd"
+    axis: ClassVar[str] = "t"
+    sources: ClassVar[tuple[str, ...]] = ("BAJ21", "ABM23")
+
+    @property
+    def symbols(self) -> dict[str, Any]:
+        """The overlaps, by name."""
+        return {n: Symbol(n, real=True) for n in self.order_parameters}
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """None: the flow knows overlaps only."""
+        return ()
+
+    def letters(self) -> dict[str, Any]:
+        """t; dimension (d) or m0 (default d^(-1/2)); step, which is gamma d."""
+        return {"t": self.REQUIRED, "dimension": None, "m0": None, "step": 0.0}
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Checked numbers, m0 = d^(-1/2) where it was not given."""
+        out = dict(numbers)
+        d = out.get("dimension")
+        if d is not None and not np.all(d > 1):
+            raise BadInput(f"sgd: dimension is a number above 1, not {d}")
+        if "m0" not in out:
+            if d is None:
+                raise BadInput("sgd: where does it start? Give dimension (then m0 = d^(-1/2)) or m0")
+            out["m0"] = 1/np.sqrt(d)
+        if not np.all(np.abs(out["m0"]) < 1):
+            raise BadInput(f"sgd: m0 lies strictly between -1 and 1, not {out['m0']}")
+        if not (np.all(out["step"] >= 0) and np.all(np.isfinite(out["step"]))):
+            raise BadInput(f"sgd: step = gamma d is a finite number, 0 (the flow) or more, not {out['step']}")
+        return out
+
+    def _rate(self, step: float) -> Any:
+        """x -> dx/dt for the vector of overlaps."""
+        raise NotImplementedError
+
+    def _start(self, m0: float) -> np.ndarray:
+        return np.full(len(self.order_parameters), m0)
+
+    def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10,
+              until: float | None = None, **numbers: Any) -> Trajectory:
+        """The overlaps along t -> Trajectory.
+
+        Parameters
+        ----------
+        t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
+        dimension or m0, step : as in `.letters()`; start : {overlap: value} instead of m0
+        until : the time at which the first overlap reaches this level is the event "escape", where the integration ends
+        """
+        given = self.complete(self.given(numbers))
+        times, fixed = given.pop("t"), {k: _one(k, v) for k, v in given.items()}
+        x0 = self._start(fixed["m0"])
+        for name, value in (start or {}).items():
+            x0[self.order_parameters.index(name)] = float(value)
+        events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
+        return integrate(self._rate(fixed["step"]), x0, times, names=self.order_parameters, events=events, terminal=tuple(events),
+                         rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
+                         raise_on_failure=raise_on_failure)
+
+    def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10, title: str = "",
+              **numbers: Any) -> Curve:
+        """The overlaps along `t`, an increasing list of times from 0 on -> Curve (its `axis` is t)."""
+        if alpha is None and (alpha := numbers.pop("t", None)) is None:
+            raise BadInput("sgd: t has no value; add t=np.linspace(0, 20, 100)")
+        line = np.atleast_1d(np.asarray(self.given({"t": alpha})["t"], dtype=float))
+        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
+            raise BadInput("sgd: t is an increasing list of times, none below 0")
+        given = self.complete(self.given({k: v for k, v in numbers.items() if k != "t"}))
+        fixed = {k: _one(k, v) for k, v in given.items()}
+        times = line if line[0] == 0 else np.concatenate([[0.0], line])
+        if times.size == 1:
+            times = np.array([0.0, 1e-12])
+        found = self.solve(t=times, start=start, tolerance=tolerance, raise_on_failure=False, **fixed)
+        kept = slice(int(line[0] != 0), None)
+        values = {}
+        for name in self.order_parameters:
+            whole = np.full(times.shape, np.nan)
+            whole[:len(found[name])] = found[name]
+            values[name] = whole[kept][:line.size]
+        good = np.isfinite(np.sum(list(values.values()), axis=0))
+        return Curve(self.name, self.described(fixed), line, values, self.order_parameters, converged=good,
+                     residual=np.where(good, self._error(values, tolerance), np.nan), reason=found.reason,
+                     title=title, axis="t", sources=self.sources)
+
+    def _error(self, values: Mapping[str, np.ndarray], tolerance: float) -> np.ndarray:
+        """How far the rate may be off along the curve: the integrator's tolerance."""
+        return np.full(len(next(iter(values.values()))), tolerance)
+
+
+@dataclass(frozen=True, repr=False)
+class SGD(Flow):
+    r"""The flow of one overlap; `.rate` and `.series(order)` are its formulas in m.
+
+    Attributes
+    ----------
+    sigma, g : the student's and the target's functions
+    loss : "correlation" or "square"
+    """
+
+    sigma: Activation
+    g: Activation
+    loss: str = "correlation"
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """m."""
+        return ("m",)
+
+    # -- formulas ------------------------------------------------------------------------------------------------------
+    @property
+    def rate(self) -> Expr:
+        """(1 - m^2) E[sigma'(h) g'(h*)] = (1 - m^2) d/dm E[sigma(h) g(h*)], exact where there is a closed form."""
+        return (1 - m**2)*slope(self.sigma, self.g)
+
+    def series(self, order: int = 8) -> Expr:
+        """(1 - m^2) sum_{k=1}^{order} c_k s_k/(k-1)! m^(k-1), with exact coefficients where they are known.
+
+        >>> sgd("He3", "He3").series(4)
+        18*m**2*(1 - m**2)
+        """
+        terms = [coefficient(self.g, k)*coefficient(self.sigma, k)/factorial(k - 1)*m**(k - 1) for k in range(1, order + 1)]
+        return (1 - m**2)*Add(*terms)
+
+    @property
+    def leading(self) -> Leading:
+        """The first order k with c_k s_k != 0, its value and its certificates; it decides the escape."""
+        return leading(self.sigma, self.g)
+
+    @cached_property
+    def information_exponent(self) -> int | None:
+        """That of the target alone: the least order any student can have."""
+        return information_exponent(self.g.expr, z).order
+
+    @property
+    def step_exponent(self) -> float:
+        """a in gamma ~ d^-a, the largest step that the noise allows: max(1, l/2) [BAJ21]."""
+        order = self.leading.order
+        return float("nan") if order is None else max(1.0, order/2)
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def drift(self) -> Drift:
+        """m -> dm/dt at arrays."""
+        return Drift(self.sigma, self.g, self.loss)
+
+    def _rate(self, step: float) -> Any:
+        return lambda t, x, p: self.drift(np.clip(x, -1, 1), step)
+
+    def escape_time(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0) -> Any:
+        """T(d), from m = d^(-1/2) to the overlap `level`: the integral of dm/(dm/dt); inf where the flow turns back.
+
+        >>> theory = sgd("He2/sqrt(2)", "He2/sqrt(2)")
+        >>> round(theory.escape_time(1e8) - theory.escape_time(1e4), 4)   # log(d)/4
+        2.3026
+        """
+        times = self.escape(dimension, level=level, step=step).times
+        return float(times[0]) if np.ndim(dimension) == 0 else times
+
+    def escape(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0) -> EscapeTimes:
+        """T(d) along d beside the law of its growth: O(1), log(d)/(2 C) or d^(l/2 - 1) -> EscapeTimes."""
+        d = np.atleast_1d(np.asarray(dimension, dtype=float))
+        if not (0 < level < 1) or not np.all(d > 1/level**2):
+            raise BadInput(f"sgd: the level lies between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
+        return escape_times(self.drift, self.leading, d, level, float(step), label=f"{self.sigma.name}, {self.g.name}")
+
+    def samples(self, dimension: Any, *, level: float = 0.5, step: float = 1.0) -> Any:
+        """n = T/gamma at gamma = step d^(-max(1, l/2)): it grows like d, d log d or d^(l-1)."""
+        return self.escape_time(dimension, level=level)*np.asarray(dimension, dtype=float)**self.step_exponent/step
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """Functions, loss and numbers, with the order of the drift."""
+        return {"sigma": self.sigma.name, "target": self.g.name, "loss": self.loss, **fixed, "order": self.leading.order,
+                "information_exponent": self.information_exponent}
+
+    def latex(self) -> str:
+        """dm/dt as a formula of m."""
+        return rf"\dot m = {latex(self.rate)}"
+
+    def _html(self) -> str:
+        from html import escape
+
+        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+
+    def _summary(self) -> str:
+        return f"{self.sigma.name}, {self.g.name}, loss={self.loss}"
+
+
+def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = None) -> Any:
+    r"""One-pass SGD of one neuron on the sphere: the flow of its overlaps with the directions of the target.
+
+    dm/dt = (1 - m^2) sum_{k>=1} c_k s_k/(k-1)! m^(k-1),  c_k = E[g He_k], s_k = E[sigma He_k],  t = gamma n. In several
+    directions dm_i/dt = d_i Phi - m_i sum_j m_j d_j Phi, Phi(m) = E[g(z) sigma(h)] = sum_a s_{|a|} c_a/a! m^a.
+
+    Parameters
+    ----------
+    sigma : the student: a name, text or expression in z, or `Activation`; square integrable
+    g : the target, in z, or in z1, z2, ... for several directions
+    loss : "correlation" (-y sigma) or "square"; the flow is the same, the cost of a finite step is not
+    order : several directions: the last |a| of the series (default: the degree if one of the two is a polynomial, else 7)
+
+    Returns
+    -------
+    SGD : `.rate`, `.series(order)`, `.leading`, `.solve(t=(0, 20), dimension=d)`, `.curve(t=[...], dimension=d, step=0)`,
+    `.escape_time(d)`, `.escape([d, ...])`, `.samples(d)`; `SGDDirections` for a target in several variables. Numbers: t,
+    dimension (the start is then d^(-1/2)) or m0, step (gamma d; 0 is the flow of small steps).
+
+    Raises
+    ------
+    BadInput : sigma or g is not square integrable or holds free parameters; an unknown loss.
+
+    References: BAJ21; ABM23.
+
+    Examples
+    --------
+    >>> sgd("erf", "sign").rate
+    2*sqrt(6)*(1 - m**2)/(3*pi*sqrt(1 - 2*m**2/3))
+    >>> sgd("tanh", "He3").leading.order
+    3
+    >>> float(sgd("He2", "He2").solve(t=(0, 2), dimension=100)["m"][-1].round(6))
+    0.999834
+    """
+    if loss not in LOSSES:
+        raise BadInput(f"sgd: loss is {' or '.join(LOSSES)}, not {loss!r}")
+    student = _checked("activation", activation(sigma))
+    target, variables = _target(g)
+    if variables is not None:
+        from hermitex.theories.sgd_directions import SGDDirections
+
+        if loss != "correlation":
+            raise BadInput("sgd: in several directions the loss is the correlation loss")
+        return SGDDirections(student, target, variables, order)
+    return SGD(student, _checked("target", target), loss)
+
+
+def _target(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
+    """A target of one direction as an Activation, of several as an expression and its variables."""
+    from hermitex.symbolic.parsing import expression
+    from hermitex.symbols import normals
+
+    if isinstance(g, Activation) or (isinstance(g, str) and g.isidentifier()) or not isinstance(g, str | Expr):
+        return activation(g), None
+    written = expression(g)
+    names = normals(written)
+    if names and names != (z,) and (len(names) > 1 or written.free_symbols == set(names)):
+        if len(names) > 1:
+            return written, names
+        return activation(written.xreplace({names[0]: z})), None
+    return activation(g), None
+
+
+def _checked(role: str, f: Activation) -> Activation:
+    if extra := f.expr.free_symbols - {z}:
+        raise BadInput(f"sgd: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    require_square_integrable("sgd", role, f)
+    return f
+
+
+def _one(name: str, value: np.ndarray) -> float:
+    if np.size(value) != 1:
+        raise BadInput(f"sgd: along a curve only t varies; {name} has {np.size(value)} values (make one curve for each)")
+    return float(np.ravel(value)[0])
