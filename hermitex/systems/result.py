@@ -171,7 +171,7 @@ class Agreement:
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Compare the systems."""
-        status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions)
+        status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions, formal=not self.misprint)
         if self.misprint:
             status = REFUTED if status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
