@@ -1,0 +1,254 @@
+r"""A readout that starts with two values: both sets of equations as the stationarity conditions of a free energy."""
+
+from sympy import Eq, Function, Matrix, Symbol, diag, eye, log, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Result, System
+from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
+from hermitex.theories.one_step import bias, epsilon, r
+
+EACH, PAIRS = (1, 2), ((1, 1), (1, 2), (2, 2))
+
+
+def letters(name, **kind):
+    """One symbol for each letter of the vocabulary."""
+    return {k: Symbol(f"{name}{k}", **(kind or {"real": True})) for k in EACH}
+
+
+def symmetric(name):
+    """A symmetric matrix of symbols."""
+    return Matrix(2, 2, lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
+
+
+positive = {"positive": True}
+u, pi, c = letters("u"), letters("pi", **positive), letters("c", **positive)
+m, mhat, zeta, zetahat, zetatilde = (letters(n) for n in ("m", "mhat", "zeta", "zetahat", "zetatilde"))
+psi, psihat, psitilde = (letters(n) for n in ("psi", "psihat", "psitilde"))
+q2, qhat2 = letters("q2_"), letters("qhat2_")
+V2, Vhat2, L = letters("V2_", **positive), letters("Vhat2_", **positive), letters("L", **positive)
+mu0, mu1, mu22 = letters("mu0_"), letters("mu1_"), letters("mu22_")
+V1, Mhat, q1, qhat1 = (symmetric(n) for n in ("V1", "Vhat1", "q1", "qhat1"))
+h, h1, h2, Q = symbols("h h1 h2 Q", real=True)
+slope = Matrix([mu1[k] for k in EACH])
+
+
+def total(terms):
+    """The sum over the letters."""
+    return sum(terms(k) for k in EACH)
+
+
+def quadratic(matrix, v):
+    """v^T matrix v."""
+    return (v.T*matrix*v)[0].expand()
+
+
+def weight(i, j):
+    """A derivative by an entry of a symmetric matrix meets an entry off the diagonal twice."""
+    return 1 if i == j else 2
+
+
+def mean(x):
+    """E over kappa."""
+    return E(x, kappa)
+
+
+def features(sigma):
+    """mu_0, mu_1 and mu_2^2 of each letter, at the spike r u_k and the squared norm c_k."""
+    found = {}
+    for k in EACH:
+        s = hx.parse(sigma).subs(z, r*u[k]*kappa + bias + sqrt(c[k])*z)
+        found |= {mu0[k]: E(s, z), mu1[k]: E(z*s, z)/sqrt(c[k]),
+                  mu22[k]: E(s**2, z) - E(s, z)**2 - E(z*s, z)**2}
+    return found
+
+
+# -- independent rows --------------------------------------------------------------------------------------------------
+page = Result(
+    "A vocabulary of readout values, independent rows",
+    r"If the readout starts at $a_i = u_k/\sqrt{p}$ on a fraction $\pi_k$ of the neurons, one gradient step gives these neurons "
+    r"the spike $r u_k$ and rows of squared norm $c_k$: several kinds of features at once. For independent rows the order "
+    r"parameters are those of one kind with $V_1$, $\hat V_1$, $q_1$ and $\hat q_1$ turned into matrices.",
+    source="cui2024", place="Appendix D, for independent rows",
+    assumptions=[r"at fixed projection $\kappa$ on the spike the features are equivalent to $\mu_0^k(\kappa) + \mu_1^k(\kappa)\,Wx "
+                 r"+ \mu_2^k(\kappa)\,\xi$ (Result 3.2 for each letter)",
+                 r"the rows of $W$ are independent; $\theta = \gamma v + \sqrt{\rho}\,\theta_\perp$",
+                 r"replica symmetry, which holds for convex problems"],
+)
+B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
+tilt = total(lambda k: mu1[k]*psi[k])
+V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
+error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
+page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is $\frac12 e\,Q$, $Q = 1/(1 + V)$, now with "
+          r"$V = \mu_1^\top V_1\mu_1 + \sum_k\pi_k V_{2,k}(\mu_2^k)^2$, $B = \sum_k(\mu_0^k m_k + \kappa\mu_1^k\zeta_k)$ and "
+          r"$e = h_2 - 2Bh + B^2 - 2h_1\mu_1^\top\psi + \mu_1^\top q_1\mu_1 + \sum_k(\mu_2^k)^2 q_{2,k}$, where $q_{2,k} = "
+          r"\frac1p\sum_{i\in k}\hat a_i^2$. It is the second moment of the gap between label and output, for the field has the "
+          r"variance that $\mu_1^\top\psi$ leaves:")
+g = Function("g")
+z1, z2, z3 = hx.symbols.z1, hx.symbols.z2, hx.symbols.z3
+target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
+spread = Symbol("s", positive=True)   # what is left of the field's variance
+b, psi_ = Symbol("B", real=True), Symbol("psi", real=True)
+page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)**2, z1, z2, z3),
+          E(target**2, z1) + Delta - 2*b*E(target, z1) + b**2 - 2*psi_*E(z1*target, z1) + psi_**2 + spread**2,
+          digits=6, points=1,
+          shown=(r"\mathbb{E}\Bigl(g + \sqrt{\Delta}\,z_3 - B - \mu_1^\top\psi\,z_1 - s\,z_2\Bigr)^2",
+                 r"h_2 - 2Bh + B^2 - 2h_1\mu_1^\top\psi + (\mu_1^\top\psi)^2 + s^2"))
+page.text(r"(ii) Entropy. The readout sees $A = \mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$. For independent rows "
+          r"its logarithmic determinant a neuron is the stationary value over the $V_{2,k}$ of "
+          r"$$\Omega = \frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k}),\qquad "
+          r"D = \beta\,\mathrm{diag}(\pi_kc_kV_{2,k}).$$")
+D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
+inside = eye(2) + D*Mhat
+omega = log(inside.det())/beta + total(lambda k: pi[k]*(L[k]*V2[k] - log(V2[k])))
+trace = Mhat*inside.adjugate()/inside.det()
+page.step("stationarity in $V_{2,1}$", omega.diff(V2[1]), pi[1]*(L[1] + c[1]*trace[0, 0] - 1/V2[1]),
+          r"Its conditions and its derivatives, with $V_1 = \frac1p(\mathrm{tr}\,W_k\Pi W_l^\top A^{-1})_{kl}$:",
+          shown=(r"\partial\Omega/\partial V_{2,1}", r"\pi_1\Bigl(L_1 + c_1[\hat M(I + D\hat M)^{-1}]_{11} - 1/V_{2,1}\Bigr)"))
+block = inside.adjugate()*D/inside.det()/beta   # (I + D Mhat)^{-1} D
+for i, j in PAIRS:
+    page.step(f"the derivative by $\\hat M_{{{i}{j}}}$", omega.diff(Mhat[i - 1, j - 1]),
+              weight(i, j)*block[i - 1, j - 1],
+              shown=(rf"\partial\Omega/\partial\hat M_{{{i}{j}}}",
+                     ("" if i == j else "2\\,") + rf"\tfrac1\beta[(D^{{-1}} + \hat M)^{{-1}}]_{{{i}{j}}}"))
+page.text(r"The matrix is $V_1 = \frac1\beta(D^{-1} + \hat M)^{-1}$. With one letter these are the equations of the learning "
+          r"curve:")
+one, v2, hat = symbols("c V_2 Vhat_1", positive=True)
+single = {pi[2]: 0, pi[1]: 1, c[1]: one, V2[1]: v2, Mhat[0, 0]: hat}
+page.step("one letter", (c[1]*trace[0, 0]).subs(single), one*hat/(1 + one*beta*hat*v2),
+          shown=(r"c\,[\hat M(I + D\hat M)^{-1}]", r"c\hat V_1/(1 + c\beta\hat V_1V_2)"))
+page.step("one letter", block[0, 0].subs(single), one*v2/(1 + one*beta*hat*v2),
+          shown=(r"\tfrac1\beta(D^{-1} + \hat M)^{-1}", r"c\,u\,V_2"))
+
+page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
+          r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$, $\epsilon = "
+          r"1/d$; the entropy is half of "
+          r"$$\mathcal{G} = \sum_k\pi_kV_{2,k}\Bigl(\hat q_{2,k} + \beta c_k\hat\zeta_k^2 + \frac{\beta}{\epsilon}\hat m_k^2\Bigr) "
+          r"+ \mathrm{tr}\,(\hat q_1V_1) + \beta\,\hat\psi^\top V_1\hat\psi.$$")
+hats = Matrix([psihat[k] for k in EACH])
+G = total(lambda k: pi[k]*V2[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
+G += (qhat1*block).trace() + beta*quadratic(block, hats)
+fields = {zetahat[k]: alpha/beta*zetatilde[k] for k in EACH} | {psihat[k]: alpha/beta*psitilde[k] for k in EACH}
+fields |= {mhat[k]: m[k]*epsilon/(beta*pi[k]*V2[k]) for k in EACH}
+page.text(r"A derivative of $\mathcal{G}$ by $L_k$ or $\hat M_{kl}$ runs through the $V_{2,k}$ too, whose slopes follow from their "
+          r"conditions: $\partial_xV_2 = -(\partial_{V_2}^2\Omega)^{-1}\,\partial_x\partial_{V_2}\Omega$.")
+at = [V2[k] for k in EACH]
+curvature = symmetric("H")
+names = {curvature[i - 1, j - 1]: omega.diff(V2[i], V2[j]) for i, j in PAIRS}
+
+
+def slopes(x):
+    """{the name of dV_2/dx: its value} for both letters."""
+    moved = -curvature.adjugate()*Matrix([omega.diff(v, x) for v in at])/curvature.det()
+    return {Symbol(f"d{v}_by_{x}", real=True): dv for v, dv in zip(at, moved, strict=True)}
+
+
+def entropic(x):
+    """-dG/dx, through V_2 as well."""
+    return -(G.diff(x) + sum(G.diff(v)*name for v, name in zip(at, slopes(x), strict=True))).subs(fields)
+
+
+def energetic(x):
+    """alpha/beta E of the derivative of e Q, twice the energy's."""
+    return alpha/beta*mean(((error/(1 + V)).diff(x)).subs(1/(1 + V), Q))
+
+
+def derived(sigma, target):
+    """The stationarity conditions for given functions, as a System."""
+    t = gamma*kappa + sqrt(1 - gamma**2)*z
+    g = hx.parse(target).subs(z, t)
+    equations = {V2[k]: 1/(L[k] + c[k]*trace[k - 1, k - 1]) for k in EACH}
+    equations |= {V1[i - 1, j - 1]: block[i - 1, j - 1] for i, j in PAIRS}
+    equations |= {Vhat2[k]: energetic(q2[k]) for k in EACH}
+    equations |= {Mhat[i - 1, j - 1]: energetic(q1[i - 1, j - 1])/weight(i, j) for i, j in PAIRS}
+    for k in EACH:
+        equations |= {m[k]: Eq(energetic(m[k])/2 + G.diff(mhat[k]).coeff(mhat[k])**-1*2*m[k], 0, evaluate=False),
+                      zeta[k]: G.diff(zetahat[k]).subs(fields)/2, zetatilde[k]: -beta/alpha*energetic(zeta[k])/2,
+                      psi[k]: (beta*block*hats)[k - 1].subs(fields), psitilde[k]: -beta/alpha*energetic(psi[k])/2,
+                      q2[k]: entropic(L[k]), qhat2[k]: -energetic(V2[k])/pi[k]}
+    for i, j in PAIRS:
+        x, y = q1[i - 1, j - 1], qhat1[i - 1, j - 1]
+        equations |= {x: entropic(Mhat[i - 1, j - 1])/weight(i, j), y: -energetic(V1[i - 1, j - 1])/weight(i, j)}
+    moved = [v for x in (*L.values(), *(Mhat[i - 1, j - 1] for i, j in PAIRS)) for v in slopes(x).items()]
+    return System(equations, where={**features(sigma), **{L[k]: lamda + Vhat2[k] for k in EACH}, Q: 1/(1 + V), **names,
+                                    **dict(moved), h: E(g, z), h1: E(z*g, z), h2: E(g**2, z) + Delta},
+                  observables={"test_error": mean(error) - Delta, "train_error": mean(error*Q**2)})
+
+
+numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "gamma": 0.9, "Delta": 0.1, "u1": 1.0, "u2": -0.6, "pi1": 0.4, "pi2": 0.6,
+           "c1": 1.2, "c2": 0.9}
+points = [{**numbers, "alpha": 1.7, "bias": 0.2, "epsilon": 0.01},
+          {**numbers, "alpha": 0.5, "beta": 1.6, "bias": 0.3, "epsilon": 0.02}]
+package = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6])
+mixed = derived("tanh(z)", "sin(z)")
+page.same("stationarity for tanh and sin", mixed, package.system,
+          r"Stationarity, with $\hat\zeta = \frac\alpha\beta\tilde\zeta$ and $\hat\psi = \frac\alpha\beta\tilde\psi$, gives a "
+          r"system whose solutions are those of the package's:", at=points, shown=False)
+page.conclude(package.system, r"The equations that the package solves, here for two letters, $\sigma = \tanh$ and $g = \sin$:")
+
+# -- orthogonal rows ---------------------------------------------------------------------------------------------------
+orthogonal = Result(
+    "A vocabulary of readout values, orthogonal rows",
+    r"For rows with $w_i\cdot w_j = c_k\delta_{ij}$, which needs $p \le d$, and a spike along the target, the order parameters are "
+    r"$V_k = 1/(\lambda + \hat V_k)$, $m_k$, $\zeta_k$, $q_k$ and their conjugates.",
+    source="cui2024", place="Appendix D.3",
+    assumptions=[r"$\gamma = 1$: the spike is the target's direction",
+                 r"the spike's direction is not in the bulk: $A = \mathrm{diag}(\lambda + \hat V_k)$ up to rank one",
+                 r"replica symmetry, which holds for convex problems"],
+)
+s2 = letters("s2_")
+lin = total(lambda k: mu1[k]*zeta[k])
+gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
+Vo = total(lambda k: pi[k]*V2[k]*s2[k])
+orthogonal.text(r"With $s_k^2 = c_k(\mu_1^k)^2 + (\mu_2^k)^2$ the output has at fixed $\kappa$ the mean $B$ and the variance "
+                r"$\sum_ks_k^2q_k - (\sum_k\mu_1^k\zeta_k)^2$, for the projection $\zeta$ on the spike is not random any more: "
+                r"$\frac1p\|\Pi W^\top a\|^2 = \frac1p\|W^\top a\|^2 - \zeta^2$. So $e = (g - B)^2 + \Delta - "
+                r"(\sum_k\mu_1^k\zeta_k)^2 + \sum_ks_k^2q_k$ and $V = \sum_k\pi_kV_ks_k^2$, and half of "
+                r"$$\mathcal{G} = \sum_k\frac{\pi_k}{\lambda + \hat V_k}\Bigl(\hat q_k + \beta c_k\hat\zeta_k^2 + \frac{\beta}"
+                r"{\epsilon}\hat m_k^2\Bigr)$$ is the entropy. The two terms that the projection brings:")
+rest = total(lambda k: mu0[k]*m[k])
+orthogonal.step("the derivative by $\\zeta_1$", -gap.diff(zeta[1])/2, mu1[1]*(kappa*(h - rest) - (kappa**2 - 1)*lin),
+                shown=(r"-\tfrac12\,\partial e/\partial\zeta_1",
+                       r"\mu_1^1\Bigl(\kappa\bigl(g - \textstyle\sum_l\mu_0^lm_l\bigr) - (\kappa^2 - 1)\sum_l\mu_1^l\zeta_l\Bigr)"))
+ridge = {k: Symbol(f"Lambda{k}", positive=True) for k in EACH}
+Go = total(lambda k: pi[k]/ridge[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
+back = {ridge[k]: 1/V2[k] for k in EACH}
+first = -Go.diff(ridge[1]).subs(fields).subs(back)
+orthogonal.step("the derivative by $\\lambda + \\hat V_1$", first,
+                pi[1]*V2[1]**2*(alpha**2/beta*c[1]*zetatilde[1]**2 + qhat2[1]) + epsilon*m[1]**2/(beta*pi[1]),
+                shown=(r"q_1 = -\partial\mathcal{G}/\partial(\lambda + \hat V_1)",
+                       r"\pi_1V_1^2\bigl(\tfrac{\alpha^2}{\beta}c_1\tilde\zeta_1^2 + \hat q_1\bigr) + \frac{\epsilon m_1^2}"
+                       r"{\beta\pi_1}"))
+
+
+def orthonormal(sigma, target):
+    """The stationarity conditions, as a System."""
+    def energy(x):
+        return alpha/beta*mean(((gap/(1 + Vo)).diff(x)).subs(1/(1 + Vo), Q))
+
+    equations = {V2[k]: 1/(lamda + Vhat2[k]) for k in EACH} | {Vhat2[k]: energy(q2[k]) for k in EACH}
+    for k in EACH:
+        equations |= {m[k]: Eq(energy(m[k])/2 + 2*m[k]/Go.diff(mhat[k], 2).subs(back), 0, evaluate=False),
+                      zeta[k]: Go.diff(zetahat[k]).subs(fields).subs(back)/2, zetatilde[k]: -beta/alpha*energy(zeta[k])/2,
+                      q2[k]: -Go.diff(ridge[k]).subs(fields).subs(back), qhat2[k]: -energy(V2[k])/pi[k]}
+    return System(equations, where={**features(sigma), **{s2[k]: c[k]*mu1[k]**2 + mu22[k] for k in EACH}, Q: 1/(1 + Vo),
+                                    h: hx.parse(target).subs(z, gamma*kappa)},
+                  observables={"test_error": mean(gap) - Delta, "train_error": mean(gap*Q**2)})
+
+
+aligned = [{**p, "gamma": 1.0, "beta": 0.7} for p in points]
+flat = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6], rows="orthogonal")
+square = orthonormal("tanh(z)", "sin(z)")
+orthogonal.same("stationarity for tanh and sin", square, flat.system, "The solutions are those of the package's equations:",
+                at=aligned, shown=False)
+
+
+def without(**changed):
+    """The derived system with some names put differently."""
+    now = {x: changed.get(x.name, v) for x, v in square.equations.items()}
+    return System(now, where=square.where, observables=square.observables)
+
+
+bulk = {f"zetatilde{k}": mean(mu1[k]*Q*kappa*(h - B)) for k in EACH}
+orthogonal.misprint_in(r"the spike's direction left in the bulk", without(**bulk), square,
+                       r"$\kappa^2$ instead of $\kappa^2 - 1$: $\zeta$ would be counted in $B$ and in the variance", at=aligned[:1])
+orthogonal.conclude(flat.system, r"The equations that the package solves, here for two letters:")
