@@ -137,7 +137,9 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
     columns["length"] = np.sqrt(np.sum(found**2, axis=-1))
     values, errors = {}, {}
     for name, samples in columns.items():
-        values[name], errors[name] = mean_and_error(samples)
+        mean, error = mean_and_error(samples)
+        # What every seed shares, the start, has no error; its mean is not off by a rounding.
+        values[name], errors[name] = np.where(error < 1e-14, samples[0], mean), np.where(error < 1e-14, 0.0, error)
     return Curve(theory.name, parameters, line, values, tuple(values), standard_error=errors, seeds=chosen, axis="t",
                  title=f"experiment, d = {setting.d}" + (", each sample twice" if repetition else ""), sources=theory.sources)
 

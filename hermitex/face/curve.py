@@ -19,8 +19,9 @@ from hermitex.show.display import Shown
 from hermitex.theories.curve import Curve
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
-EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate")}
-OPTIONS = ("dimension", "seeds", "model", "test")
+EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
+                                           "sgd": ("hermitex.experiments.sgd", "simulate")}
+OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 
 
@@ -32,7 +33,7 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     ----------
     theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
         further keywords (sigma=, target=, loss=, ...)
-    alpha : numbers, the abscissa
+    alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
     simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
         dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha
         (where to measure; by default at most 8 of the points)
@@ -55,8 +56,11 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     array([0.048483, 0.042504])
     """
     theory, numbers = _theory(theory, numbers)
+    axis = getattr(theory, "axis", "alpha")
+    if alpha is None and axis != "alpha":
+        alpha = numbers.pop(axis, None)
     if alpha is None:
-        raise BadInput(f"{theory.name}: alpha has no value; add alpha=[0.5, 1, 2]")
+        raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
     options = _options(simulate)
     found = theory.curve(alpha, title=_title(numbers) if title is None else title, **numbers)
     return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))

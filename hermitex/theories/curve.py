@@ -152,15 +152,24 @@ class Curve(Shown):
         """What a legend says: the title, or what stayed fixed."""
         return self.title or self.theory
 
-    def plot(self, ax: Any = None, *, quantity: str = "test_error", label: str | None = None,
+    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str | None = None,
              log: tuple[bool, bool] | None = None) -> Any:
         r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars.
 
+        quantity : default: the test error; of a curve that has none, every order parameter
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
         """
         from hermitex.show.display import letter
         from hermitex.show.plots import learning_curve
 
+        if quantity is None and "test_error" not in self.values and self.order_parameters:
+            said = self.title if label is None else label
+            for name in self.order_parameters:
+                own = f"${letter(name)}$" if len(self.order_parameters) > 1 or not said else ""
+                ax = self.plot(ax, quantity=name, log=log, label=", ".join(filter(None, (said, own))))
+            ax.set_ylabel("overlap")
+            return ax
+        quantity = quantity or "test_error"
         ylabel = _AXES.get(quantity, f"${letter(quantity)}$")
         xlabel = r"$\alpha = n/d$" if self.axis == "alpha" else f"${self.axis}$"
         points = None

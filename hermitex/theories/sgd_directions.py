@@ -160,7 +160,7 @@ class SGDDirections(Flow):
         """The times at which each |m_i| first reaches `level`, in the order in which it happens; inf: not before `horizon`.
 
         >>> from hermitex.theories import sgd
-        >>> times = sgd("exp(z - 1/2)", "z1 + He3(z1)*z2 + He3(z2)*z3").learned(1e4)
+        >>> times = sgd("z + He4(z)/4", "z1 + He3(z1)*z2 + He3(z2)*z3").learned(1e4, level=0.05)
         >>> list(times)
         ['m1', 'm2', 'm3']
         """

@@ -73,9 +73,9 @@ class EscapeTimes(Shown):
         if self.order is not None and np.isfinite(self.times[-1]):
             d, last = self.dimensions, self.times[-1]
             line = last + self.predicted*np.log(d/d[-1]) if self.order == 2 else last*(d/d[-1])**self.predicted
-            said = rf"$\frac{{\log d}}{{{2*self.rate:.3g}}}$" if self.order == 2 else (
+            said = rf"$\log d\,/\,{2*self.rate:.3g}$" if self.order == 2 else (
                 "constant" if self.order == 1 else rf"$d^{{{self.predicted:g}}}$")
-            ax.plot(d, line, linestyle=":", color="0.35", linewidth=1.3, gid=REFERENCE, label=said, zorder=1)
+            ax.plot(d, line, linestyle="--", color="0.2", linewidth=1.0, gid=REFERENCE, label=f"predicted: {said}", zorder=3)
             ax.legend(frameon=False, fontsize="small")
         return ax
 

@@ -26,6 +26,7 @@ class Theory(Shown):
 
     REQUIRED: ClassVar[Any] = object()
     name: ClassVar[str] = ""
+    axis: ClassVar[str] = "alpha"  # what varies along a curve
     sources: ClassVar[tuple[str, ...]] = ()
 
     @property

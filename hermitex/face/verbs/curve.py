@@ -21,12 +21,16 @@ class Entry(NamedTuple):
     structure: tuple[str, ...]
     numbers: tuple[str, ...]
     shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
+    axis: str = "alpha"  # the option that varies along the curve
+    experiment: tuple[str, ...] = ("model",)  # options of the experiment alone
 
 
 THEORIES: dict[str, Entry] = {
     "one-step": Entry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
+    "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step"), ("m", *(f"m{i}" for i in range(1, 7))), "t",
+                 ("model", "repetition")),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
 # option -> (what it is, placeholder, help)
@@ -48,7 +52,9 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
-    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate"),
+    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
+    "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
+    "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
 }
 
 
@@ -56,12 +62,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of all theories; `run` refuses what a theory does not take."""
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
     parser.add_argument("--alpha", metavar="A", help="samples n/d: 0.5 or 0.2,0.9,3 or 0.2:3:50")
+    parser.add_argument("--t", metavar="T", help="sgd: times gamma n, increasing: 0:20:50")
     for name, (_, metavar, line) in OPTIONS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=line)
     parser.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     parser.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
     parser.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
     parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network)")
+    parser.add_argument("--repetition", metavar="R", help="sgd: first step on the same sample, times d (of the experiment)")
     parser.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
     parser.add_argument("--progress", action="store_true", help="say on stderr how far the experiment is (always on a terminal)")
     parser.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
@@ -78,13 +86,15 @@ def run(args: argparse.Namespace) -> int:
 
     if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
         raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
-    alpha = [float(a) for a in output.grid(args.alpha)]
+    alpha = [float(a) for a in output.grid(getattr(args, entry.axis))]
     with guard.deadline(args.budget):
         theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
         found = face.curve(theory, alpha, **numbers)
         lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
     if args.simulate:  # a simulation takes as long as it takes
         options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
+        if args.repetition is not None:
+            options["repetition"] = _number("repetition", args.repetition)
         if args.simulate_dimension is not None:
             options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
         measured = face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
@@ -109,8 +119,11 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
     for name in entry.functions:
         if name not in given:
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
-    if args.alpha is None:
-        raise BadInput(f"{args.theory}: --alpha is needed, for instance --alpha 0.2:3:50")
+    if strangers := [n for n in ("alpha", "t", "repetition")
+                     if getattr(args, n) is not None and n != entry.axis and n not in entry.experiment]:
+        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
+    if getattr(args, entry.axis) is None:
+        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} 0.2:3:50")
     read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
     return entry, {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
 
@@ -163,7 +176,8 @@ def _text(found: Any, entry: Entry) -> str:
         return text
     s = found.simulation
     beside = s.table()
-    columns = [s.axis, *(c for k in s.values if k in errors for c in (k, f"{k}_se"))]
+    wanted = [k for k in s.values if k in errors] or list(s.values)
+    columns = [s.axis, *(c for k in wanted for c in (k, f"{k}_se"))]
     return f"{text}\n\nexperiment at d = {s.parameters['dimension']}, {len(s.seeds)} seeds\n{_rows(text_table, beside, columns)}"
 
 
