@@ -22,6 +22,7 @@ from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, 
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
 from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.products import multiplied
+from hermitex.exponents.laws.slices import sliced, two_quantities
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
 from hermitex.symbolic.budget import checkpoint
@@ -55,6 +56,8 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         found = law_of(other, place) if other is not None else None
     if found is None and len(used) == 2:
         found = polar(g, used, [place[x] for x in used], drop)
+    if found is None:
+        found = _slices(g, used, place, drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -162,7 +165,10 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     if len(blocks) < 2:
         return None
     blocks[0] = constant * blocks[0]
-    return _combined(multiplied, [law_of(b, place) for b in blocks], drop)
+    laws = [law_of(b, place) for b in blocks]
+    # In log|w| a knot off 0 costs much; level sets do not mind it.
+    found = _slices(g, used, place, drop) if any(k != 0 for law in laws for k in law.knots) else None
+    return found or _combined(multiplied, laws, drop)
 
 
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
@@ -234,6 +240,19 @@ def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
         for a, v in weights.items():
             total[a] = total.get(a, 0.0) + v
     return _mixed([(law_of(form, place), weights) for form, weights in cases.items()], drop)
+
+
+def _slices(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
+    """g = F(w1, w2), F solved for one of them."""
+    for one, two, form, names in two_quantities(g, used):
+        try:
+            laws = law_of(one, place), law_of(two, place)
+        except NoClosedForm:
+            continue
+        found = sliced(form, names, (tabulated(laws[0]), tabulated(laws[1])), drop)
+        if found is not None:
+            return found
+    return None
 
 
 def _weights(moments: list[dict[Index, Expr]], spots: list[int]) -> dict[Index, float]:

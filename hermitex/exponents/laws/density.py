@@ -41,6 +41,7 @@ class Law:
     continuous : whether there is a density at all
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
+    deep : factors of 4 by which panels shrink towards a knot at 0
     """
 
     indices: tuple[Index, ...]
@@ -53,6 +54,7 @@ class Law:
     continuous: bool = True
     power: int = 2
     plain: bool = True
+    deep: int = 24
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them."""
@@ -64,7 +66,9 @@ def distinct(points: np.ndarray) -> np.ndarray:
     """Sorted, without repetitions up to rounding."""
     points = np.sort(np.asarray(points, dtype=float))
     scale = max(1e-300, float(np.max(np.abs(points)))) if len(points) else 1.0
-    keep = np.concatenate([[True], np.diff(points) > 1e-13 * scale]) if len(points) else np.array([], dtype=bool)
+    # Labels that reach out to 1e20 must not make one of those around 1.
+    near = np.minimum(scale, np.maximum(1.0, np.abs(points[:-1])))
+    keep = np.concatenate([[True], np.diff(points) > 1e-13 * near]) if len(points) else np.array([], dtype=bool)
     return points[keep]
 
 

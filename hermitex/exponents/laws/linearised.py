@@ -16,10 +16,11 @@ import numpy as np
 from hermitex.exponents.laws.density import WINDOW, Index, Law, half_template
 from hermitex.symbolic.budget import checkpoint
 
-_DEEP, _SHALLOW = 24, {2: 8, 4: 5}
+_SHALLOW = {2: 8, 4: 5}
 _SMOOTH = 4
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
+_DECADES = 1e6
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 
 
@@ -68,7 +69,7 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
         checkpoint("integrating over the labels")
         nu = law.density(y)
         masses = masses + nu @ w
-        kept = nu[0] > _NEGLIGIBLE * _scale(y, w * nu[0])
+        kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
         nu, w = nu[:, kept], w[kept]
         # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
         mean = np.clip(nu / nu[0], -_WIDEST, _WIDEST)
@@ -76,6 +77,11 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
             total[a, b] += float(np.sum(mean[n] * mean[m] * nu[0] * w))
     masses[0] -= 1
     return total, float(np.max(np.abs(masses)))
+
+
+def _reach(law: Law, y: np.ndarray) -> np.ndarray:
+    """The range over which a density counts: that of the label itself where labels run over many decades."""
+    return np.maximum(1.0, np.abs(y)) if law.hi - law.lo > _DECADES else np.ones_like(y)
 
 
 def _scale(y: np.ndarray, masses: np.ndarray) -> float:
@@ -92,7 +98,7 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (_DEEP if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
+            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

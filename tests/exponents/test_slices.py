@@ -1,0 +1,114 @@
+"""nu(y) = int nu(du) sum_t nu(t)/|dF/dt|: labels without independent blocks, by their level sets slice by slice."""
+
+import numpy as np
+import pytest
+from mpmath import mpf
+from sympy import lambdify, symbols
+
+from hermitex.exponents.channels import channel
+from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.density import normal
+from hermitex.exponents.laws.inverse import solutions
+from hermitex.exponents.laws.linearised import largest, second
+from hermitex.exponents.laws.slices import sliced, two_quantities
+from hermitex.exponents.laws.spread_points import estimated
+from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import normals, z1, z2
+
+u, t, y = symbols("u t y", real=True)
+
+
+def threshold(text, law="deterministic"):
+    g = parse(text)
+    variables = list(normals(g))
+    return weak_recovery_several(g, channel(law), variables,
+                                 stages=[{"order": 2, "directions": np.eye(len(variables), dtype=int).tolist()}])
+
+
+def law_by_slices(text):
+    g = parse(text)
+    place = {z1: 0, z2: 1}
+    return sliced(g, (z1, z2), (normal(0), normal(1)), zeros_by_flips(g, [z1, z2], place))
+
+
+# -- level sets --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("text", "count"), [
+    ("u*t + u**4", 1), ("t**2 + u*t", 2), ("u*t**2 - u**3 + 1", 2), ("exp(u*t) + u**2", 1), ("t**4 + u*t**2 + 1", 4),
+    ("u**2*Abs(t) + t**2", 4), ("u**2*exp(u) + u**2*tanh(t)", 1), ("u**2*(t**2 - 1) + t**2", 2), ("(u + t**3)*u", 1),
+])
+def test_solutions_have_their_label(text, count):
+    form = parse(text, symbols={"u": u, "t": t})
+    found = solutions(form, u, t, y)
+    assert len(found) == count
+    point = {u: 0.7, y: float(form.subs({u: 0.7, t: -1.3}))}
+    values = [complex(s.t.subs(point).evalf()) for s in found if all(g.subs(point) > 0 for g in s.guards)]
+    assert min(abs(v + 1.3) for v in values) < 1e-12
+    assert all(abs(complex(form.subs({u: 0.7, t: v}).evalf()) - point[y]) < 1e-12 for v in values)
+
+
+def test_what_is_not_inverted_says_so():
+    assert solutions(u * t + t**5 + t**2, u, t, y) is None
+    assert solutions(u + parse("sin(t)", symbols={"t": t}), u, t, y) is None  # infinitely many solutions
+
+
+# -- exact relations ---------------------------------------------------------------------------------------------------
+def test_the_slices_give_the_value_of_a_product():
+    found = second(law_by_slices("z1*z2"))
+    assert abs(1 / largest(found.couplings, [0, 1])[0] - 0.59375109822225719956) < 1e-12
+    assert found.error < 1e-12
+
+
+def test_slices_and_convolution_agree():
+    a = second(law_by_slices("z1**2 + 2*z2**2"))
+    assert abs(1 / largest(a.couplings, [0, 1])[0] / float(threshold("z1**2 + 2*z2**2").alpha_c) - 1) < 1e-10
+
+
+def test_an_error_planted_in_the_slope_is_seen():
+    law = law_by_slices("z1*z2 + z1**2")
+    law.density.__self__.slope = lambda a, b: 1.01 * a
+    assert second(law).error > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("one", "two"), [
+    ("exp(z1*z2 + z1**4)", "z1*z2 + z1**4"), ("z2*z1 + z2**4", "z1**4 - z1*z2"),
+])
+def test_equal_level_sets(one, two):
+    a, b = threshold(one), threshold(two)
+    assert abs(a.alpha_c - b.alpha_c) < mpf(10) ** -11
+    assert a.error < 1e-10
+
+
+# -- third route -------------------------------------------------------------------------------------------------------
+UNSEEN = ["z1*z2 + z1**4", "exp(z1*z2) + z1**2", "z1**2 + z2**2 + z1**2*z2**4", "(z1**2 - 1)*z2**2 + z1**2",
+          "sqrt(1 + z1**2 + z1**2*z2**2)", "Abs(z1)*z2**2 + z1**4", "z1*z2*z3 + z1**2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", UNSEEN)
+def test_against_spread_points(text):
+    g, found = parse(text), threshold(text)
+    names = list(normals(g))
+    rough = estimated(g, names, zeros_by_flips(g, names, {x: i for i, x in enumerate(names)}))
+    assert abs(float(found.alpha_c) * largest(rough.couplings, list(range(len(names))))[0] - 1) < 0.02
+    assert found.error < 1e-9 * found.alpha_c
+
+
+def test_densities_against_points_drawn_at_random():
+    text = "z1*z2 + z1**4"
+    law = law_by_slices(text)
+    z = np.random.default_rng(5).normal(size=(2, 400_000))
+    labels = lambdify((z1, z2), parse(text), "numpy")(*z)
+    x, w = np.polynomial.legendre.leggauss(12)
+    for a, b in ((-1.5, -0.5), (0.2, 0.7), (3.0, 6.0)):
+        mass = law.density((a + b) / 2 + (b - a) / 2 * x) @ w * (b - a) / 2
+        inside = (labels > a) & (labels < b)
+        he = {(): inside, (0, 0): inside * (z[0] ** 2 - 1), (0, 1): inside * z[0] * z[1], (1, 1): inside * (z[1] ** 2 - 1)}
+        assert all(abs(m - np.mean(he[i])) < 5 * np.std(he[i]) / 632 for m, i in zip(mass, law.indices, strict=True))
+
+
+def test_two_quantities_are_found():
+    g = parse("z1*z2*z3 + z1**2")
+    found = [(str(a), str(b)) for a, b, _, _ in two_quantities(g, normals(g))]
+    assert ("z1", "z2*z3") in found
