@@ -105,17 +105,11 @@ class Flow(Theory):
             raise BadInput("sgd: t is an increasing list of times, none below 0")
         given = self.complete(self.given({k: v for k, v in numbers.items() if k != "t"}))
         fixed = {k: _one(k, v) for k, v in given.items()}
-        times = line if line[0] == 0 else np.concatenate([[0.0], line])
-        if times.size == 1:
-            times = np.array([0.0, 1e-12])
-        found = self.solve(t=times, start=start, tolerance=tolerance, raise_on_failure=False, **fixed)
-        kept = slice(int(line[0] != 0), None)
-        values = {}
-        for name in self.order_parameters:
-            whole = np.full(times.shape, np.nan)
-            whole[:len(found[name])] = found[name]
-            values[name] = whole[kept][:line.size]
-        good = np.isfinite(np.sum(list(values.values()), axis=0))
+        found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)
+        good = line <= found["t"][-1]
+        values = {name: np.full(line.shape, np.nan) for name in self.order_parameters}
+        for name, reached in found.at(line[good]).items():
+            values[name][good] = reached
         return Curve(self.name, self.described(fixed), line, values, self.order_parameters, converged=good,
                      residual=np.where(good, self._error(values, tolerance), np.nan), reason=found.reason,
                      title=title, axis="t", sources=self.sources)

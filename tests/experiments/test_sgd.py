@@ -1,0 +1,95 @@
+"""Spherical SGD at finite size beside its flow; a repeated sample; the staircases."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.errors import BadInput, UnknownName
+from hermitex.experiments.sgd import simulate
+from hermitex.experiments.statistics import agreement
+
+
+def test_both_models_follow_the_flow_with_its_step():
+    """erf and sign, gamma d = 1/2: the cost of the step is 10 % of the drift, and is seen."""
+    theory, t = hx.theories.sgd("erf", "sign"), [0, 0.5, 1, 2]
+    flow = theory.curve(t=t, m0=0.3, step=0.5)
+    for model in ("vectors", "overlaps"):
+        found = simulate(theory, t, dimension=400, m0=0.3, step=0.5, seeds=24, model=model)
+        assert agreement(flow, found).worst("m") < 4
+        assert found["m"][0] == 0.3
+    without = theory.curve(t=t, m0=0.3)
+    assert abs(without["m"][-1] - found["m"][-1]) > 8*found.standard_error["m"][-1]
+
+
+def test_same_seed_same_bits_and_seeds_do_not_disturb_each_other():
+    theory = hx.theories.sgd("erf", "sign")
+    one = simulate(theory, [0, 1], dimension=60, step=0.5, seeds=[3])
+    again = simulate(theory, [0, 1], dimension=60, step=0.5, seeds=[3])
+    assert one["m"].tolist() == again["m"].tolist()
+
+
+def test_curve_with_experiment_and_its_json():
+    curve = hx.curve("sgd", sigma="erf", target="sign", t=[0, 1], dimension=80, step=0.4, simulate={"seeds": 4})
+    out = curve.to_dict()["simulation"]
+    assert out["seeds"] == [0, 1, 2, 3]
+    assert set(out["order_parameters"]) == {"m", "length"}
+    assert out["parameters"]["dimension"] == 80
+    curve.plot()
+
+
+def test_refusals():
+    theory = hx.theories.sgd("sign", "sign")
+    with pytest.raises(BadInput, match="jumps"):
+        simulate(theory, [0, 1], dimension=50)
+    smooth = hx.theories.sgd("erf", "sign")
+    with pytest.raises(UnknownName):
+        simulate(smooth, [0, 1], dimension=50, model="clouds")
+    with pytest.raises(BadInput, match="samples"):
+        simulate(smooth, [0, 1e9], dimension=50)
+    with pytest.raises(BadInput, match="dimension"):
+        simulate(smooth, [0, 1], dimension=2)
+
+
+def test_command_line():
+    run = subprocess.run([sys.executable, "-m", "hermitex.face.cli", "curve", "sgd", "--sigma", "erf", "--target", "sign", "--t",
+                          "0:2:3", "--dimension", "60", "--step", "0.5", "--simulate", "--seeds", "2", "--json"],
+                         capture_output=True, text=True, check=True)
+    out = json.loads(run.stdout)
+    assert out["t"] == [0.0, 1.0, 2.0]
+    assert len(out["order_parameters"]["m"]) == 3
+    assert out["simulation"]["parameters"]["step"] == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["correlation", "square"])
+def test_third_order_follows_the_flow(loss):
+    """-He3 and tanh (s_3 < 0) from an overlap of 0.4: small steps, d = 1000, within 4 standard errors for both losses."""
+    theory, t = hx.theories.sgd("tanh", "-He3(z)", loss=loss), [0, 1, 2]
+    found = simulate(theory, t, dimension=1000, step=0.02, seeds=24, m0=0.4, model="overlaps")
+    assert agreement(theory.curve(t=t, m0=0.4, step=0.02), found).worst("m") < 4
+
+
+@pytest.mark.slow
+def test_repetition_learns_the_third_polynomial_where_plain_sgd_does_not():
+    """60 000 samples at d = 512, about 20 d log d and a quarter of d^2; the exponents 3 and 2 (or less) say why."""
+    theory = hx.theories.sgd("gelu(z + 1/2)", "He3")
+    plain, twice = (simulate(theory, [0, 3, 6], dimension=512, step=0.05, seeds=12, model="overlaps", repetition=r)
+                    for r in (0.0, 0.2))
+    assert plain["length"][-1] < 0.2
+    assert twice["length"][-1] > 0.8
+    assert hx.theories.repetition("He3").exponent == 2 < theory.information_exponent
+
+
+@pytest.mark.slow
+def test_staircase_follows_the_flow_and_the_order():
+    """He2(z1) + sign(z1 z2 z3) from overlaps of 0.2: first z1, then z2 and z3 together."""
+    theory, t = hx.theories.sgd("He2(z)/10 + He3(z)/2", "He2(z1) + sign(z1*z2*z3)"), [0, 2, 4, 6]
+    found = simulate(theory, t, dimension=2000, step=0.02, seeds=16, m0=0.2, model="overlaps")
+    flow = theory.curve(t=t, m0=0.2)
+    for name in ("m1", "m2", "m3"):
+        np.testing.assert_allclose(found[name], flow[name], atol=0.06)
+    assert found["m1"][1] > found["m2"][1] + 3*found.standard_error["m2"][1]
