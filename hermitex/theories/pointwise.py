@@ -74,6 +74,19 @@ class Pointwise:
         gap = self.at(-1).subs(f, -f) - self.at(1)
         return gap == 0 or gap.rewrite(Piecewise).expand() == 0
 
+    @cached_property
+    def family(self) -> Expr | None:
+        """k with l(y, f) = b(f) - k y f + a(y), as in exponential families (k = 1); None if the loss is not of that kind."""
+        cross = (self.expr - self.expr.subs(y, 0)).diff(f).expand()
+        k = -(cross/y).expand()
+        return k if k.is_number and k.is_finite and k != 0 else None
+
+    @cached_property
+    def of_label(self) -> Expr:
+        """a(y) of l(y, f) = b(f) - k y f + a(y)."""
+        assert self.family is not None
+        return (self.expr + self.family*y*f - self.expr.subs(y, 0)).expand()
+
     def at(self, label: Any) -> Expr:
         """l(label, f)."""
         return _plain(self.expr.subs(y, label))
