@@ -288,7 +288,7 @@ class System(Shown):
         return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}"
 
     def _html(self) -> str:
-        return formula_table([(latex(a), "= " + latex(b)) for a, b in self.rows()])
+        return formula_table([(rf"\displaystyle {latex(a)}", rf"\displaystyle = {latex(b)}") for a, b in self.rows()])
 
     def to_dict(self) -> dict[str, Any]:
         """The formulas as text that `hermitex.parse` reads back."""
