@@ -1,0 +1,315 @@
+r"""Any convex loss on the features of one giant gradient step: stationarity of a free energy with a Moreau envelope."""
+
+from math import floor, log10
+
+import numpy as np
+from scipy import special
+from sympy import Derivative, Function, Piecewise, Symbol, erf, exp, lambdify, log, pi, sign, sin, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Result
+from hermitex.symbols import Delta, V, alpha, beta, c, f, gamma, kappa, m, psitilde, z, z1, z2, zeta, zetatilde
+from hermitex.theories import convex
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, psi, q1, q2, qhat1, qhat2
+
+mu_0, mu_1, mu_22, omega, s, t = symbols("mu_0 mu_1 mu_22 omega s t", real=True)
+L, delta = symbols("L delta", positive=True)
+
+page = Result(
+    "A convex loss after one giant gradient step",
+    r"The readout $\hat a = \arg\min\sum_\mu\ell(y_\mu, f_\mu) + \frac\lambda2\|a\|^2$, $f = \langle a, \varphi\rangle/\sqrt p$, "
+    r"has "
+    r"order parameters with $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, $\hat q_i = \frac\alpha\beta"
+    r"\mathbb{E}[\mu_i^2s^2]$, $\tilde\zeta = \mathbb{E}[\kappa\mu_1s]$, $\tilde\psi = \mathbb{E}[\mu_1z_1s] + \psi\,\mathbb{E}"
+    r"[\mu_1^2(-\partial_\omega s)]$ and $\mathbb{E}[\mu_0s] = 0$, where $s = (f^* - \omega)/V$ is the force at the proximal "
+    r"point; "
+    r"the other equations are those of the square loss.",
+    source="cui2024", place="Result 3.3, for a convex loss",
+    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
+                 r"$\kappa$ on the spike (Result 3.2)",
+                 r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt\rho\,\theta_\perp$",
+                 r"replica symmetry, which holds for convex problems"],
+)
+page.text(r"(i) Energy. On a new sample the output is $\omega = B + \mu_1\psi z_1 + \sqrt{\mu_1^2(q_1 - \psi^2) + "
+          r"\mu_2^2q_2}\;z_2$, "
+          r"$B = \mu_0m + \kappa\mu_1\zeta$, where $z_1$ is the target's direction across the spike; on a training sample it is "
+          r"the "
+          r"proximal point $f^*$, and the sample costs the envelope $M(\omega, V) = \min_f\frac{(f - \omega)^2}{2V} + \ell(y, f)$ "
+          r"with "
+          r"$V = \mu_1^2V_1 + \mu_2^2V_2$. Because $f^*$ is a minimum, only what is explicit moves: with $\ell'(f^*) = (\omega - "
+          r"f^*)/V$,")
+ell, point = Function("ell"), Function("f")(omega, V)
+at_rest = {Derivative(ell(f), f): (omega - f)/V}
+
+
+def moved(x):
+    """dM/dx of the envelope at its minimum, with the slope of the loss replaced by the force that balances it."""
+    F, dF = symbols("F dF", real=True)
+    explicit = ((F - omega)**2/(2*V)).diff(x)
+    through = ((f - omega)**2/(2*V) + ell(f)).diff(f).subs(at_rest).subs(f, F)*dF
+    return (explicit + through).simplify().subs(F, omega + V*s)
+
+
+page.step("the envelope theorem", moved(omega), -s, shown=(r"\partial_\omega M", r"-s,\qquad s = (f^* - \omega)/V"))
+page.step("the envelope theorem", moved(V), -s**2/2, shown=(r"\partial_VM", r"-\tfrac12s^2"))
+bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
+page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
+          r"The proximal point moves by $\partial_\omega f^* = 1/(1 + V\ell'')$, so that $s$ falls by",
+          shown=(r"-\partial_\omega s = (1 - \partial_\omega f^*)/V", r"\frac{\ell''}{1 + V\ell''}"))
+page.text(r"The energy is $\frac\alpha\beta\mathbb{E}\,M$ a neuron. Through the width $\tau$ of a Gaussian field $M'$ is met as "
+          r"$M''$: by "
+          r"parts, for any function $s$,")
+force, tau = Function("s"), Symbol("tau", positive=True)
+b = Symbol("b", real=True)
+page.step("Stein", E(z2*force(b + tau*z2), z2), tau*E(hx.Derivative(force)(b + tau*z2), z2))
+spread = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)
+page.step("the chain rule", spread.diff(q1)*spread, mu_1**2/2,
+          r"and since $\tau\,\partial\tau/\partial q_i = \frac12\mu_i^2$ and $\tau\,\partial\tau/\partial\psi = -\mu_1^2\psi$,",
+          shown=(r"\tau\,\partial_{q_1}\tau", r"\tfrac12\mu_1^2"))
+page.step("the chain rule", spread.diff(psi)*spread, -mu_1**2*psi, shown=(r"\tau\,\partial_\psi\tau", r"-\mu_1^2\psi"))
+page.text(r"$2\,\partial_{q_i}$ of the energy is $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, "
+          r"$-2\,\partial_{V_i}$ "
+          r"is $\hat q_i = \frac\alpha\beta\mathbb{E}[\mu_i^2s^2]$, and $-\frac\beta\alpha\partial$ by $m$, $\zeta$ and $\psi$ "
+          r"gives "
+          r"$\mathbb{E}[\mu_0s]$, $\tilde\zeta$ and $\tilde\psi$ as claimed. For the square loss $s = (y - \omega)/(1 + V)$:")
+y = Symbol("y", real=True)
+page.step("the square loss", ((omega + V*y)/(1 + V) - omega)/V, (y - omega)/(1 + V), shown=("s", r"(y - \omega)\,Q"))
+
+page.text(r"(ii) Entropy. The penalty is the same, so the entropy is that of the learning curve: $v_2(L, \hat V_1)$, $L = \lambda "
+          r"+ "
+          r"\hat V_2$, is the root of Marchenko and Pastur, $v_1 = c\,u\,v_2$, and $q_1$, $q_2$ are their derivatives.")
+half = L + c*Vhat1 - c*beta*Vhat1
+root = 2/(half + sqrt(half**2 + 4*L*c*beta*Vhat1))
+trace = c*root/(1 + c*beta*Vhat1*root)
+entropy = qhat1*trace + qhat2*root + alpha**2/beta*(c*zetatilde**2*root + psitilde**2*trace)
+norm = Symbol("norm", nonnegative=True)   # of m's conjugate, eps m^2/(beta V_2^2)
+entropy += norm*root
+entropic = {V2: root, V1: trace, zeta: alpha*c*root*zetatilde, psi: alpha*trace*psitilde,
+            q1: -entropy.diff(Vhat1), q2: -entropy.diff(L)}
+
+
+# -- the two kinds of labels -------------------------------------------------------------------------------------------
+B = mu_0*m + kappa*mu_1*zeta
+chained = {V: mu_1**2*V1 + mu_22*V2}
+
+
+def conditions(derivative):
+    """What is averaged over (kappa, z1), and the unknown that it gives with its factor; from the derivative of an envelope."""
+    def mean(x, factor):
+        return factor*derivative(x)
+
+    ratio = alpha/beta
+    return {Vhat1: mean(q1, 2*ratio), Vhat2: mean(q2, 2*ratio), qhat1: mean(V1, -2*ratio), qhat2: mean(V2, -2*ratio),
+            m: mean(m, -1), zetatilde: mean(zeta, -1), psitilde: mean(psi, -1)}
+
+
+S, a, s_0, P, dP_a, dP_0 = symbols("S a s_0 P dP_a dP_0", real=True)
+forces, costs, relaxed = (symbols(f"{n}_plus {n}_minus", real=True) for n in ("s", "M", "f"))
+
+
+def labels(aligned=False):
+    """Labels sign(<theta, x> + noise) under the logistic loss: the output is B + S z1, and P = P(y = 1 | kappa, z1)."""
+    width = sqrt(mu_1**2*q1 + mu_22*q2)
+    tilt = mu_1*psi/width
+    mean, rest = gamma*kappa + sqrt(1 - gamma**2)*tilt*z1, sqrt((1 - gamma**2)*(1 - tilt**2) + Delta)
+    likely = (1 + sign(kappa))/2 if aligned else (1 + erf(a/(sqrt(2)*s_0)))/2
+
+    def derivative(x):
+        pull, size = (B + width*z1).diff(x), chained[V].diff(x)
+        cost = sum(p*(-s_*pull - s_**2/2*size) for p, s_ in zip((P, 1 - P), forces, strict=True))
+        return cost + (0 if aligned else (costs[0] - costs[1])*(dP_a*mean.diff(x) + dP_0*rest.diff(x)))
+
+    loss = log(1 + exp(-f))
+    names = {**chained, S: width, omega: B + S*z1}
+    names |= {} if aligned else {a: mean, s_0: rest}
+    names |= {P: likely, relaxed[0]: PROXIMAL(omega, V), relaxed[1]: -PROXIMAL(-omega, V)}   # labels -1 by reflection
+    for x, s_, cost, y_ in zip(relaxed, forces, costs, (1, -1), strict=True):
+        names |= {s_: (x - omega)/V, cost: (x - omega)**2/(2*V) + loss.subs(f, y_*x)}
+    names |= {} if aligned else {dP_a: likely.diff(a), dP_0: likely.diff(s_0)}
+    seen = {"train_error": P*loss.subs(f, relaxed[0]) + (1 - P)*loss.subs(f, -relaxed[1]),
+            "test_loss": P*loss.subs(f, omega) + (1 - P)*loss.subs(f, -omega)}
+    return conditions(derivative), names, seen
+
+
+def smooth_part(x):
+    """E (x + tau z)_+^2."""
+    return (x**2 + tau**2)*(1 + erf(x/(sqrt(2)*tau)))/2 + x*tau*exp(-x**2/(2*tau**2))/sqrt(2*pi)
+
+
+def huber(width, aligned=False):
+    """Labels sin(<theta, x>) + noise under the Huber loss: y - omega has the mean `gap` and the variance tau^2 with the noise."""
+    gap = Symbol("gap", real=True)
+    level = huber_mean(gap, width)
+    shift = sin(gamma*kappa + (0 if aligned else sqrt(1 - gamma**2)*z1)) - B - (0 if aligned else mu_1*psi*z1)
+    narrow = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta)
+
+    def derivative(x):
+        return level.diff(gap)*shift.diff(x) + level.diff(tau)*narrow.diff(x) + level.diff(V)*chained[V].diff(x)
+
+    seen = {"test_error": gap**2 + tau**2 - Delta, "test_error_noisy": gap**2 + tau**2,
+            "train_error": level + V*level.diff(V), "test_loss": level.subs(V, 0)}
+    return conditions(derivative), {**chained, gap: shift, tau: narrow}, seen
+
+
+def huber_mean(gap, width):
+    """The mean envelope over y - omega = gap + tau z."""
+    edge = width*(1 + V)
+    return (gap**2 + tau**2 - smooth_part(gap - edge) - smooth_part(-gap - edge))/(2*(1 + V))
+
+
+page.text(r"(iii) Two losses in numbers. The envelope of the Huber loss of width $\delta$ is a parabola less what lies beyond "
+          r"$w = \delta(1 + V)$; its mean over $t = y - \omega$ follows from $\mathbb{E}(x + \tau z)_+^2 = (x^2 + "
+          r"\tau^2)\Phi(x/\tau) + "
+          r"x\tau\varphi(x/\tau)$:")
+over = Piecewise((t, t > 0), (0, True))
+edge = delta*(1 + V)
+beyond = over.subs(t, t - edge)**2 + over.subs(t, -t - edge)**2
+page.step("the envelope", (t**2 - (t - edge)**2)/(2*(1 + V)), delta*t - delta**2*(1 + V)/2,
+          shown=(r"\frac{t^2 - (t - w)^2}{2(1 + V)}", r"\delta t - \tfrac12\delta^2(1 + V)"))
+page.step("Gaussian integration", E(over.subs(t, b + tau*z)**2, z), smooth_part(b), points=2, digits=15,
+          shown=(r"\mathbb{E}\,(x + \tau z)_+^2", r"(x^2 + \tau^2)\Phi(x/\tau) + x\tau\varphi(x/\tau)"))
+page.text(r"For labels $y = \mathrm{sign}(\langle\theta, x\rangle + \sqrt\Delta\,\xi)$ and the logistic loss, write the output as "
+          r"$\omega = "
+          r"B + S z_1$, $S^2 = \mu_1^2q_1 + \mu_2^2q_2$. Given it, $\langle\theta, x\rangle$ is normal with the mean $a = "
+          r"\gamma\kappa + "
+          r"\sqrt\rho\,\tau z_1$, $\tau = \mu_1\psi/S$, and $P(y = 1) = \Phi(a/s_0)$, $s_0^2 = \rho(1 - \tau^2) + \Delta$. The "
+          r"energy is "
+          r"$\frac\alpha\beta\mathbb{E}[P M_+ + (1 - P)M_-]$, and its derivatives run through $P$ as well. At the package's "
+          r"solutions all "
+          r"of these conditions hold:")
+
+numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1, "alpha": 1.5, "bias": 0.2, "dimension": 100.0}
+UNKNOWNS = (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, V2, V1, zeta, psi, q1, q2)
+PROXIMAL = Function("proximal")
+FLOOR = 1e-3
+
+
+def proximal(w, v):
+    """argmin (f - w)^2/(2 v) + log(1 + exp(-f)): Newton from the left, where the slope is concave, and from the right."""
+    x = w + v/2
+    for _ in range(60):
+        push = special.expit(-x)
+        x = x - (x - w - v*push)/(1 + v*push*(1 - push))
+    return x
+
+
+def grid():
+    """Nodes and weights for the normal law, with an end of a panel at 0, where labels may jump."""
+    x, w = np.polynomial.legendre.leggauss(16)
+    left = np.arange(-9.0, 9.0, 1.0)
+    x, w = (left[:, None] + (x + 1)/2).ravel(), np.tile(w/2, left.size)
+    return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+
+
+def told(derived, theory, at):
+    """The digits to which the conditions, as sums over (kappa, z1) at a solution of the package, return that solution."""
+    equations, names, observables = derived
+    found = theory.solve(**at)
+    k, wk = grid()
+    u = at["r"]*k + at["bias"] + np.sqrt(at["c"])*k[:, None]   # (z, kappa)
+    feature = np.tanh(u)
+    first, slope = wk @ feature, (wk*k) @ feature/np.sqrt(at["c"])
+    known = {kappa: k[:, None], z1: k[None, :], mu_0: first[:, None], mu_1: slope[:, None],
+             mu_22: (wk @ (feature - first - np.sqrt(at["c"])*slope*k[:, None])**2)[:, None],
+             alpha: at["alpha"], beta: at["beta"], gamma: at["gamma"], Delta: at["Delta"]}
+    known |= {x: float(found[x.name]) for x in UNKNOWNS}
+
+    def value(e):
+        args = sorted(e.free_symbols, key=str)
+        made = lambdify(args, e, [{"proximal": proximal, "erf": special.erf}, "numpy"])
+        return made(*(known[x] for x in args))
+
+    for name, e in names.items():
+        known[name] = value(e)
+
+    def mean(e):
+        return wk @ np.broadcast_to(value(e), (k.size, k.size)) @ wk
+
+    cost = float(found["m"])/(at["alpha"]*at["dimension"]*float(found["V2"]))
+    pairs = {x.name: (mean(e), cost if x == m else float(found[x.name])) for x, e in equations.items()
+             if x.name in found and not (x == psitilde and found["psitilde"] == 0)}
+    pairs |= {o: (mean(e), float(found[o])) for o, e in observables.items()}
+    ends = {x: float(found[x.name]) for x in (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde)}
+    ends |= {alpha: at["alpha"], beta: at["beta"], c: at["c"], L: at["lam"] + float(found["Vhat2"]),
+             norm: float(found["m"])**2/(at["dimension"]*at["beta"]*float(found["V2"])**2)}
+    pairs |= {x.name: (float(e.subs(ends)), float(found[x.name])) for x, e in entropic.items()}
+    if "test_error" not in observables:   # labels: P(y != sign omega), each half of the z1 axis on its own
+        pairs["test_error"] = (misclassified(known, wk, at), float(found["test_error"]))
+    return agreed(pairs)
+
+
+def misclassified(known, wk, at):
+    """P(y != sign omega) = E[P 1(omega < 0) + (1 - P) 1(omega > 0)]."""
+    x, w = np.polynomial.legendre.leggauss(120)
+    k = known[kappa]
+    turn = np.clip(-value_of(B, known)/known[S], -9, 9)
+    total = 0.0
+    for lo, hi, above in ((-9.0, turn, False), (turn, 9.0, True)):
+        z_ = lo + (hi - lo)*(x[None, :] + 1)/2
+        tilt = known[mu_1]*known[psi]/known[S]
+        away = np.sqrt((1 - at["gamma"]**2)*(1 - tilt**2) + at["Delta"])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = special.ndtr((at["gamma"]*k + np.sqrt(1 - at["gamma"]**2)*tilt*z_)/away)
+        wrong = 1 - p if above else p
+        total += wk @ np.sum((hi - lo)/2*w*wrong*np.exp(-z_**2/2)/np.sqrt(2*np.pi), axis=1)
+    return float(total)
+
+
+def value_of(e, known):
+    """An expression in arrays."""
+    args = sorted(e.free_symbols, key=str)
+    return lambdify(args, e, "numpy")(*(known[x] for x in args))
+
+
+def agreed(pairs):
+    """The worst agreement in digits; a pair that is far apart is named."""
+    worst = 0.0
+    for name, (got, wanted) in pairs.items():
+        gap = abs(got - wanted)/max(abs(wanted), FLOOR)
+        assert gap < 1e-8, f"{name}: {got} from the conditions, {wanted} from the package"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def theory(sigma, g, loss):
+    """The package's theory."""
+    return hx.theories.one_step(sigma, g, loss=loss)
+
+
+page.test("logistic loss, tanh and sign", lambda: told(labels(), theory("tanh", "sign", "logistic"), numbers))
+page.test("labels without noise, odd functions",
+          lambda: told(labels(), theory("tanh", "sign", "logistic"), {**numbers, "Delta": 0.0, "bias": 0.0, "alpha": 0.7}))
+page.test("the spike along the target",
+          lambda: told(labels(True), theory("tanh", "sign", "logistic"), {**numbers, "Delta": 0.0, "gamma": 1.0}))
+page.test("Huber loss, tanh and sin", lambda: told(huber(0.5), theory("tanh", "sin", "huber:1/2"), numbers))
+page.test("Huber loss, the spike along the target",
+          lambda: told(huber(0.5, True), theory("tanh", "sin", "huber:1/2"), {**numbers, "gamma": 1.0}))
+
+
+def ridge(kind, aligned=0):
+    """The package's equations of one kind, for (y - f)^2/2, at its solution for ridge regression."""
+    from hermitex.symbolic.activations import activation
+
+    structure = convex.Structure(activation("tanh"), activation("sin"), convex.pointwise("(y - f)**2/2"), kind, aligned=aligned,
+                                 noisy=kind == "residual")
+    system = convex.equations(structure)
+    at = {**numbers, "gamma": 1.0 if aligned else 0.9, "Delta": 0.1 if kind == "residual" else 0.0}
+    found = hx.theories.one_step("tanh", "sin").solve(**at)
+    given = {**{k: v for k, v in at.items() if k != "dimension"}, "epsilon": 1/at["dimension"]}
+    now = system.solve(given, start={x.name: float(found[x.name]) for x in system.unknowns}, tolerance=1e-9)
+    pairs = {x.name: (float(now[x.name]), float(found[x.name])) for x in system.unknowns
+             if found["psi"] or x not in (psi, psitilde)}
+    return agreed({**pairs, "test_error": (float(now["test_error"]), float(found["test_error"]))})
+
+
+page.test("a loss of $y - f$, at ridge", lambda: ridge("residual"),
+          r"The square loss is ridge regression; so the package's equations for a loss of $y - f$ and for any other loss must "
+          r"hold at "
+          r"the solutions of the learning curve:")
+page.test("any other loss, the spike along the target", lambda: ridge("values", 1))
+page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
+              "loss")
+page.conclude(hx.theories.one_step("tanh", "sin", loss="huber:1").system,
+              r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$ and the Huber loss; $J$, $J_s$ and "
+              r"$J_2$ are "
+              r"the means of $s$, $-\partial_\omega s$ and $s^2$ at fixed $\kappa$:")
