@@ -128,7 +128,7 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
     --------
     >>> from hermitex.theories import sgd
     >>> simulate(sgd("erf", "sign"), [0, 2], dimension=100, step=0.1, seeds=4)["m"].round(1)
-    array([0.1, 0.9])
+    array([0.1, 0.8])
     """
     chosen = seeds_of(seeds)
     setting, line, parameters = prepare(theory, t, numbers, dimension, model, repetition, start)

@@ -119,7 +119,7 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     (0.3633802276, array([0.9173, 0.7553]))
     """
     theory, numbers = _theory(theory, numbers)
-    if not hasattr(theory, "g") or getattr(theory, "loss", "square") != "square":
+    if not hasattr(theory, "g") or getattr(theory, "loss", "square") != "square" or getattr(theory, "axis", "alpha") != "alpha":
         raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
     from hermitex.theories import THEORIES
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, Function, S, expand, factorial
+from sympy import Add, DiracDelta, Expr, Function, S, expand, factorial
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.information import information_exponent
 from hermitex.show.display import Shown, latex
-from hermitex.symbolic.activations import activation, parity
+from hermitex.symbolic.activations import activation
 from hermitex.symbolic.calculus.undefined import Derivative
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E
@@ -112,6 +112,8 @@ class Repetition(Shown):
         slope = weak_derivative(student, z)
         terms, last = [], slope
         for j in range(self.repetitions):
+            if j and (slope*last).has(DiracDelta):
+                raise BadInput(f"repetition: the expansion needs {self.repetitions} derivatives of the student that are functions")
             label = expand(self.g**(j + 1))
             for k in range(order):
                 seen = coefficient(label, k + 1, z)
@@ -236,7 +238,7 @@ def _powered(body: Expr, p: int) -> Expr:
     if body.is_polynomial(z):
         return expand(label)
     u = Wild("u")
-    return label.replace(sign(u)**2, S.One) if parity(body, z) is not None or label.has(sign) else label
+    return label.replace(sign(u)**2, S.One)
 
 
 def extragradient(order: int = 1, sigma: Any = None, g: Any = None) -> Derivation:

@@ -181,7 +181,7 @@ class SGD(Flow):
     def escape_time(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0) -> Any:
         """T(d), from m = d^(-1/2) to the overlap `level`: the integral of dm/(dm/dt); inf where the flow turns back.
 
-        >>> theory = sgd("He2/sqrt(2)", "He2/sqrt(2)")
+        >>> theory = sgd("He2(z)/sqrt(2)", "He2(z)/sqrt(2)")
         >>> round(theory.escape_time(1e8) - theory.escape_time(1e4), 4)   # log(d)/4
         2.3026
         """
@@ -249,7 +249,7 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     >>> sgd("tanh", "He3").leading.order
     3
     >>> float(sgd("He2", "He2").solve(t=(0, 2), dimension=100)["m"][-1].round(6))
-    0.999834
+    0.999994
     """
     if loss not in LOSSES:
         raise BadInput(f"sgd: loss is {' or '.join(LOSSES)}, not {loss!r}")

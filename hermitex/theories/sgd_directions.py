@@ -14,13 +14,14 @@ from math import factorial, prod, sqrt
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Float, Poly, Symbol, expand
+from sympy import Add, DiracDelta, Expr, Float, Poly, S, Symbol, Wild, expand, sign
 
 from hermitex.errors import BadInput
 from hermitex.exponents.labels.levels import polynomial
-from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
+from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
 from hermitex.theories.sgd import Flow
 from hermitex.theories.sgd_flow import hermite
@@ -38,6 +39,8 @@ class SGDDirections(Flow):
     sigma : the student's function
     g : the target, an expression in `variables`
     order : the last |a| of the series; None: the degree of a polynomial, else 7
+
+    The step costs -m_i step/2 E[g^2 sigma'^2], and that mean is Phi of the target g^2 and the student sigma'^2.
     """
 
     sigma: Activation
@@ -104,15 +107,24 @@ class SGDDirections(Flow):
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
         """Multi-indices (A, r) and weights s_{|a|} c_a/a! of the terms of Phi."""
-        from hermitex.symbolic.precise import evaluate
-
-        student = hermite(self.sigma, self.last)  # s_k/sqrt(k!)
-        rows = [(a, float(evaluate(c, 20))*student[sum(a)]*sqrt(factorial(sum(a)))/prod(map(factorial, a)))
-                for a, c in self._coefficients.items() if c != 0 and sum(a)]
-        rows = [row for row in rows if row[1]]
-        if not rows:
+        powers, weights = _weighted(self.sigma, self._coefficients, self.last)
+        if not np.any(weights[powers.sum(axis=1) > 0]):
             raise BadInput(f"sgd: the student {self.sigma.name} sees nothing of the target up to order {self.last}")
-        return np.array([a for a, _ in rows]), np.array([w for _, w in rows])
+        return powers, weights
+
+    @cached_property
+    def _size(self) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of E[g^2 sigma'^2], which is Phi of the target g^2 and the student sigma'^2."""
+        slope = weak_derivative(self.sigma.expr, z)
+        if slope.has(DiracDelta):
+            raise BadInput(f"sgd: {self.sigma.name} jumps, and has no gradient on a sample; take step=0")
+        student, label = activation(slope**2), almost_everywhere(self.g**2)
+        own = polynomial(student.expr, z)
+        ends = [p for p in (None if own is None else own.degree(), Poly(label, *self.variables).total_degree()
+                            if label.is_polynomial(*self.variables) else None) if p is not None]
+        last = min([*ends, 2*self.last])
+        found = coefficients(label, last, self.variables)
+        return _weighted(student, {tuple(a): c for a, c in found.items()}, last)
 
     def gradient(self, m: Any) -> np.ndarray:
         """d_i Phi at the overlaps m, shape (r,)."""
@@ -128,13 +140,10 @@ class SGDDirections(Flow):
     def _rate(self, step: float) -> Any:
         def rate(t: float, x: np.ndarray, p: Any) -> np.ndarray:
             slope = self.gradient(x)
-            return slope - x*(x @ slope)
+            cost = step/2*float(np.sum(self._size[1]*np.prod(x**self._size[0], axis=1))) if step else 0.0
+            return slope - x*(x @ slope + cost)
 
         return rate
-
-    def letters(self) -> dict[str, Any]:
-        """As for one direction; step is that of the experiment, the flow is the one of small steps."""
-        return super().letters()
 
     @cached_property
     def _missing(self) -> float:
@@ -191,6 +200,22 @@ class SGDDirections(Flow):
 
     def _summary(self) -> str:
         return f"{self.sigma.name}, {self.g}"
+
+
+def _weighted(student: Activation, target: Mapping[tuple[int, ...], Expr], last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Multi-indices a and weights s_{|a|} c_a/a!."""
+    from hermitex.symbolic.precise import evaluate
+
+    own = hermite(student, last)  # s_k/sqrt(k!)
+    rows = [(a, float(evaluate(c, 20))*own[sum(a)]*sqrt(factorial(sum(a)))/prod(map(factorial, a)))
+            for a, c in target.items() if c != 0]
+    return np.array([a for a, _ in rows]), np.array([w for _, w in rows])
+
+
+def almost_everywhere(expr: Expr) -> Expr:
+    """The expression with sign(u)^2 = 1, multiplied out."""
+    u = Wild("u")
+    return expand(expr).replace(sign(u)**2, S.One)
 
 
 def _one(value: Any) -> float:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import hermitex as hx
@@ -88,8 +87,6 @@ def test_repetition_learns_the_third_polynomial_where_plain_sgd_does_not():
 def test_staircase_follows_the_flow_and_the_order():
     """He2(z1) + sign(z1 z2 z3) from overlaps of 0.2: first z1, then z2 and z3 together."""
     theory, t = hx.theories.sgd("He2(z)/10 + He3(z)/2", "He2(z1) + sign(z1*z2*z3)"), [0, 2, 4, 6]
-    found = simulate(theory, t, dimension=2000, step=0.02, seeds=16, m0=0.2, model="overlaps")
-    flow = theory.curve(t=t, m0=0.2)
-    for name in ("m1", "m2", "m3"):
-        np.testing.assert_allclose(found[name], flow[name], atol=0.06)
+    found = simulate(theory, t, dimension=1000, step=0.04, seeds=16, m0=0.2, model="overlaps")
+    assert agreement(theory.curve(t=t, m0=0.2, step=0.04), found).worst("m1", "m2", "m3") < 4
     assert found["m1"][1] > found["m2"][1] + 3*found.standard_error["m2"][1]
