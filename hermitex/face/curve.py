@@ -20,7 +20,8 @@ from hermitex.theories.curve import Curve
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
 EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
-                                           "sgd": ("hermitex.experiments.sgd", "simulate")}
+                                           "sgd": ("hermitex.experiments.sgd", "simulate"),
+                                           "bayes-amp": ("hermitex.experiments.amp", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 

@@ -13,6 +13,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "one_step": ("one_step", "one_step"),
     "spike": ("spike", "spike"),
     "glm": ("glm", "glm"),
+    "multi_index": ("multi_index", "multi_index"),
     "mu": ("conditional", "mu"),
     "mu_star": ("conditional", "mu_star"),
     "target_moments": ("target", "target_moments"),
@@ -30,7 +31,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
-_BY_NAME = {"one-step": "one_step", "sgd": "sgd"}
+_BY_NAME = {"one-step": "one_step", "sgd": "sgd", "bayes-amp": "multi_index"}
 
 
 class _Registry(Mapping[str, Any]):

@@ -31,6 +31,7 @@ THEORIES: dict[str, Entry] = {
                       ("m", "zeta", "psi", "q1", "q2")),
     "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step"), ("m", *(f"m{i}" for i in range(1, 7))), "t",
                  ("model", "repetition")),
+    "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
 # option -> (what it is, placeholder, help)
@@ -39,6 +40,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "target": (TEXT, "G", "target: likewise"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
+    "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
+    "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
     "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
     "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),
     "norms": (LIST, "c1,c2", "squared norms of their rows"),

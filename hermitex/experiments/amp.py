@@ -1,0 +1,186 @@
+r"""omega = X W - g V,  g = g_out(y, omega, V),  W <- (X^T g + W Lambda)(1 + Lambda)^{-1}: Bayes-AMP at finite d.
+
+X has entries N(0, 1/d), the truth W_0 entries N(0, 1), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1}, Lambda = (1/d) sum g g^T.
+Overlaps are measured up to the symmetries of the label. Seed s draws its data from ``SeedSequence(s).spawn``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.experiments.spectral import spectral_start
+from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.theories.curve import Curve
+
+Array = np.ndarray
+STARTS = ("zero", "spectral", "informed")
+_DIMENSION = 1000
+_STEPS = 150
+_STILL = 1e-5
+_TEST = 4000
+_LARGEST = 60_000_000  # numbers in X
+
+
+def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 16, model: str | None = None,
+             test: int = _TEST, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+    r"""Run Bayes-AMP on data of a multi-index theory -> Curve of overlaps with standard errors over the seeds.
+
+    Parameters
+    ----------
+    theory : a multi-index theory; its g_out is the one of the state evolution
+    alpha : numbers n/d, one list; n = round(alpha d)
+    dimension : d (default 1000)
+    seeds : how many (0, 1, ...), or which
+    model : the start: "zero" where the label says something linear about z, else "spectral" (linearised AMP), or "informed", the
+        truth seen through noise at overlap 0.95; default by the theory's branch
+    test : fresh samples for the test error
+
+    Returns
+    -------
+    Curve : M11, M12, ... modulo the symmetries of the label, test_error against the clean label, `standard_error`, `seeds`.
+
+    Raises
+    ------
+    BadInput : alpha d below 1; a label that cannot be drawn (a channel P(y|z) without a name).
+
+    Examples
+    --------
+    >>> from hermitex.theories import multi_index
+    >>> found = simulate(multi_index("sign(z)"), [2], dimension=200, seeds=2)
+    >>> bool(0.5 < found["M11"][0] < 0.8)
+    True
+    """
+    line = np.atleast_1d(theory.complete(theory.given({"alpha": alpha, **numbers}))["alpha"])
+    chosen = seeds_of(seeds)
+    d = _checked(dimension, line, theory)
+    start = _start(theory, model)
+    samples = []
+    for done, seed in enumerate(chosen):
+        if progress is not None:
+            progress(done, len(chosen))
+        samples.append(_run(theory, line, d, start, seed, test))
+    if progress is not None:
+        progress(len(chosen), len(chosen))
+    values, errors = {}, {}
+    for name in samples[0]:
+        values[name], errors[name] = mean_and_error([s[name] for s in samples])
+    return Curve(theory.name, {**theory.described({}), "dimension": d, "model": start}, line, values, theory.order_parameters,
+                 standard_error=errors, seeds=chosen, title=f"AMP, d = {d}", sources=theory.sources)
+
+
+def _checked(dimension: int | None, line: Array, theory: Any) -> int:
+    d = _DIMENSION if dimension is None else dimension
+    if isinstance(d, bool) or not np.isfinite(d) or int(d) != d or d < 3:
+        raise BadInput(f"the dimension of an experiment is an integer of 3 or more, not {dimension!r}")
+    if np.rint(line.min()*d) < 1:
+        raise BadInput(f"bayes-amp: at d = {d} there would be no samples; take a larger dimension")
+    if line.max()*d*d > _LARGEST:
+        raise BadInput(f"bayes-amp: at d = {d} and alpha = {line.max():g} the data would hold {8*line.max()*d*d/1e9:.1f} GB; "
+                       "take a smaller dimension")
+    if not hasattr(theory.law, "name") or theory.generalisation is None:
+        raise BadInput("bayes-amp: labels of a channel P(y|z) without a name are not drawn; use a named channel of g(z)")
+    return int(d)
+
+
+def _start(theory: Any, model: str | None) -> str:
+    if model is not None:
+        if model not in STARTS:
+            raise UnknownName(str(model)[:40], STARTS, "start of the experiment")
+        return model
+    if theory.branch == "informed":
+        return "informed"
+    trivial = np.abs(theory.output.second(np.zeros((theory.output.r,)*2))).max() > 1e-9
+    return "zero" if trivial else "spectral"
+
+
+def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> dict[str, list[float]]:
+    """Every quantity along alpha for one seed; the samples of a smaller alpha are the first of those of a larger one."""
+    first, second, third, fourth = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
+    r = theory.output.r
+    W0 = first.standard_normal((d, r))
+    n = np.rint(line*d).astype(int)
+    X = second.standard_normal((int(n.max()), d))/np.sqrt(d)
+    y = drawn(theory, X @ W0, third)
+    columns: dict[str, list[float]] = {name: [] for name in (*theory.errors, *theory.order_parameters)}
+    for k in n:
+        W, V = amp(theory.output, theory.space, X[:k], y[:k], _first(theory, start, X[:k], y[:k], W0, fourth))
+        S = aligned(W.T @ W0/d, theory.space.group)
+        for name, value in theory.overlaps((S + S.T)/2).items():
+            columns[name].append(value)
+        x = fourth.standard_normal((test, d))/np.sqrt(d)
+        truth, guess = theory.generalisation.clean(x @ W0), theory.generalisation.estimate(x @ W, V)
+        wrong = guess != truth if theory.generalisation.kind == "classification" else (guess - truth)**2
+        columns["test_error"].append(float(np.mean(wrong)))
+    return columns
+
+
+def amp(output: Any, space: Any, X: Array, y: Array, W: Array) -> tuple[Array, Array]:
+    """The estimate W (d, r) and V at the end of Bayes-AMP from a start W."""
+    n, d = X.shape
+    r = output.r
+    g = np.zeros((n, r))
+    V = _variance(space, W.T @ W/d)
+    for _ in range(_STEPS):
+        omega = X @ W - g @ V
+        g = output.g_out(y, omega, V)
+        # On the Nishimori line E[dg/domega] = -E[g g^T]: the latter is positive at every step.
+        Lambda = space.matrix(space.coordinates(symmetrised(g.T @ g/d, space)))
+        V = np.linalg.inv(np.eye(r) + Lambda)
+        new = (X.T @ g + W @ Lambda) @ V
+        moved = np.linalg.norm(new - W)/np.sqrt(d)
+        W = new
+        if moved < _STILL:
+            break
+    return W, V
+
+
+def symmetrised(M: Array, space: Any) -> Array:
+    """The matrix of the space nearest to M."""
+    A = space.basis.reshape(len(space.basis), -1).T
+    return np.asarray((A @ np.linalg.lstsq(A, M.ravel(), rcond=None)[0]).reshape(M.shape))
+
+
+def _variance(space: Any, M: Array) -> Array:
+    m, R = np.linalg.eigh(symmetrised(M, space))
+    return np.asarray((R*(1 - np.clip(m, 0.0, 0.98))) @ R.T) if not space.diagonal else np.diag(1 - np.clip(np.diag(M), 0, 0.98))
+
+
+def _first(theory: Any, start: str, X: Array, y: Array, W0: Array, rng: np.random.Generator) -> Array:
+    if start == "zero":
+        return np.zeros_like(W0)
+    if start == "informed":
+        return 0.95*W0 + np.sqrt(0.95*0.05)*rng.standard_normal(W0.shape)
+    # The overlap of the spectral estimate is not known to the algorithm: it starts at a moderate one and corrects itself.
+    return np.sqrt(0.1)*spectral_start(theory.output, X, y, rng)
+
+
+def aligned(S: Array, group: tuple[Array, ...]) -> Array:
+    """S R for the symmetry R of the label under which the overlap is largest."""
+    return max((S @ R for R in group), key=np.trace)
+
+
+def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
+    """Labels at z (n, r) through the channel of a theory."""
+    from hermitex.theories.target_structure import values
+
+    law = theory.law
+    g = values(theory.reduced.inner, theory.reduced.names)(list(z.T))
+    level = float(law.parameter or 0)
+    draw: dict[str, Callable[[], Array]] = {
+        "deterministic": lambda: g,
+        "gaussian": lambda: g + np.sqrt(level)*rng.standard_normal(len(g)),
+        "flip": lambda: g*np.where(rng.random(len(g)) < level, -1.0, 1.0),
+        "sign": lambda: np.where(g + np.sqrt(level)*rng.standard_normal(len(g)) > 0, 1.0, -1.0),
+        "random_sign": lambda: np.abs(g),  # the sign is drawn at random: the rest is what there is to learn from
+        "poisson": lambda: rng.poisson(np.maximum(g, 0)).astype(float),
+        "bernoulli": lambda: (rng.random(len(g)) < g).astype(float),
+        "multiplicative": lambda: g*rng.standard_normal(len(g)),
+    }
+    return draw[law.name]()
+
+
+__all__ = ["aligned", "amp", "drawn", "simulate"]

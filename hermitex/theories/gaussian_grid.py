@@ -1,0 +1,142 @@
+r"""E[f(z) | omega], z ~ N(omega, V), V diagonal: a tensor of f over cells, contracted axis by axis with their probabilities.
+
+A variable that f sees only through steps is cut into intervals, whose probabilities are erfc and lose no digits in a tail:
+1 - e_1^2 e_2^2 is never formed. Any other variable is cut into panels of Gauss-Legendre nodes, broken at its kinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+Array = np.ndarray
+WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
+_ROOT = np.sqrt(2*np.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One variable: where f has a kink or a jump, whether it is constant between (`steps`), else the scale on which it varies."""
+
+    cuts: Array
+    steps: bool = False
+    scale: float = np.inf
+
+    def rung(self, s: float) -> float:
+        """The scale that panels resolve for a Gaussian of width s: it changes by steps, so what is computed can be kept."""
+        return float(2.0**(np.floor(2*np.log2(min(s, self.scale)) + 1e-9)/2))
+
+    def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
+        """Points and their dz: the inside of each interval, or panels that resolve a Gaussian of width s."""
+        if self.steps:
+            c = self.cuts
+            return np.concatenate([[c[0] - 1], (c[1:] + c[:-1])/2, [c[-1] + 1]]) if c.size else np.zeros(1), np.ones(c.size + 1)
+        return panels(self.cuts, 2.2*fineness*s)
+
+    def probabilities(self, omega: Array, v: float, fineness: float = 1.0) -> tuple[Array, Array]:
+        """p[cell, omega] = P(z in cell | omega) and dp/domega."""
+        s = np.sqrt(v)
+        if self.steps:
+            return intervals(np.concatenate([[-np.inf], self.cuts, [np.inf]])[:, None], omega, s)
+        z, w = self.nodes(self.rung(s), fineness)
+        t = (z[:, None] - omega)/s
+        p = w[:, None]*np.exp(-t*t/2)/(s*_ROOT)
+        return p, p*t/s
+
+
+def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
+    """P(e_c < z < e_(c+1)) along the first axis, z ~ N(omega, s^2), and its derivative in omega; a tail keeps its digits."""
+    t = (edges - omega)/s
+    a, b = t[:-1], t[1:]
+    upper = a + b > 0
+    p = np.where(upper, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
+    phi = np.exp(-t*t/2)/_ROOT
+    return p, (phi[:-1] - phi[1:])/s
+
+
+def panels(cuts: Array, width: float, order: int = 12, reach: float = WINDOW) -> tuple[Array, Array]:
+    """Gauss-Legendre panels no wider than `width` on [-reach, reach], broken at the cuts."""
+    x, w = np.polynomial.legendre.leggauss(order)
+    inside = cuts[np.abs(cuts) < reach]
+    ends = np.concatenate([[-reach], inside, [reach]])
+    edges = np.concatenate([np.linspace(a, b, max(1, int(np.ceil((b - a)/width))) + 1)[:-1]
+                            for a, b in pairwise(ends)] + [[reach]])
+    half = np.diff(edges)[:, None]/2
+    return (edges[:-1, None] + half*(1 + x)).ravel(), (half*w).ravel()
+
+
+def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Array]:
+    """Nodes and weights for omega ~ N(0, m) and integrands that vary on the scale sqrt(v): trapezoid, spectrally accurate."""
+    if m <= 0:
+        return np.zeros(1), np.ones(1)
+    if m < 0.15*v:  # the integrand is nearly a polynomial over the width of omega
+        x, w = np.polynomial.hermite_e.hermegauss(10 if m < 0.02*v else 22)
+        return np.sqrt(m)*x, w/w.sum()
+    step = fineness*min(0.4, 0.34*np.sqrt(v/m))
+    half = int(np.ceil(WINDOW/step))
+    x = step*np.arange(-half, half + 1)
+    w = np.exp(-x*x/2)
+    return np.sqrt(m)*x, w/w.sum()
+
+
+def broken_nodes(m: float, v: float, cuts: Array, fineness: float = 1.0) -> tuple[Array, Array]:
+    """The same by panels that are broken at the cuts, for integrands with kinks there."""
+    if m <= 0:
+        return np.zeros(1), np.ones(1)
+    x, w = panels(cuts/np.sqrt(m), fineness*min(1.5, 2*np.sqrt(v/m)), order=8)
+    w = w*np.exp(-x*x/2)
+    return np.sqrt(m)*x, w/w.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """f over the cells of its axes, shape (k, cells of axis 1, ..., cells of axis r): `law` gives it from points.
+
+    law : one array for each variable, broadcastable -> values (k, ...)
+    """
+
+    axes: tuple[Axis, ...]
+    law: Callable[[Sequence[Array]], Array]
+    _kept: dict[Any, Array] = field(default_factory=dict)
+
+    def tensor(self, v: Array, fineness: float = 1.0) -> Array:
+        """The values of f on the cells."""
+        key = tuple(0.0 if a.steps else a.rung(np.sqrt(x))*fineness for a, x in zip(self.axes, v, strict=True))
+        if key not in self._kept:
+            nodes = [a.nodes(k/fineness, fineness)[0] for a, k in zip(self.axes, key, strict=True)]
+            if len(self._kept) > 3:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = np.asarray(self.law(np.meshgrid(*nodes, indexing="ij", sparse=True)), dtype=float)
+        return self._kept[key]
+
+    def moments(self, omega: Sequence[Array], v: Array, fineness: float = 1.0, *, slopes: bool = True) -> list[Array]:
+        """[E[f|omega], d/domega_1, ..., d/domega_r] on the tensor grid of omegas: arrays (k, n_1, ..., n_r)."""
+        factors = [a.probabilities(o, x, fineness) for a, o, x in zip(self.axes, omega, v, strict=True)]
+        f = self.tensor(v, fineness)
+        wanted = [None, *range(len(self.axes))] if slopes else [None]
+        return [contracted(f, [d if i == j else p for j, (p, d) in enumerate(factors)]) for i in wanted]
+
+    def at(self, omega: Array, v: Array, rows: Array | None = None, fineness: float = 1.0) -> list[Array]:
+        """The same at points omega (n, r); `rows` (n,) says which component of f is meant at each of them, else all: (k, n)."""
+        factors = [a.probabilities(o, x, fineness) for a, o, x in zip(self.axes, omega.T, v, strict=True)]
+        f = self.tensor(v, fineness)
+        letters = "abc"[:len(self.axes)]
+        ends = ",".join(f"{c}n" for c in letters)
+        f, rule = (f, f"k{letters},{ends}->kn") if rows is None else (f[rows], f"n{letters},{ends}->n")
+        return [np.einsum(rule, f, *(d if i == j else p for j, (p, d) in enumerate(factors)), optimize=True)
+                for i in (None, *range(len(self.axes)))]
+
+
+def contracted(f: Array, factors: Sequence[Array]) -> Array:
+    """sum over cells of f[k, c_1, ..., c_r] p_1[c_1, n_1] ... p_r[c_r, n_r]."""
+    for p in factors:
+        f = np.tensordot(f, p, axes=(1, 0))  # the axis of n goes last: after r steps the order is right
+    return f
+
+
+__all__ = ["WINDOW", "Axis", "Grid", "contracted", "intervals", "normal_nodes", "panels"]

@@ -1,0 +1,107 @@
+r"""E(g(z) - E[g(z)|omega])^2, and for labels of +-1 P(sign(E[y|omega]) != y): the Bayes generalisation error at overlap M.
+
+A fresh sample shows its field omega ~ N(0, M) only, z ~ N(omega, 1 - M); the error is that of the clean label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol, sign
+
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.laws.discrete import split_products
+from hermitex.exponents.laws.noisy import effective
+from hermitex.theories.gaussian_grid import Array, Grid, normal_nodes
+from hermitex.theories.output_channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
+from hermitex.theories.target_structure import axis, indicator, label_values, values
+
+_SAME = 1e-6
+
+
+class Generalisation:
+    """The error of the Bayes estimate of the clean label; nan where the label has no second moment.
+
+    `kind`: "classification" (two labels, +-1), or "regression"
+    """
+
+    def __init__(self, g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> None:
+        clean = split_products(sign(g) if isinstance(law, Named) and law.name == "sign" else
+                               effective(g, law) if isinstance(law, Named) else g)
+        self.names, self.r, self.g = tuple(names), len(names), clean
+        self.axes = tuple(axis(clean, x) for x in names)
+        self.labels = label_values(clean, names, self.axes) if all(a.steps for a in self.axes) else np.zeros(0)
+        self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
+        of = values(clean, names)
+        self.grid = Grid(self.axes, lambda points: of(points)[None])
+
+    def __call__(self, M: Array) -> float:
+        """The error at the overlap M."""
+        M = np.where(np.abs(M) < 1e-14, 0.0, M)
+        known = np.linalg.eigvalsh(np.eye(self.r) - M) if not is_diagonal(M) else 1 - np.diag(M)
+        if np.all(known < 1e-12):
+            return 0.0
+        if self.kind == "classification":
+            law = indicator(self.g, self.names, self.labels)
+            return FiniteOutput(Grid(self.axes, law), self.labels, r=self.r).errors(self._off_one(M))
+        if np.any(known < 1e-12):  # V -> 0 by one step of Richardson's extrapolation: the error is linear in V
+            near, far = (self._explained(self._off_one(M, v)) for v in (2e-4, 4e-4))
+            return max(0.0, self._second_moment - 2*near + far)
+        return max(0.0, self._second_moment - self._explained(self._off_one(M)))
+
+    def estimate(self, omega: Array, V: Array) -> Array:
+        """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
+        v = np.maximum(np.diag(V), 1e-4)
+        parts = [self.grid.at(o, v)[0][0] for o in np.array_split(omega, max(1, len(omega)//500))]
+        mean = np.concatenate(parts)
+        return np.sign(mean) if self.kind == "classification" else mean
+
+    def clean(self, z: Array) -> Array:
+        """The clean label at z (n, r)."""
+        return values(self.g, self.names)(list(z.T))
+
+    def _off_one(self, M: Array, v: float = 2e-4) -> Array:
+        """An overlap nearer to 1 than the nodes resolve, by 1 - v."""
+        if is_diagonal(M):
+            return np.diag(np.minimum(np.diag(M), 1 - v))
+        m, R = np.linalg.eigh(M)
+        return np.asarray((R*np.clip(m, 0.0, 1 - v)) @ R.T)
+
+    @cached_property
+    def _second_moment(self) -> float:
+        """E g^2, or nan: it must not come from the edge of the window."""
+        zero = np.zeros(1)
+        of = values(self.g, self.names)
+        grid = Grid(self.axes, lambda points: of(points)[None]**2)
+        whole = float(np.ravel(grid.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
+        inner = Grid(self.axes, lambda points: np.where(sum(np.square(p) for p in points) < 49, of(points)**2, 0.0)[None])
+        steps = all(a.steps for a in self.axes)
+        near = whole if steps else float(np.ravel(inner.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
+        return whole if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
+
+    def _explained(self, M: Array) -> float:
+        """E of E[g|omega]^2."""
+        if is_diagonal(M):
+            m = np.diag(M)
+            nodes = [normal_nodes(x, 1 - x) for x in m]
+            mean = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)[0][0]**2
+            for _, w in nodes:
+                mean = np.tensordot(w, mean, axes=(0, 0))
+            return float(mean)
+        V = np.eye(self.r) - M
+        coarse = 1.0 if self.r < 3 else 2.2
+        omega, weight = eigen_nodes(M, coarse)
+        points, dz = full_points(self.axes, float(np.sqrt(np.linalg.eigvalsh(V)[0])), coarse)
+        L = np.linalg.inv(np.linalg.cholesky(V))
+        density: Any = dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)*values(self.g, self.names)(list(points.T))
+        total = 0.0
+        for k in range(0, len(omega), 200):
+            away = ((omega[k:k + 200, None] - points[None]) @ L.T)
+            total += float(weight[k:k + 200] @ (np.exp(-np.sum(away**2, axis=-1)/2) @ density)**2)
+        return total
+
+
+__all__ = ["Generalisation"]

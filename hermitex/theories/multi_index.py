@@ -1,0 +1,244 @@
+r"""M <- alpha F(M) (1 + alpha F(M))^{-1}, F(M) = E[g_out g_out^T]: what Bayes-AMP learns of a Gaussian multi-index target.
+
+y ~ P(.|z), z = W x, n = alpha d samples, d -> oo; M is the overlap of the estimate with W [Troiani et al. 2024].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from sympy import Expr
+
+from hermitex import symbols
+from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.exponents.channels import Channel, Named, channel as channel_of
+from hermitex.exponents.directions.relevant import Relevant, relevant
+from hermitex.solvers.solution import Solution
+from hermitex.symbolic.parsing import expression
+from hermitex.theories.curve import Curve
+from hermitex.theories.generalisation import Generalisation
+from hermitex.theories.output_channel import Output
+from hermitex.theories.overlap_space import OverlapSpace, overlap_space
+from hermitex.theories.state_evolution import Point, StateEvolution
+from hermitex.theories.theory import Theory
+
+Array = np.ndarray
+BRANCHES = ("uninformed", "informed")
+_MOST = 3
+
+
+@dataclass(frozen=True, repr=False)
+class MultiIndex(Theory):
+    """State evolution of Bayes-AMP for y ~ P(.|z), z the standard normals that the target holds.
+
+    Attributes
+    ----------
+    g : the target, an expression;  law : its channel;  branch : where `.solve` and `.curve` start by default
+    """
+
+    g: Expr
+    law: Named | Channel
+    branch: str = "uninformed"
+    name = "bayes-amp"
+    sources = ("troiani2024",)
+
+    # -- structure ------------------------------------------------------------------------------------------------------
+    @cached_property
+    def reduced(self) -> Relevant:
+        """The target over its relevant directions."""
+        target = self.law.p if isinstance(self.law, Channel) else self.g
+        return relevant(target, symbols.normals(target))
+
+    @cached_property
+    def space(self) -> OverlapSpace:
+        """The overlaps that the symmetries leave, over the relevant directions."""
+        return overlap_space(self.reduced.inner, self._law, self.reduced.names)
+
+    @property
+    def _law(self) -> Named | Channel:
+        law = self.law
+        return Channel(self.reduced.inner, law.y, law.support, None) if isinstance(law, Channel) else law
+
+    @cached_property
+    def output(self) -> Output:
+        """g_out and F(M) of the label."""
+        from hermitex.theories.outputs import output
+
+        return output(self.reduced.inner, self._law, self.reduced.names, diagonal=self.space.diagonal)
+
+    @cached_property
+    def evolution(self) -> StateEvolution:
+        """The map and its fixed points."""
+        return StateEvolution(self.output, self.space)
+
+    @cached_property
+    def generalisation(self) -> Generalisation | None:
+        """The error of the Bayes estimate of the clean label; none for a channel P(y|z) without a target."""
+        return None if isinstance(self.law, Channel) else Generalisation(self.reduced.inner, self.law, self.reduced.names)
+
+    @cached_property
+    def _basis(self) -> Array:
+        return np.array(self.reduced.basis.tolist(), dtype=float)
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """M11, M12, ...: the upper triangle, over the variables of the target in their order."""
+        return tuple(f"M{i + 1}{j + 1}" for i, j in combinations_with_replacement(range(len(self.reduced.variables)), 2))
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The generalisation error."""
+        return ("test_error",)
+
+    def letters(self) -> dict[str, Any]:
+        """alpha is the one number."""
+        return {"alpha": self.REQUIRED}
+
+    def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
+        """alpha, checked."""
+        if "alpha" not in numbers:
+            raise BadInput("bayes-amp: alpha has no value; add alpha=2")
+        alpha = numbers["alpha"]
+        if not np.all((alpha > 0) & np.isfinite(alpha)):
+            raise BadInput(f"bayes-amp: alpha = {alpha.ravel()[np.argmax(~((alpha > 0) & np.isfinite(alpha)))]:g} is not a positive number")
+        return numbers
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """target, channel, branch."""
+        return {"target": str(self.g), "channel": str(self.law if isinstance(self.law, Named) else self.law.name),
+                "branch": self.branch, **{k: v for k, v in fixed.items() if k != "alpha"}}
+
+    def overlaps(self, M: Array) -> dict[str, float]:
+        """The order parameters of an overlap over the relevant directions."""
+        full = self._basis.T @ M @ self._basis
+        pairs = combinations_with_replacement(range(len(full)), 2)
+        return {name: float(full[i, j]) for name, (i, j) in zip(self.order_parameters, pairs, strict=True)}
+
+    # -- solving --------------------------------------------------------------------------------------------------------
+    def run(self, numbers: Mapping[str, Array], *, start: Any = None, raise_on_failure: bool = True, **options: Any) -> Solution:
+        """The fixed points at the alphas."""
+        informed = _informed(start or self.branch)
+        alpha = np.asarray(numbers["alpha"], dtype=float)
+        points = [self.evolution.solve(float(a), informed) for a in alpha.ravel()]
+        found = self._solution(points, alpha.shape, start or self.branch)
+        return found.require() if raise_on_failure else found
+
+    def _solution(self, points: list[Point], shape: tuple[int, ...], branch: str) -> Solution:
+        def shaped(values: list[Any], kind: Any = float) -> Any:
+            out = np.array(values, dtype=kind).reshape(shape)
+            return out.item() if not shape else out
+
+        rows = []
+        for p in points:
+            M = self.space.matrix(p.x)
+            error = self.generalisation(M) if self.generalisation is not None and p.converged else float("nan")
+            rows.append({**self.overlaps(M), "test_error": error})
+        value = {k: shaped([r[k] for r in rows]) for k in rows[0]}
+        return Solution(value, residual=shaped([p.residual for p in points]), converged=shaped([p.converged for p in points], bool),
+                        iterations=shaped([p.iterations for p in points], int), method="state evolution", branch=branch,
+                        reason=shaped([p.reason for p in points], object), unknowns=self.order_parameters)
+
+    def solve(self, *, start: Any = None, raise_on_failure: bool = True, tolerance: float = 1e-9, **numbers: Any) -> Solution:
+        """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1)."""
+        found = self.run(self.complete(self.given(numbers)), start=start, raise_on_failure=False)
+        if raise_on_failure and not np.all(found.converged):
+            raise NotConverged(found, f"bayes-amp: {next(r for r in np.ravel(np.asarray(found.reason, dtype=object)) if r)}")
+        return found
+
+    def curve(self, alpha: Any, *, branch: str | None = None, start: Any = None, tolerance: float = 1e-9, title: str = "",
+              **numbers: Any) -> Curve:
+        """Overlaps and test error along alpha on one branch, "uninformed" or "informed"."""
+        branch = branch or start or self.branch
+        _informed(branch)
+        made = self if branch == self.branch else replace(self, branch=branch)
+        if made is not self and "evolution" in self.__dict__:
+            made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("g", "law", "branch")})
+        found = super(MultiIndex, made).curve(alpha, start=None, tolerance=tolerance, title=title, **numbers)
+        return replace(found, title=title or f"{self.g}" + ("" if branch == "uninformed" else f", {branch}"))
+
+    def transitions(self) -> Any:
+        """Weak recovery, spinodals and the later transitions of the overlaps -> Transitions."""
+        from hermitex.theories.transitions import transitions
+
+        return transitions(self)
+
+    def latex(self) -> str:
+        """The state evolution."""
+        return (r"\begin{align}" "\n" r"V &= 1 - M, \quad \omega \sim N(0, M),\\" "\n"
+                r"g_{\mathrm{out}}(y, \omega) &= V^{-1}\left(E[z|y, \omega] - \omega\right),\\" "\n"
+                r"\hat M &= \alpha\, E[g_{\mathrm{out}} g_{\mathrm{out}}^\top], \quad M = \hat M (1 + \hat M)^{-1}" "\n" r"\end{align}")
+
+    def _summary(self) -> str:
+        return f"{self.g}; {self.law if isinstance(self.law, Named) else self.law.name}; {', '.join(self.order_parameters)}"
+
+    def _html(self) -> str:
+        from html import escape
+
+        return f"<p><code>{escape(repr(self))}</code></p>$${self.latex()}$$"
+
+
+def _informed(start: Any) -> bool:
+    if start not in BRANCHES:
+        raise BadInput(f"bayes-amp: start is {' or '.join(BRANCHES)}, not {start!r}")
+    return bool(start == "informed")
+
+
+def multi_index(g: Any, channel: Any = None, *, branch: str = "uninformed") -> MultiIndex:
+    r"""State evolution of Bayes-AMP for a target g(z1, ..., zr), r <= 3, and its channel.
+
+    V = 1 - M, omega ~ N(0, M), z ~ N(omega, V), y ~ P(.|z); g_out = V^{-1}(E[z|y, omega] - omega);
+    Mhat = alpha E[g_out g_out^T]; M <- Mhat (1 + Mhat)^{-1}.
+
+    Parameters
+    ----------
+    g : text or expression in z or z1, z2, z3
+    channel : a channel's name ("gaussian:1/4", "flip:1/10", ...) or `Channel`; default y = g(z)
+    branch : "uninformed" (from M = eps 1) or "informed" (from M near 1)
+
+    Returns
+    -------
+    Theory : ``.solve(alpha=, start=)`` -> Solution, ``.curve(alpha=[...], branch=)`` -> Curve, ``.transitions()``.
+    Order parameters M11, M12, ...: the upper triangle of M over the variables of g, each of order 1, M = 1 for perfect recovery.
+    test_error: for labels of +-1 the probability of error of the Bayes classifier, else E(g - E[g|omega])^2, of the clean label.
+
+    Free choices: overlaps are those of the symmetric start M = eps 1 (a target that cannot tell z1 from z2 has M11 = M22); an
+    overlap that the map drives to 1 at a finite alpha (a smooth label without noise) is reported as 1.
+
+    Raises
+    ------
+    BadInput : more than three directions, a constant target. NoClosedForm : a label that is not integrated.
+
+    References: Troiani et al. (2024).
+
+    Examples
+    --------
+    >>> theory = multi_index("sign(z1*z2)")
+    >>> round(theory.solve(alpha=3.25)["M11"], 8)
+    0.36108042
+    """
+    if branch not in BRANCHES:
+        raise UnknownName(str(branch)[:40], BRANCHES, "branch")
+    law = channel_of(channel)
+    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    if strangers := sorted(target.free_symbols - set(symbols.normals(target)) - ({law.y} if isinstance(law, Channel) else set()), key=str):
+        raise BadInput(f"bayes-amp: {strangers[0]} in the target is no number; put one in (the variables are z or z1, z2, z3)")
+    if isinstance(law, Named):
+        law.fits(target)
+    made = _made(target, law, branch)
+    r = made.reduced.dimension
+    if not r:
+        raise BadInput(f"bayes-amp: {target} does not depend on z; there is nothing to learn")
+    if r > _MOST:
+        raise BadInput(f"bayes-amp: the target sees {r} directions; the state evolution is solved for {_MOST} at most")
+    return made
+
+
+@lru_cache(maxsize=32)
+def _made(g: Expr, law: Named | Channel, branch: str) -> MultiIndex:
+    """One object for one target, so that what is integrated once is kept."""
+    return MultiIndex(g, law, branch)

@@ -1,0 +1,215 @@
+r"""g_out(y, omega) = d/domega log Z(y, omega), Z = int N(z; omega, V) P(y|z) dz, and F(M) = E[g_out g_out^T].
+
+V = 1 - M, omega ~ N(0, M). An `Output` gives F(M) to the state evolution and g_out, sample by sample, to the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hermitex.theories.gaussian_grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
+
+_CHUNK = 4_000_000
+_LEAST = 1e-200  # a label less likely than this, given its field, does not occur
+_VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
+
+
+class Output:
+    """What the state evolution and the algorithm need of a label; a subclass says how its Z is integrated.
+
+    smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
+    perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
+    """
+
+    r: int
+    smallest: Any = 1e-3
+    perfect: Any = False
+
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M) = E[g_out g_out^T], shape (r, r)."""
+        raise NotImplementedError
+
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, r): (n, r)."""
+        raise NotImplementedError
+
+
+def is_diagonal(M: Array) -> bool:
+    """Whether the off-diagonal entries are exactly zero."""
+    return not np.any(M - np.diag(np.diag(M)))
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteOutput(Output):
+    r"""Labels y_1, ..., y_k, or nodes of a label with a density: F = E_omega sum_k A_k A_k^T/Z_k.
+
+    grid : P(y_k | z), times the step of the labels where they are nodes;  labels : the list
+    law : (y, points) -> P(y | points) of any labels; None where there are no others than those of the list
+    """
+
+    grid: Grid
+    labels: Array
+    law: Any = None
+    steps: Any = None
+    r: int = 1
+    smallest: Any = 4e-4
+
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
+        if not is_diagonal(M):
+            return sum(_outer(a, z, weight) for weight, z, a in self._sliced(M, fineness))
+        m = np.diag(M)
+        nodes = [normal_nodes(x, 1 - x, fineness) for x in m]
+        weight = _product([w for _, w in nodes])
+        total = np.zeros((self.r, self.r))
+        for grid in self._grids(m, fineness, weight.size):
+            z, *a = grid.moments([o for o, _ in nodes], 1 - m, fineness)
+            total += _outer(a, z, weight)
+        return total
+
+    def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[Grid]:
+        """The grid as it is, or a few labels at a time where all at once would not fit."""
+        cells = int(np.prod([len(a.nodes(a.rung(np.sqrt(1 - x)), fineness)[0]) for a, x in zip(self.grid.axes, m, strict=True)]))
+        size = max(1, _CHUNK//max(cells, omegas))
+        if self.law is None or size >= len(self.labels):
+            yield self.grid
+            return
+        for k in range(0, len(self.labels), size):
+            part = slice(k, k + size)
+            yield Grid(self.grid.axes, partial(_stepped, self.law, self.labels[part], self.steps[part]))
+
+    def errors(self, M: Array) -> float:
+        """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
+        if not is_diagonal(M):
+            return float(sum(weight @ z.min(axis=0) for weight, z, _ in self._sliced(M, 0.5)))
+        m = np.diag(M)
+        # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
+        nodes = [broken_nodes(x, 1 - x, a.cuts, 0.25) for x, a in zip(m, self.grid.axes, strict=True)]
+        z, = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)
+        least = z.min(axis=0)
+        for _, w in nodes:
+            least = np.tensordot(w, least, axes=(0, 0))
+        return float(least)
+
+    def _sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Array]]:
+        """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
+        V = np.eye(self.r) - M
+        coarse = _VAST[self.r]*fineness
+        omega, weight = eigen_nodes(M, coarse)
+        points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), coarse)
+        P = np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
+        P = np.broadcast_to(P, (len(self.labels), len(points)))
+        L = np.linalg.inv(np.linalg.cholesky(V))
+        white, scale = points @ L.T, dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)
+        moments = np.concatenate([P, *(P*x for x in points.T)]).T
+        inverse, step = np.linalg.inv(V), max(1, _CHUNK//len(points))
+        for k in range(0, len(omega), step):
+            o = omega[k:k + step]
+            found = _kernel(o @ L.T, white)*scale @ moments
+            z, *first = found.T.reshape(self.r + 1, len(self.labels), -1)
+            away = np.stack([f - z*o[:, i] for i, f in enumerate(first)])
+            yield weight[k:k + step], z, np.tensordot(inverse, away, axes=1)
+
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, r)."""
+        y = np.asarray(y, dtype=float)
+        rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else None
+        if not is_diagonal(V):
+            return self._full_g_out(y, rows, omega, V)
+        v, fineness = np.diag(V), 1.0 if self.law is None else 1.5
+        cells = int(np.prod([len(a.nodes(a.rung(np.sqrt(x)), fineness)[0]) for a, x in zip(self.grid.axes, v, strict=True)]))
+        size = max(1, _CHUNK//cells)
+        parts = []
+        for k in range(0, len(y), size):
+            part, grid = slice(k, k + size), self.grid
+            if self.law is not None:
+                grid = Grid(self.grid.axes, partial(_each, self.law, y[part]))
+            z, *a = grid.at(omega[part], v, np.arange(len(y[part])) if rows is None else rows[part], fineness)
+            parts.append(_ratio(np.stack(a, axis=-1), z))
+        return np.concatenate(parts)
+
+    def _full_g_out(self, y: Array, rows: Array | None, omega: Array, V: Array) -> Array:
+        points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), 1.5*_VAST[self.r])
+        L = np.linalg.inv(np.linalg.cholesky(V))
+        white = points @ L.T
+        out = np.empty((len(y), self.r))
+        table = None if rows is None else np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
+        size = max(1, _CHUNK//len(points))
+        for k in range(0, len(y), size):
+            part = slice(k, k + size)
+            P = _each(self.law, y[part], list(points.T)) if table is None or rows is None else table[rows[part]]
+            W = _kernel(omega[part] @ L.T, white)*dz*P
+            z = W.sum(axis=1)
+            out[part] = _ratio((W @ points - omega[part]*z[:, None]) @ np.linalg.inv(V), z)
+        return out
+
+
+def _product(weights: Sequence[Array]) -> Array:
+    """The tensor product of weights."""
+    found = weights[0]
+    for w in weights[1:]:
+        found = found[..., None]*w
+    return found
+
+
+def _stepped(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
+    """P(y_k | points) dy_k."""
+    p = _each(law, y, points)
+    return p*steps.reshape(-1, *[1]*(p.ndim - 1))
+
+
+def _each(law: Any, y: Array, points: Sequence[Array]) -> Array:
+    """P(y_n | points), the label as the first axis."""
+    return np.asarray(law(y.reshape(-1, *[1]*np.ndim(points[0])), points))
+
+
+def _ratio(a: Array, z: Array) -> Array:
+    """A/Z, and zero where the label could not have come about there in double precision."""
+    return np.where(z[:, None] > _LEAST, a/np.where(z > _LEAST, z, 1.0)[:, None], 0.0)
+
+
+def _kernel(a: Array, b: Array) -> Array:
+    """exp(-|a - b|^2/2) for all pairs."""
+    return np.exp(-np.maximum(np.sum(a*a, axis=1)[:, None] + np.sum(b*b, axis=1) - 2*a @ b.T, 0)/2)
+
+
+def _outer(a: Sequence[Array], z: Array, weight: Array) -> Array:
+    """sum over labels and omegas of weight A_i A_j/Z."""
+    seen = z > _LEAST
+    share = np.where(seen, weight/np.where(seen, z, 1.0), 0.0)
+    r = len(a)
+    F = np.empty((r, r))
+    for i in range(r):
+        for j in range(i + 1):
+            F[i, j] = F[j, i] = float(np.sum(a[i]*a[j]*share))
+    return F
+
+
+def eigen_nodes(M: Array, fineness: float) -> tuple[Array, Array]:
+    """Nodes (n, r) and weights for omega ~ N(0, M), M any positive semidefinite matrix."""
+    m, R = np.linalg.eigh(M)
+    m = np.where(m < 1e-14, 0.0, m)
+    nodes = [normal_nodes(x, 1 - m.max(), fineness) for x in m]
+    grid = np.meshgrid(*(o for o, _ in nodes), indexing="ij")
+    weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
+    kept = weight > 1e-17*weight.max()
+    return (np.stack([g.ravel() for g in grid], axis=1) @ R.T)[kept], weight[kept]
+
+
+def full_points(axes: Sequence[Axis], s: float, fineness: float) -> tuple[Array, Array]:
+    """Points (n, r) and their dz over all axes, every axis in panels broken at its cuts."""
+    order = 10 if len(axes) < 3 else 6
+    sides = [panels(a.cuts, 2.2*fineness*max(s, 0.05), order, 7.5 if len(axes) < 3 else 6.0) for a in axes]
+    grid = np.meshgrid(*(x for x, _ in sides), indexing="ij")
+    weight = np.prod(np.meshgrid(*(w for _, w in sides), indexing="ij"), axis=0).ravel()
+    points = np.stack([g.ravel() for g in grid], axis=1)
+    kept = np.sum(points**2, axis=1) < 75
+    return points[kept], weight[kept]
+
+
+__all__ = ["FiniteOutput", "Output", "eigen_nodes", "full_points", "is_diagonal"]

@@ -1,0 +1,238 @@
+r"""M <- Mhat (1 + Mhat)^{-1}, Mhat = alpha F(M): fixed points of the state evolution of Bayes-AMP, from zero and from one.
+
+Where the symmetries leave a diagonal M its entries come one by one: an overlap at 0 or at 1 stays there while that is stable,
+the free ones are solved given these. One free overlap is read off its curve alpha(q); several, or a full M, are iterated.
+Source: Troiani et al. (2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.output_channel import Output
+from hermitex.theories.overlap_line import OverlapLine
+from hermitex.theories.overlap_space import OverlapSpace
+
+Array = np.ndarray
+_SEED = 1e-5
+_ZERO = 1e-9
+_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not."""
+
+    x: Array
+    residual: float
+    converged: bool
+    iterations: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class StateEvolution:
+    """The map of one label over its space of overlaps; F does not depend on alpha and is kept."""
+
+    output: Output
+    space: OverlapSpace
+    _kept: dict[bytes, Array] = field(default_factory=dict)
+    _lines: dict[Any, OverlapLine] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """How many overlaps are unknown."""
+        return len(self.space.entries)
+
+    def F(self, x: Array) -> Array:
+        """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
+        M = self._inside(self.space.matrix(x))
+        key = np.round(M, 15).tobytes()
+        if key not in self._kept:
+            checkpoint("state evolution")
+            if len(self._kept) > 4000:
+                self._kept.clear()
+            self._kept[key] = self.output.second(M)
+        return self._kept[key]
+
+    def _inside(self, M: Array) -> Array:
+        if self.space.diagonal:
+            return np.diag(np.clip(np.diag(M), 0.0, 1 - self.smallest))
+        m, R = np.linalg.eigh(M)
+        return np.asarray((R*np.clip(m, 0.0, 1 - self.smallest.max())) @ R.T)
+
+    @property
+    def smallest(self) -> Array:
+        """The smallest V_ii that is resolved."""
+        return np.broadcast_to(self.output.smallest, (self.output.r,))
+
+    def can_be_one(self, k: int) -> bool:
+        """Whether the variables of the k-th overlap can be known exactly."""
+        perfect = np.broadcast_to(self.output.perfect, (self.output.r,))
+        return bool(perfect[np.diag(self.space.basis[k]) != 0].all())
+
+    def limit(self, k: int) -> float:
+        """The V down to which the k-th overlap is resolved."""
+        return float(self.smallest[np.diag(self.space.basis[k]) != 0].max())
+
+    def step(self, x: Array, alpha: float) -> Array:
+        """H(M) in coordinates."""
+        Mhat = alpha*self.F(x)
+        return self.space.coordinates(np.linalg.solve(np.eye(len(Mhat)) + Mhat, Mhat))
+
+    def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> Point:
+        """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
+        if start is not None or not self.space.diagonal:
+            return self.iterated(alpha, informed, start)
+        return self._entry_by_entry(alpha, informed)
+
+    # -- diagonal M -----------------------------------------------------------------------------------------------------
+    def _entry_by_entry(self, alpha: float, informed: bool) -> Point:
+        x = np.full(self.n, float(informed))
+        free: set[int] = set()
+        for _ in range(4*self.n + 4):
+            moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
+            # What can never be known exactly moves first: the others stay at one or not given where it goes.
+            moving = [k for k in moving if not self.can_be_one(k)] or moving
+            if not moving:
+                moving = self._leaving_zero(x, [k for k in range(self.n) if x[k] == 0], alpha)
+                grow = True
+            else:
+                grow = False
+            if not moving:
+                break
+            free |= set(moving)
+            x, why = self._solved(x, sorted(free), moving, alpha, informed and not grow)
+            if why:
+                return Point(x, float("nan"), False, reason=why)
+            free = {k for k in free if 0 < x[k] < 1}
+        return Point(x, self.residual(x, alpha), True)
+
+    def _solved(self, x: Array, free: list[int], moving: list[int], alpha: float, informed: bool) -> tuple[Array, str]:
+        """The free overlaps given the others, each 0, 1 or between."""
+        x = x.copy()
+        if len(free) == 1:
+            k = free[0]
+            line = self.line(x, k)
+            stable = [q for q, ok in line.fixed_points(alpha) if ok]
+            runs = line.pushed_to_one(alpha)
+            if (informed and runs) or not stable:
+                if not self.can_be_one(k):
+                    return x, (f"{self.name(k)} is nearer to 1 than {self.limit(k):.0e}, which the quadrature does not resolve; "
+                               "take a smaller alpha")
+                x[k] = 1.0
+            else:
+                x[k] = max(stable) if informed else min(stable)
+            return x, ""
+        x[moving] = 1 - 2e-2 if informed else 1e-3
+        found = self.iterated(alpha, informed, x, held=[k for k in range(self.n) if k not in free])
+        x = found.x
+        x[(x < 1e-7)] = 0.0
+        for k in free:
+            if self.can_be_one(k) and x[k] > 1 - 2*self.limit(k):
+                x[k] = 1.0
+        return x, found.reason
+
+    def line(self, x: Array, k: int) -> OverlapLine:
+        """The curve of one overlap, the others held."""
+        key = (k, tuple(np.delete(x, k)))
+        if key not in self._lines:
+            e = self.space.entries[k]
+
+            def F(q: float) -> float:
+                y = x.copy()
+                y[k] = q
+                return float(self.F(y)[e])
+
+            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k))
+        return self._lines[key]
+
+    def name(self, k: int) -> str:
+        """M11, M12, ... as coordinates are called."""
+        i, j = self.space.entries[k]
+        return f"M{i + 1}{j + 1}"
+
+    def _stays_at_one(self, x: Array, k: int, alpha: float) -> bool:
+        """alpha V F_kk > 1 as V -> 0: the map takes M_kk = 1 - V to something nearer to 1."""
+        return self.can_be_one(k) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
+
+    def growth(self, x: Array, zeros: list[int]) -> Array:
+        """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""
+        base = self.F(x)
+        trivial = np.array([base[self.space.entries[k]] for k in zeros])
+        linear = np.zeros((len(zeros), len(zeros)))
+        for j, k in enumerate(zeros):
+            y = x.copy()
+            y[k] = _SEED
+            F = self.F(y)
+            linear[:, j] = [(F[self.space.entries[i]] - t)/_SEED for i, t in zip(zeros, trivial, strict=True)]
+        return np.concatenate([trivial[:, None], linear], axis=1)
+
+    def _leaving_zero(self, x: Array, zeros: list[int], alpha: float) -> list[int]:
+        if not zeros:
+            return []
+        table = self.growth(x, zeros)
+        moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > _ZERO]
+        if moved:
+            return moved
+        values, vectors = np.linalg.eig(table[:, 1:])
+        top = int(np.argmax(values.real))
+        if alpha*values[top].real <= 1 + 2e-5:  # the seed itself shifts the slope by its own size
+            return []
+        vector = np.abs(vectors[:, top])
+        return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
+
+    # -- any M ----------------------------------------------------------------------------------------------------------
+    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None) -> Point:
+        """Plain iteration to the neighbourhood, then Anderson's acceleration, which judges the error it leaves."""
+        from hermitex.solvers.fixed_point import anderson
+
+        first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
+        x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
+        held = held or []
+        kept = x[held].copy()
+
+        def step(y: Array) -> Array:
+            out = self.step(y, alpha)
+            out[held] = kept
+            return out
+
+        change, n = np.inf, 0
+        for n in range(_STEPS):
+            new = step(x)
+            scale = float(np.abs(new).max())
+            change = float(np.abs(new - x).max())/max(scale, 1e-300)
+            if not informed and not held and n > 6 and scale < 1e-3:
+                old = float(np.abs(x).max())
+                if scale < old:  # in the linear regime, and shrinking
+                    return Point(np.zeros(self.n), 0.0, True, n)
+                new = new*min(1e-3/scale, 50.0)
+            x = new
+            if change < 2e-3 and n > 10:
+                break
+        found = anderson(lambda y, p: np.stack([step(c) for c in y.T], axis=1), x, names=[self.name(k) for k in range(self.n)],
+                         rtol=1e-9, atol=1e-12, max_steps=200, raise_on_failure=False)
+        best = found.state.reshape(-1)
+        if not found.all_converged or float(np.abs(best - x).max()) > 0.2:
+            for _ in range(_STEPS):
+                new = step(x)
+                change = float(np.abs(new - x).max())
+                x = new
+                if change < 1e-11:
+                    break
+            best = x
+        residual = float(np.abs(step(best) - best).max())
+        good = residual < 1e-8
+        return Point(best, residual, good, n, "" if good else f"the overlaps still move by {residual:.1e} a step")
+
+    def residual(self, x: Array, alpha: float) -> float:
+        """max |H(M) - M| over the overlaps that are not 1, where both are exact limits."""
+        gap = np.abs(self.step(x, alpha) - x)
+        return float(np.max(np.where(x == 1, 0.0, gap), initial=0.0))
+
+
+__all__ = ["Point", "StateEvolution"]
