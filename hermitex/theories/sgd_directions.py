@@ -124,7 +124,7 @@ class SGDDirections(Flow):
                             if label.is_polynomial(*self.variables) else None) if p is not None]
         last = min([*ends, 2*self.last])
         found = coefficients(label, last, self.variables)
-        return _weighted(student, {tuple(a): c for a, c in found.items()}, last)
+        return _weighted(student, {((a,) if isinstance(a, int) else tuple(a)): c for a, c in found.items()}, last)
 
     def gradient(self, m: Any) -> np.ndarray:
         """d_i Phi at the overlaps m, shape (r,)."""
