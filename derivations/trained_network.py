@@ -1,0 +1,249 @@
+r"""The trained network itself, and what the fluctuation of the row norms does: the response of three directions."""
+
+from math import floor, log10
+
+import numpy as np
+from scipy import special
+from sympy import limit, oo, symbols
+
+import hermitex as hx
+from hermitex import E, He, Result
+from hermitex.symbols import alpha0, z
+
+delta, tau, s, omega, x, L, hat1, b2, v2 = symbols("delta tau s omega x L Vhat_1 beta V_2", positive=True)
+t, R2, R4, g1, xi2, xi22, xi3, xi4, s3 = symbols("t R_2 R_4 g_1 xi_2 xi_22 xi_3 xi_4 sigma_3", positive=True)
+n, d = symbols("n d", positive=True)
+FLOOR = 1e-3
+
+page = Result(
+    "The network after one gradient step",
+    r"For an odd activation the rows after one gradient step have the covariance $C/d$, $C = I + \tau S$, $S = \frac1{n_B}\sum "
+    r"R^2 x "
+    r"x^\top$, and norms that fluctuate by $\delta_i = O(d^{-1/2})$. The overlaps of the readout with $Wv$, $W\theta_\perp$ and "
+    r"$\delta$ are $(\zeta, \psi, \chi) = \frac\alpha\beta K x$ with the $3 \times 3$ response $K = [\cdot]^\top A^{-1}[\cdot]$, "
+    r"and "
+    r"the bulk enters through $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ only.",
+    source="cui2024", place="Beyond Result 3.3",
+    assumptions=[r"$\sigma$ is odd, the loss is the square loss",
+                 r"the features are conditionally Gaussian at fixed projection $\kappa$, with the row's own norm: $\mu_0 + "
+                 r"\nu\,\delta_i$, "
+                 r"$\nu = \partial_c\mu_0$",
+                 r"the rows are Gaussian of covariance $C/d$ beside the spike, their norms correlated with $a$ only"],
+)
+page.text(r"(i) The bulk. Along an eigenvector of $S$ with eigenvalue $s$, $C = 1 + \tau s$; with $\omega = (1 + "
+          r"\delta)/(\delta\tau)$ the "
+          r"resolvent of $C$ is one of $S$:")
+shift = (1 + delta)/(delta*tau)
+page.step("algebra", 1/(1 + delta*(1 + tau*s)), 1/(delta*tau*(s + shift)),
+          shown=(r"\frac{1}{1 + \delta(1 + \tau s)}", r"\frac{1}{\delta\tau}\,\frac{1}{s + \omega}"))
+page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
+          r"so that $k_1 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1} = \frac1\delta(1 - \frac{G}{\delta\tau})$, $G = "
+          r"\frac1d\mathrm{tr}(S + "
+          r"\omega)^{-1}$, follows from", shown=(r"\frac{1 + \tau s}{1 + \delta(1 + \tau s)}",
+                                                 r"\frac1\delta\Bigl(1 - \frac{1}{\delta\tau(s + \omega)}\Bigr)"))
+G, R = symbols("G R", positive=True)
+page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, which with $D = 1 + "
+          r"R^2G/\alpha_0$ "
+          r"gives $G = 1/(\omega + \mathbb{E}[R^2/D])$, $g_\theta = 1/(\omega + \mathbb{E}[R^2z^2/D])$ and for $b_j = "
+          r"\frac1{n_B}\sum R^jx$ the "
+          r"forms $b_i^\top(S + \omega)^{-1}b_j = \frac G{\alpha_0}\mathbb{E}[R^{i+j}/D] + \rho_i\rho_jg_\theta$, $\rho_j = "
+          r"\mathbb{E}[R^jz/D]$:")
+page.step("Sherman-Morrison", x - (R**2/n)*x**2/(1 + R**2*x/n), x/(1 + R**2*x/n),
+          shown=(r"x - \frac{R^2x^2/n}{1 + R^2x/n}", r"\frac{x}{1 + R^2x/n}"))
+page.text(r"(ii) The spike's direction is not in the bulk: $A = L + \hat V_1W\Pi W^\top = A^f - \hat V_1 Wv\,(Wv)^\top$. So")
+kvv, kv = symbols("K_vv K_v", positive=True)
+page.step("Sherman-Morrison", kv + hat1*kv*kvv/(1 - hat1*kvv), kv/(1 - hat1*kvv),
+          r"$K = K^f + \hat V_1\,K^f_{\cdot v}K^f_{v\cdot}/(1 - \hat V_1K^f_{vv})$, of which the column of $v$ is",
+          shown=(r"K_{\cdot v}", r"\frac{K^f_{\cdot v}}{1 - \hat V_1K^f_{vv}}"))
+isotropic = b2*v2/(1 + delta)
+balance = {delta: b2*hat1*v2}
+page.step("an isotropic bulk", (isotropic/(1 - hat1*isotropic)).subs(balance), b2*v2,
+          r"Where $C = I$ the response is diagonal, and the equations of the spiked features return: $K_{vv} = \beta V_2$ (with "
+          r"$c = 1$), "
+          r"$K_{pp} = \beta V_2/(1 + \delta) = \beta V_1$.", shown=(r"\frac{K^f_{vv}}{1 - \hat V_1K^f_{vv}}", r"\beta V_2"))
+page.step("an isotropic bulk", (b2*v2*limit((1 - 1/(delta*tau*(s + shift)))/delta, tau, 0)), isotropic,
+          shown=(r"\beta V_2\,\frac{1 - \mathcal{R}}{\delta}", r"\frac{\beta V_2}{1 + \delta}"))
+page.text(r"(iii) The norms. The squared norm of the bulk of a row is $|w^0|^2 + 2t\frac1{n_B}\sum R\,\xi(f)f + "
+          r"t^2|\frac1{n_B}\sum R\,\xi(f)x|^2$ "
+          r"with $\xi = \sigma' - \sigma_1$ at $f = w^0\cdot x$. The first sum has the linear part $\mathbb{E}[f^2\xi] = "
+          r"\sigma_3$ in $f$, "
+          r"which is coherent over the samples, and an incoherent rest:")
+linear = s3**2*(g1**2 + R2/alpha0)
+page.step("collecting", 4*t**2*(R2/alpha0*(xi22 - s3**2) + linear), 4*t**2*(R2/alpha0*xi22 + s3**2*g1**2),
+          shown=(r"4t^2\Bigl(\tfrac{R_2}{\alpha_0}(\mathbb{E}\xi^2f^2 - \sigma_3^2) + \sigma_3^2(g_1^2 + "
+                 r"\tfrac{R_2}{\alpha_0})\Bigr)",
+                 r"4t^2\Bigl(\tfrac{R_2}{\alpha_0}\mathbb{E}\xi^2f^2 + \sigma_3^2g_1^2\Bigr)"))
+f = hx.parse("z - z**3/7")
+page.step("Stein", E(z**2*(f.diff(z) - E(z*f, z)), z), E(He(3, z)*f, z), r"(for an example of $\sigma$, $\mathbb{E}[f^2\xi] = "
+          r"\sigma_3$)",
+          shown=(r"\mathbb{E}[z^2(\sigma' - \sigma_1)]", r"\sigma_3"))
+pairs = 2*d*n*(n - 1)*d*(R2*xi2)**2/n**4          # d Var of the pairs, (x.x')^2 -> d
+own = d*n*d**2*(R4*xi4 - R4*xi2**2)/n**4          # and of the samples with themselves, |x|^2 -> d
+page.step("counting pairs", limit((t**4*(pairs + own)).subs(n, alpha0*d), d, oo),
+          2*t**4/alpha0**2*xi2**2*(R2**2 + R4/alpha0) + t**4/alpha0**3*(xi4 - 3*xi2**2)*R4,
+          r"The second sum has $n_B$ terms of one sample and $\frac12n_B(n_B - 1)$ of two; $s_c^2 = d\,\mathrm{Var}\,|w|^2$ is "
+          r"the sum of both:",
+          shown=(r"\lim d\,t^4\,\mathrm{Var}\Bigl|\tfrac1{n_B}\textstyle\sum R\,\xi x\Bigr|^2",
+                 r"\tfrac{2t^4}{\alpha_0^2}(\mathbb{E}\xi^2)^2\bigl(R_2^2 + \tfrac{R_4}{\alpha_0}\bigr) + \tfrac{t^4}{\alpha_0^3}"
+                 r"(\mathbb{E}\xi^4 - 3(\mathbb{E}\xi^2)^2)R_4"))
+page.text(r"and $d$ times the covariance of a row with its norm is $a = k_0v + k_3b_3$, $k_0 = 2t\sigma_3N_v$ from the coherent "
+          r"part, $k_3 = "
+          r"\frac{t^3}{\alpha_0^2}\mathbb{E}\xi^3$ from the samples with themselves. What is left of the norms, $s_e^2 = s_c^2 - "
+          r"a^\top C^{-1}a$, is independent of the rows.")
+page.text(r"(iv) In numbers. The response $$K^f = \beta V_2\begin{pmatrix}\frac{1 - \mathcal{R}_{vv}}\delta & "
+          r"-\frac{\mathcal{R}_{vp}}\delta & "
+          r"\mathcal{R}_{va}\\ \cdot & \frac{1 - \mathcal{R}_{pp}}\delta & \mathcal{R}_{pa}\\ \cdot & \cdot & a^\top C^{-1}a - "
+          r"\delta\mathcal{R}_{aa} + s_e^2\end{pmatrix},\qquad \mathcal{R} = (I + \delta C)^{-1},$$ is computed from these forms "
+          r"by sums on a "
+          r"grid and iteration, its derivatives by complex steps, $(q_1, q_2)$ have the sources $(\frac\alpha\beta)^2x^\top("
+          r"-\partial_{\hat V_1}K, -\partial_LK)x$, and every equation of the package must hold at its solution:")
+
+node, share = np.polynomial.legendre.leggauss(12)   # panels with an end at 0, where a target may jump
+POINT = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
+WEIGHT = np.tile(share/2, 18)*np.exp(-POINT**2/2)/np.sqrt(2*np.pi)
+NOISE = np.arange(-8, 8.1, 0.25)
+NOISE_WEIGHT = 0.25*np.exp(-NOISE**2/2)/np.sqrt(2*np.pi)
+
+
+class Bulk:
+    """Averages over (z, noise) at one point, and the response as a function of (L, Vhat_1)."""
+
+    def __init__(self, at, slope, target):
+        noisy = at["Delta"] > 0
+        self.at, self.z = at, POINT[:, None]
+        self.w = WEIGHT[:, None]*(NOISE_WEIGHT if noisy else np.ones(1))
+        self.R = target(self.z) + np.sqrt(at["Delta"])*(NOISE if noisy else np.zeros(1))
+        xi = slope(POINT) - WEIGHT @ slope(POINT)
+        m = {k: WEIGHT @ xi**k for k in (2, 3, 4)}
+        self.t, self.inverse = at["eta"]/at["beta"], 1/at["alpha0"]
+        self.R2, R4, self.g1 = self.mean(self.R**2), self.mean(self.R**4), self.mean(self.R*self.z)
+        self.s3 = WEIGHT @ (xi*POINT**2)
+        self.tau = self.t**2*self.inverse*m[2]
+        self.N = np.sqrt(self.g1**2 + self.R2*self.inverse)
+        self.gamma = self.g1/self.N
+        self.k0, self.k3 = 2*self.t*self.s3*self.N, self.t**3*self.inverse**2*m[3]
+        self.s_c = (4*self.t**2*(self.R2*self.inverse*(WEIGHT @ (xi*POINT)**2) + self.s3**2*self.g1**2)
+                    + 2*self.t**4*self.inverse**2*m[2]**2*(self.R2**2 + R4*self.inverse)
+                    + self.t**4*self.inverse**3*(m[4] - 3*m[2]**2)*R4)
+
+    def mean(self, f):
+        """Over z and the noise."""
+        return np.sum(self.w*f)
+
+    def forms(self, w):
+        """((S + w)^{-1} between v, theta_perp and a; its trace)."""
+        G = 1/w
+        for _ in range(400):
+            G, before = 1/(w + self.mean(self.R**2/(1 + self.R**2*G*self.inverse))), G
+            if abs(G - before) < 1e-17*abs(G) and abs((G - before).imag) <= 1e-17*abs(G.imag):
+                break
+        D = 1 + self.R**2*G*self.inverse
+        side = 1/(w + self.mean((self.R*self.z)**2/D))
+        rho = [1, self.mean(self.R*self.z/D), self.mean(self.R**3*self.z/D)]
+        power = {(i, j): G*self.inverse*self.mean(self.R**(i + j)/D) for i, j in ((1, 1), (1, 3), (3, 3))}
+        F = np.array([[rho[i]*rho[j]*side + (power[tuple(sorted((2*i - 1, 2*j - 1)))] if i and j else 0) for j in range(3)]
+                      for i in range(3)])
+        v = np.array([0, 1/self.N, 0])
+        across = (np.array([1, 0, 0]) - self.gamma*v)/np.sqrt(1 - self.gamma**2)
+        basis = np.array([v, across, self.k0*v + self.k3*np.array([0, 0, 1])])
+        return basis @ F @ basis.T, G
+
+    def response(self, L, hat):
+        """(V_1, V_2, K, omega G)."""
+        beta, V = self.at["beta"], 1/L
+        for _ in range(400):
+            gap = beta*hat*V
+            w = (1 + gap)/(gap*self.tau)
+            F, G = self.forms(w)
+            k1 = (1 - G/(gap*self.tau))/gap
+            V, before = 1/(L + hat*k1), V
+            if abs(V - before) < 1e-16*abs(V) and abs((V - before).imag) <= 1e-15*abs(V.imag):
+                break
+        P, own = F/(gap*self.tau), self.forms(1/self.tau)[0][2, 2]/self.tau
+        K = beta*V*np.array([[(1 - P[0, 0])/gap, -P[0, 1]/gap, P[0, 2]], [-P[0, 1]/gap, (1 - P[1, 1])/gap, P[1, 2]],
+                             [P[0, 2], P[1, 2], own - gap*P[2, 2] + self.s_c - own]])
+        return k1*V, V, K + hat*np.outer(K[:, 0], K[0])/(1 - hat*K[0, 0]), w*G
+
+
+def told(sigma, slope, second, target, names, at):
+    """The digits to which the equations hold at the solution of the package."""
+    made = Bulk(at, slope, target)
+    found = hx.theories.one_step(*names, network="exact").solve(**at)
+    got = {u: float(found[u]) for u in ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2",
+                                        "zetatilde", "psitilde", "chitilde", "G", "test_error", "train_error")}
+    ratio, L = at["alpha"]/at["beta"], at["lam"] + got["Vhat2"]
+    V1, V2, K, G = made.response(L + 0j, got["Vhat1"] + 0j)
+    tiny = 1e-30
+    by_L = [v.imag/tiny for v in made.response(L + 1j*tiny, got["Vhat1"] + 0j)[:3]]
+    by_V = [v.imag/tiny for v in made.response(L + 0j, got["Vhat1"] + 1j*tiny)[:3]]
+    x = np.array([got["zetatilde"], got["psitilde"], got["chitilde"]])
+    T0, T1, T2 = -by_L[1], -by_L[0], -by_V[0]
+    cost = got["m"]**2/(at["dimension"]*at["beta"]*got["V2"]**2)
+    pairs = {"V1": V1.real, "V2": V2.real, "G": G.real, "T1": -by_V[1],
+             **dict(zip(("zeta", "psi", "chi"), ratio*(K.real @ x), strict=True)),
+             "q1": ratio**2*(x @ -by_V[2] @ x) + got["qhat1"]*T2 + (got["qhat2"] + cost)*T1,
+             "q2": ratio**2*(x @ -by_L[2] @ x) + got["qhat1"]*T1 + (got["qhat2"] + cost)*T0}
+    got["T1"] = T1
+    return agreed({**pairs, **averages(sigma, second, target, made, got, at)}, got)
+
+
+def averages(sigma, second, target, made, got, at):
+    """The equations that are averages over kappa, by sums on the grid."""
+    c, gamma = 1 + made.tau*made.R2, made.gamma
+    u = made.t*(WEIGHT @ (sigma(POINT)*POINT))*made.N*POINT[:, None] + at["bias"] + np.sqrt(c)*POINT
+    y = target(gamma*POINT[:, None] + np.sqrt(1 - gamma**2)*POINT)
+    mu_0, mu_1, nu = sigma(u) @ WEIGHT, (sigma(u)*POINT) @ WEIGHT/np.sqrt(c), second(u) @ WEIGHT/2   # d mu_0/dc = E sigma''/2
+    rest = (sigma(u) - mu_0[:, None] - np.sqrt(c)*mu_1[:, None]*POINT)**2 @ WEIGHT
+    h, h1, h2 = y @ WEIGHT, (y*POINT) @ WEIGHT, y**2 @ WEIGHT + at["Delta"]
+    if target is np.sign:   # the jump moves with kappa
+        a = gamma*POINT/np.sqrt(1 - gamma**2)
+        h, h1, h2 = special.erf(a/np.sqrt(2)), np.sqrt(2/np.pi)*np.exp(-a**2/2), 1 + at["Delta"]
+    Q = 1/(1 + mu_1**2*got["V1"] + rest*got["V2"])
+    B = mu_0*got["m"] + POINT*mu_1*got["zeta"] + nu*got["chi"]
+    e = h2 - 2*B*h + B**2 - 2*mu_1*got["psi"]*h1 + mu_1**2*got["q1"] + rest*got["q2"]
+    ratio = at["alpha"]/at["beta"]
+    gap = got["m"]/(at["dimension"]*at["alpha"]*got["V2"])
+    means = {"Vhat1": ratio*mu_1**2*Q, "Vhat2": ratio*rest*Q, "qhat1": ratio*mu_1**2*e*Q**2, "qhat2": ratio*rest*e*Q**2,
+             "zetatilde": POINT*mu_1*(h - B)*Q, "psitilde": mu_1*h1*Q, "chitilde": nu*(h - B)*Q, "test_error": e - at["Delta"],
+             "train_error": e*Q**2, "m": mu_0*(h - B)*Q}
+    return {k: WEIGHT @ v + (got["m"] - gap if k == "m" else 0) for k, v in means.items()}
+
+
+def agreed(pairs, wanted):
+    """The worst agreement in digits; a number that is off is named."""
+    worst = 0.0
+    for name, value in pairs.items():
+        gap = abs(value - wanted[name])/max(abs(wanted[name]), FLOOR)
+        assert gap < 1e-8, f"{name}: {value} by hand, {wanted[name]} in the package"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def smooth():
+    """tanh and sin, with noise."""
+    at = {"alpha": 1.5, "beta": 0.8, "lam": 0.1, "alpha0": 2.0, "eta": 1.5, "Delta": 0.2, "bias": 0.1, "dimension": 200.0}
+    return told(np.tanh, lambda u: 1/np.cosh(u)**2, lambda u: -2*np.tanh(u)/np.cosh(u)**2, np.sin, ("tanh", "sin"), at)
+
+
+def quiet():
+    """sin and a cubic, without noise."""
+    at = {"alpha": 0.6, "beta": 1.3, "lam": 0.3, "alpha0": 3.0, "eta": 1.0, "Delta": 0.0, "bias": -0.2, "dimension": 100.0}
+    return told(np.sin, np.cos, lambda u: -np.sin(u), lambda v: v + v**3/10, ("sin", "z + z**3/10"), at)
+
+
+def jumping():
+    """tanh and sign, with and without noise."""
+    at = {"alpha": 1.1, "beta": 0.7, "lam": 0.2, "alpha0": 1.5, "eta": 1.2, "bias": 0.0, "dimension": 150.0}
+    functions = (np.tanh, lambda u: 1/np.cosh(u)**2, lambda u: -2*np.tanh(u)/np.cosh(u)**2, np.sign, ("tanh", "sign"))
+    return min(told(*functions, {**at, "Delta": noise}) for noise in (0.0, 0.3))
+
+
+page.test("tanh and sin, with noise", smooth)
+page.test("tanh and sign, with and without noise", jumping)
+page.test("sin and a cubic, without noise", quiet)
+page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2, r"$K^f$ in place of $K$ loses the "
+              "rank-one term")
+page.conclude(hx.theories.one_step("tanh", "sin", network="exact").system,
+              r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$ ($P$ and $F$ are the forms of $(I + "
+              r"\delta C)^{-1}$ "
+              r"and $C(I + \delta C)^{-1}$, $G$ is $\omega$ times that of the text):")
