@@ -7,9 +7,12 @@ from sympy import lambdify, symbols
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.critical import compiled
 from hermitex.exponents.laws.density import normal
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.linearised import largest, second
+from hermitex.exponents.laws.scanned import Scanned
+from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
 from hermitex.exponents.laws.slices import sliced, two_quantities
 from hermitex.exponents.laws.spread_points import estimated
 from hermitex.exponents.thresholds import weak_recovery_several
@@ -80,9 +83,27 @@ def test_equal_level_sets(one, two):
     assert a.error < 1e-10
 
 
+@pytest.mark.parametrize("text", ["u*t + t**2", "u**2*t**3 - 3*t + u", "Abs(t - u)*t"])
+def test_a_scan_finds_what_formulas_find(text):
+    form = parse(text, symbols={"u": u, "t": t})
+    marks = [smooth_slope(form, t), *switch_arguments(form, t)]
+    f = compiled(form, (u, t))
+    marks = [tuple(compiled(e, (u, t)) for e in (m, smooth_slope(m, t))) for m in marks]
+    grids = np.linspace(-3, 3, 41) + 0.013, np.linspace(-6, 6, 90) + 0.017
+    scanned = Scanned(f, marks[0][0], marks, grids)
+    at, labels = np.random.default_rng(1).uniform(-2, 2, size=(2, 200))
+    found = np.array(scanned.solutions(at, labels))
+    assert np.nanmax(np.abs(f(at, found) - labels)) < 1e-12
+    fine = np.linspace(-6, 6, 400_001)
+    for k in range(0, 200, 10):
+        values = f(at[k] + 0 * fine, fine) - labels[k]
+        assert np.sum(values[1:] * values[:-1] < 0) == np.sum(np.isfinite(found[:, k])) == scanned.count(at, labels)[k]
+
+
 # -- third route -------------------------------------------------------------------------------------------------------
 UNSEEN = ["z1*z2 + z1**4", "exp(z1*z2) + z1**2", "z1**2 + z2**2 + z1**2*z2**4", "(z1**2 - 1)*z2**2 + z1**2",
-          "sqrt(1 + z1**2 + z1**2*z2**2)", "Abs(z1)*z2**2 + z1**4", "z1*z2*z3 + z1**2"]
+          "sqrt(1 + z1**2 + z1**2*z2**2)", "Abs(z1)*z2**2 + z1**4", "z1*z2*z3 + z1**2",
+          "z1*z2 + z1**3*z2**3 + z2**4"]
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     blocks[0] = constant * blocks[0]
     laws = [law_of(b, place) for b in blocks]
     # In log|w| a knot off 0 costs much; level sets do not mind it.
-    found = _slices(g, used, place, drop) if any(k != 0 for law in laws for k in law.knots) else None
+    found = _slices(g, used, place, drop) if len(used) == 2 and any(k != 0 for law in laws for k in law.knots) else None
     return found or _combined(multiplied, laws, drop)
 
 

@@ -41,7 +41,7 @@ class Law:
     continuous : whether there is a density at all
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
-    deep : factors of 4 by which panels shrink towards a knot at 0
+    deep, smooth : factors of 4 by which panels shrink towards a knot at 0, and towards a hint
     """
 
     indices: tuple[Index, ...]
@@ -55,6 +55,7 @@ class Law:
     power: int = 2
     plain: bool = True
     deep: int = 24
+    smooth: int = 4
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them."""

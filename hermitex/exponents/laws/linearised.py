@@ -17,7 +17,6 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, half_template
 from hermitex.symbolic.budget import checkpoint
 
 _SHALLOW = {2: 8, 4: 5}
-_SMOOTH = 4
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
 _DECADES = 1e6
@@ -98,7 +97,7 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
+            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else law.smooth
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

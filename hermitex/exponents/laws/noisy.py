@@ -32,6 +32,7 @@ from hermitex.symbolic.integrals import closed_form
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
+_POOR = 1e-3
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Second:
@@ -51,9 +52,16 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
         if planar is None:
             if channel.name not in ("deterministic", "random_sign"):
                 raise
-            return estimated(clean, variables, zeros_by_flips(clean, list(variables), {x: i for i, x in enumerate(variables)}))
+            return _spread(clean, variables)
         law = planar
-    return through(law, channel)
+    found = through(law, channel)
+    if found.error > _POOR and channel.name in ("deterministic", "random_sign"):
+        return min(found, _spread(clean, variables), key=lambda s: s.error)
+    return found
+
+
+def _spread(g: Expr, variables: Sequence[Symbol]) -> Second:
+    return estimated(g, variables, zeros_by_flips(g, list(variables), {x: i for i, x in enumerate(variables)}))
 
 
 def strips_of(g: Expr, u: Sequence[float], variables: Sequence[Symbol]) -> Law | None:

@@ -17,6 +17,7 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.laws.critical import compiled, critical, rounded
 from hermitex.exponents.laws.density import Index, Law, distinct
 from hermitex.exponents.laws.inverse import Solution, solutions
+from hermitex.exponents.laws.scanned import Scanned
 from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
 from hermitex.exponents.laws.sums import pairs
 from hermitex.symbolic.budget import checkpoint
@@ -28,9 +29,11 @@ _NEGLIGIBLE = 1e-19
 _HALVINGS = 30
 _NOISE = 1e-8
 _DEEP = 10
+_PANELS = 60
 _SCAN = 140
 _TAILS = (1e-16, 1e-11, 1e-7, 1e-4, 1e-2)
-_SIZE = 60
+_GRID = 121
+_BISECTIONS = 54
 
 
 def two_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Expr, tuple[Symbol, Symbol]]]:
@@ -82,7 +85,7 @@ def _replaced(g: Expr, part: Expr, w: Symbol) -> Expr:
 
 
 def sliced(form: Expr, names: tuple[Symbol, Symbol], laws: tuple[Law, Law], drop: Sequence[Index]) -> Law | None:
-    """The law of F(w1, w2), or None if F is inverted in closed form in neither.
+    """The law of F(w1, w2): by solutions in closed form if F is inverted in one of them, else by a scan.
 
     Parameters
     ----------
@@ -103,6 +106,8 @@ def sliced(form: Expr, names: tuple[Symbol, Symbol], laws: tuple[Law, Law], drop
         if best is None or cost < best[0]:
             best = cost, lambda a=one, b=two, s=found, y=y: Slices(
                 form, (names[a], names[b], y), (laws[a], laws[b]), s, drop).law()
+    if best is None and {laws[0].plain, laws[1].plain} == {True}:
+        return Slices(form, (*names, Dummy("y", real=True)), laws, None, drop).law()
     return None if best is None else best[1]()
 
 
@@ -110,7 +115,7 @@ class Slices:
     """The integrals over u at given labels."""
 
     def __init__(self, form: Expr, names: tuple[Symbol, Symbol, Symbol], laws: tuple[Law, Law],
-                 found: Sequence[Solution], drop: Sequence[Index]) -> None:
+                 found: Sequence[Solution] | None, drop: Sequence[Index]) -> None:
         u, t, y = names
         self.laws = laws
         wanted = pairs(*laws, drop)
@@ -118,13 +123,13 @@ class Slices:
         self.left, self.right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
         self.f = compiled(form, (u, t))
         self.slope = compiled(smooth_slope(form, t), (u, t))
-        self.roots = [compiled(s.t, (u, y)) for s in found]
-        self.guards = [[compiled(g, (u, y)) for g in s.guards] for s in found]
-        self.turns = [compiled(g, (u, y)) for g in dict.fromkeys(g for s in found for g in s.guards) if g.has(u) and g.has(y)]
+        self.roots = [(compiled(s.t, (u, y)), [compiled(g, (u, y)) for g in s.guards]) for s in found or ()]
+        turns = [compiled(g, (u, y)) for g in dict.fromkeys(g for s in found or () for g in s.guards) if g.has(u) and g.has(y)]
+        self.turns = [lambda u, y, g=g: _side(g(u, y)) for g in turns]
         lines = (_lines(form, u, laws[0]), _lines(form, t, laws[1]))
         boxes = tuple((law.lo, law.hi) for law in laws)
         self.special = critical(form, (u, t), boxes, lines)
-        own = [c for e in _poles(found, y) for c in _zeros_of(e, u, boxes[0])]
+        own = [c for e in _poles(found or (), y) for c in _zeros_of(e, u, boxes[0])]
         labels = [float(v) for c in own for v in (self.f(np.array(c), np.array(0.0)),) if np.isfinite(v)]
         self.knots = rounded(np.array([*self.special.labels, *labels]))
         self.cuts = distinct(np.array([laws[0].lo, laws[0].hi, *_inside(laws[0], (
@@ -134,11 +139,17 @@ class Slices:
         self.scan = distinct(np.clip(np.concatenate([
             np.linspace(*boxes[0], _SCAN), self.cuts, *[self.cuts + d for d in fine]]), *boxes[0]))
         self.on_scan = self.f(self.scan[:, None], self.ends)
+        self.numbers: Scanned | None = None
+        if found is None:
+            grid = distinct(np.array([*np.linspace(*boxes[1], _GRID), *self.ends]))
+            marks = [smooth_slope(form, t), *switch_arguments(form, t)]
+            self.numbers = Scanned(self.f, self.slope, [
+                (compiled(e, (u, t)), compiled(smooth_slope(e, t), (u, t))) for e in marks], (self.scan, grid))
 
     def law(self) -> Law:
         """The law of the label."""
         lo, hi, hints = self._range()
-        return Law(self.indices, self.density, lo, hi, tuple(self.knots), tuple(hints), (), True, 4, False, _DEEP)
+        return Law(self.indices, self.density, lo, hi, tuple(self.knots), tuple(hints), (), True, 4, False, _DEEP, 2)
 
     def _range(self) -> tuple[float, float, np.ndarray]:
         """The ends of the support, and labels that follow the scales of the law out into its tails."""
@@ -196,6 +207,10 @@ class Slices:
             left = ~done
             if not left.any():
                 return total
+            if left.sum() > _PANELS * len(y):
+                # What does not settle is left as it is: the masses, and the two orders in y, show by how much.
+                value = np.where(left, one + two, 0.0)
+                break
             row, a, b = (np.concatenate([v[left], v[left]]) for v in (row, a, b))
             low, high = np.concatenate([low[left], middle[left]]), np.concatenate([middle[left], high[left]])
             value = np.concatenate([one[:, left], two[:, left]], axis=1)
@@ -214,11 +229,8 @@ class Slices:
         label = np.broadcast_to(y[:, None], u.shape)
         law = self.laws[0].density(u.ravel())[self.left].reshape(-1, *u.shape) * weight
         total = np.zeros(law.shape)
-        for root, guards in zip(self.roots, self.guards, strict=True):
-            t = root(u, label)
+        for t in self._solutions(u, label):
             live = np.isfinite(t) & (t >= self.laws[1].lo) & (t <= self.laws[1].hi)
-            for g in guards:
-                live &= g(u, label) > 0
             if not live.any():
                 continue
             with np.errstate(all="ignore"):
@@ -226,18 +238,27 @@ class Slices:
             total[:, live] += np.where(np.isfinite(mine), mine, 0.0)
         return np.sum(law * total, axis=2)
 
+    def _solutions(self, u: np.ndarray, y: np.ndarray) -> Iterator[np.ndarray]:
+        if self.numbers is not None:
+            yield from self.numbers.solutions(u, y)
+        for root, guards in self.roots:
+            live = np.all([g(u, y) > 0 for g in guards], axis=0) if guards else True
+            yield np.where(live, root(u, y), np.nan)
+
     def _panels(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(label, from, to) of the panels in u: cut at what is known beforehand and at the zeros of the turns."""
-        functions = [(lambda u, y, t=t: self.f(u, np.full_like(u, t)) - y, self.on_scan[:, n][None, :] - y[:, None])
+        functions = [(lambda u, y, t=t: _side(self.f(u, np.full_like(u, t)) - y), _side(self.on_scan[:, n] - y[:, None]))
                      for n, t in enumerate(self.ends)]
         functions += [(g, g(self.scan[None, :], y[:, None])) for g in self.turns]
+        if self.numbers is not None:
+            functions.append((self.numbers.count, self.numbers.counts(self.scan, y)))
         rows, points = [np.repeat(np.arange(len(y)), len(self.cuts))], [np.tile(self.cuts, len(y))]
         for f, values in functions:
-            row, column = np.nonzero(np.sign(values[:, :-1]) * np.sign(values[:, 1:]) < 0)
-            a, b, low = self.scan[column], self.scan[column + 1], values[row, column] < 0
-            for _ in range(56):
+            row, column = np.nonzero(values[:, :-1] != values[:, 1:])
+            a, b, low = self.scan[column], self.scan[column + 1], values[row, column]
+            for _ in range(_BISECTIONS):
                 m = (a + b) / 2
-                before = (f(m, y[row]) < 0) == low
+                before = f(m, y[row]) == low
                 a, b = np.where(before, m, a), np.where(before, b, m)
             rows.append(row)
             points.append((a + b) / 2)
@@ -247,6 +268,11 @@ class Slices:
         a, b = point[:-1], point[1:]
         kept = (row[:-1] == row[1:]) & (b - a > 1e-15 * np.maximum(np.abs(a), np.abs(b)))
         return row[:-1][kept], a[kept], b[kept]
+
+
+def _side(values: np.ndarray) -> np.ndarray:
+    """The sign; a number of its own where there is no value."""
+    return np.nan_to_num(np.sign(values), nan=7.0)
 
 
 def _inside(law: Law, points: Sequence[float]) -> list[float]:
