@@ -1,0 +1,172 @@
+r"""Rows whose norms fluctuate, and the limit of no ridge: what both change in the equations of the learning curve."""
+
+from math import floor, log10
+
+import numpy as np
+from sympy import Eq, Symbol, limit, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, He, Result, System
+from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
+
+mu_0, mu_1, mu_22, nu, h, h1, h2, Q, omega = symbols("mu_0 mu_1 mu_22 nu h h1 h2 Q omega", real=True)
+L, s_c, zetahat, psihat, mhat, chihat = symbols("L s_c zetahat psihat mhat chihat", positive=True)
+
+# -- row norms ---------------------------------------------------------------------------------------------------------
+rows = Result(
+    "Rows whose norms fluctuate",
+    r"Rows of $W$ that are Gaussian are not equivalent to rows on a sphere: their norms fluctuate by $\delta_i = |w_i|^2 - c = "
+    r"O(d^{-1/2})$, which moves the features by $\nu(\kappa)\,\delta_i$, $\nu = \partial_c\mu_0$, along a direction of which the "
+    r"readout "
+    r"makes use. It adds the order parameter $\chi = \frac{1}{\sqrt p}\sum_i\hat a_i\delta_i = \alpha s_c^2V_2\tilde\chi$, "
+    r"$\tilde\chi = \mathbb{E}[\nu(h - B)Q]$, with $s_c^2 = d\,\mathrm{Var}\,\delta_i = 2c^2$.",
+    source="cui2024", place="Result 3.3, with Gaussian rows",
+    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \nu(\kappa)\,\delta_i + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$",
+                 r"the norms are independent of $Wv$ and $W\theta_\perp$", r"replica symmetry, which holds for convex problems"],
+)
+sample = hx.parse("tanh(z)")
+u = omega + sqrt(c)*z
+rows.text(r"(i) The variance. A Gaussian row of $d$ entries of variance $c/d$ has the squared norm $\frac cd\sum z_j^2$; each "
+          r"entry "
+          r"contributes")
+d = Symbol("d", positive=True)
+rows.step("counting", d*d*(c/d)**2*(E(z**4, z) - E(z**2, z)**2), 2*c**2, shown=(r"d\cdot d\,\mathrm{Var}\bigl(\tfrac cd z^2\bigr)",
+                                                                               r"2c^2 = s_c^2"))
+rows.text(r"(ii) The third function. By parts, the derivative by the variance is a second Hermite coefficient; for $\sigma = "
+          r"\tanh$")
+rows.step("the heat equation", E(sample.subs(z, u), z).diff(c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12, points=1,
+          shown=(r"\partial_c\,\mathbb{E}\,\sigma(r\kappa + \sqrt c\,z)", r"\frac{1}{2c}\,\mathbb{E}[(z^2 - 1)\,\sigma]"))
+rows.text(r"(iii) The free energy is that of the learning curve with $B = \mu_0m + \kappa\mu_1\zeta + \nu\chi$ and, since the "
+          r"vector "
+          r"$(\delta_i)$ has the $A^{-1}$-norm $\beta s_c^2V_2$, one more term $\beta s_c^2\hat\chi^2V_2$ in the entropy. Its "
+          r"conditions:")
+B = mu_0*m + kappa*mu_1*zeta + nu*chi
+error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
+V = mu_1**2*V1 + mu_22*V2
+b = c*beta*Vhat1
+half = L + c*Vhat1 - b
+root = 2/(half + sqrt(half**2 + 4*L*b))
+trace = c*root/(1 + b*root)
+entropy = (qhat1*trace + qhat2*root + beta*(c*zetahat**2 + s_c*chihat**2 + mhat**2/epsilon)*root + beta*psihat**2*trace)/2
+fields = {zetahat: alpha/beta*zetatilde, psihat: alpha/beta*psitilde, chihat: alpha/beta*chitilde, mhat: m*epsilon/(beta*root)}
+
+
+def derived(sigma, target):
+    """Stationarity for given functions, as a System."""
+    s, t = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(1 - gamma**2)*z
+    sigma, target = hx.parse(sigma), hx.parse(target)
+
+    def energetic(x):
+        return alpha/(2*beta)*E((error/(1 + V)).diff(x).subs(1/(1 + V), Q), kappa)
+
+    def entropic(x):
+        return entropy.diff(x).subs(fields)
+
+    return System({
+        Vhat1: 2*energetic(q1), Vhat2: 2*energetic(q2), V2: root, V1: trace,
+        m: Eq(-energetic(m)*beta/alpha, epsilon*m/(alpha*V2), evaluate=False), zeta: entropic(zetahat), psi: entropic(psihat),
+        chi: entropic(chihat), zetatilde: -beta/alpha*energetic(zeta), psitilde: -beta/alpha*energetic(psi),
+        chitilde: -beta/alpha*energetic(chi), qhat1: -2*energetic(V1), qhat2: -2*energetic(V2),
+        q1: -2*entropic(Vhat1), q2: -2*entropic(L),
+    }, where={
+        mu_0: E(sigma.subs(z, s), z), mu_1: E(z*sigma.subs(z, s), z)/sqrt(c),
+        mu_22: E(sigma.subs(z, s)**2, z) - E(sigma.subs(z, s), z)**2 - E(z*sigma.subs(z, s), z)**2,
+        nu: E(He(2, z)*sigma.subs(z, s), z)/(2*c), s_c: 2*c**2, L: lamda + Vhat2, Q: 1/(1 + V),
+        h: E(target.subs(z, t), z), h1: E(z*target.subs(z, t), z), h2: E(target.subs(z, t)**2, z) + Delta,
+    }, observables={"test_error": E(error, kappa) - Delta, "train_error": E(error*Q**2, kappa)})
+
+
+rows.step("the derivative by $\\hat\\chi$", entropy.diff(chihat).subs(fields), alpha*s_c*root*chitilde,
+          shown=(r"\chi", r"\alpha s_c^2V_2\,\tilde\chi"))
+numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
+gaussian = hx.theories.one_step("tanh", "sin", rows="gaussian").system
+fluctuating = derived("tanh(z)", "sin(z)")
+point = {**numbers, "alpha": 1.7, "bias": 0.3, "epsilon": 0.01}
+rows.same("stationarity for tanh and sin", fluctuating, gaussian,
+          at=[point, {**point, "alpha": 0.5, "beta": 1.4, "bias": -0.4, "epsilon": 0.0}], shown=False)
+equal = {k: v for k, v in fluctuating.where.items() if k != s_c}
+sphere = System(fluctuating.equations, where={**equal, s_c: 0*c}, observables=fluctuating.observables)
+rows.misprint_in("rows on a sphere", sphere, gaussian,
+                 r"the claim that Gaussian rows and rows on a sphere are equivalent", at=[point])
+rows.conclude(gaussian, r"The equations that the package solves, here for $\sigma = \tanh$ and $g = \sin$:")
+
+# -- no ridge ----------------------------------------------------------------------------------------------------------
+page = Result(
+    "No ridge",
+    r"As $\lambda \to 0^+$ the test error has a limit off $n = p$. For $n > p$ it is found at $\lambda = 0$. For $n < p$ the "
+    r"readout "
+    r"interpolates: with $V_i = v_i/\lambda$ and $\hat V_i = \lambda\hat v_i$ the equations keep their form at ridge 1, but the "
+    r"$1$ in $Q = "
+    r"1/(1 + V)$ is gone.",
+    source="cui2024", place="Result 3.3, $\\lambda \\to 0$",
+    assumptions=[r"the equations of the learning curve, or of a vocabulary or of the network itself, at every $\lambda > 0$"],
+)
+v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
+scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
+page.text(r"The weight of a sample is then of order $\lambda$, and the fixed point of the traces does not change form:")
+page.step("the limit", limit((1/(1 + V)).subs(scaled)/lam, lam, 0), 1/(mu_1**2*v1 + mu_22*v2),
+          shown=(r"\lim_{\lambda \to 0}\frac1\lambda\,\frac{1}{1 + V}", r"\frac{1}{\mu_1^2v_1 + \mu_2^2v_2}"))
+fixed = 1/(lamda + Vhat2 + c*Vhat1/(1 + c*beta*Vhat1*V2))
+page.step("scaling", (lam*fixed.subs({lamda: lam}).subs(scaled)).simplify(), 1/(1 + hat2 + c*hat1/(1 + c*beta*hat1*v2)),
+          shown=(r"v_2 = \lambda V_2", r"\frac{1}{1 + \hat v_2 + c\hat v_1/(1 + c\beta\hat v_1v_2)}"))
+page.text(r"Every equation of the package is homogeneous in the same way. Its solutions at $\lambda = 0$ against those at small "
+          r"ridges, "
+          r"extrapolated:")
+# For sigma = sin: a feature that saturates has mu_2 -> 0 far out, and its limit is not a power series in lambda.
+FLOOR = 1e-3
+
+
+def limits(theory, numbers_, names):
+    """The digits to which the solution at lam = 0 is the limit of those at small lam, by Richardson's extrapolation."""
+    ridges = 1e-4*0.5**np.arange(5)
+    rows_ = np.array([[float(found[k]) for k in names] for found in (theory.solve(**numbers_, lam=v) for v in ridges)])
+    for k in range(1, len(ridges)):
+        rows_ = (2**k*rows_[1:] - rows_[:-1])/(2**k - 1)
+    found = theory.solve(**numbers_, lam=0)
+    worst = 0.0
+    for name, value in zip(names, rows_[0], strict=True):
+        gap = abs(float(found[name]) - value)/max(abs(value), FLOOR)
+        assert gap < 1e-8, f"{name}: {float(found[name])} at lam = 0, {value} in the limit"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+ERRORS = ("test_error", "m", "zeta", "psi", "q1", "q2")
+
+
+def one_kind():
+    """One kind of features, fewer and more samples than features."""
+    at = {k: v for k, v in numbers.items() if k != "lam"}
+    theory = hx.theories.one_step("sin", "tanh")
+    return min(limits(theory, {**at, "alpha": a, "bias": 0.2}, ERRORS) for a in (0.4, 1.6))
+
+
+def fluctuating_rows():
+    """Gaussian rows."""
+    at = {k: v for k, v in numbers.items() if k != "lam"}
+    return limits(hx.theories.one_step("sin", "tanh", rows="gaussian"), {**at, "alpha": 0.4, "bias": 0.2}, (*ERRORS, "chi"))
+
+
+def two_letters():
+    """A vocabulary, independent and orthogonal rows."""
+    at = {**{k: v for k, v in numbers.items() if k != "lam"}, "alpha": 0.3, "bias": 0.2, "dimension": 100}
+    found = []
+    for kind, here, names in (("sphere", at, ("psi1", "q1_12")), ("orthogonal", {**at, "gamma": 1.0}, ())):
+        theory = hx.theories.one_step("sin", "tanh", vocabulary=[1, -0.6], norms=[1.2, 0.9], rows=kind)
+        found.append(limits(theory, here, ("test_error", "m1", "zeta1", "q2_2", *names)))
+    return min(found)
+
+
+def trained():
+    """The network itself."""
+    at = {"alpha": 0.4, "beta": 0.8, "alpha0": 2.0, "eta": 1.5, "Delta": 0.2, "bias": 0.1}
+    return limits(hx.theories.one_step("sin", "tanh", network="exact"), at, (*ERRORS, "chi"))
+
+
+page.test("one kind of features", one_kind)
+page.test("Gaussian rows", fluctuating_rows)
+page.test("a vocabulary", two_letters)
+page.test("the network itself", trained)
+page.conclude([(Q, 1/(mu_1**2*V1 + mu_22*V2)), (L, 1 + Vhat2)],
+              r"Below $n = p$ the package solves the same equations with (in $\lambda V$, $\hat V/\lambda$, ...)")
