@@ -142,18 +142,20 @@ class ConvexOneStep(OneStepFamily):
         flat = {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}
         first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
         flags = self._flags(flat)
-        gridded = convex_grid.serves(flags[0])
-        if gridded or flags[0].kind == "values":
+        if flags[0].kind != "labels" and (flags[0].kind == "values" or convex_grid.serves(flags[0])):
             tolerance = max(tolerance, _TRIPLE)
         self._refuse_nothing(flat)
         lost = self._separated(flat, flags)
         parts = [(lost, self._unbounded(lost.size))] if lost.size else []
         for st in dict.fromkeys(flags):
             here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
-            if gridded and here.size:
+            if here.size and convex_grid.serves(st):
                 at, near = ({n: v[here] for n, v in d.items()} for d in (flat, first))
-                parts.append((here, convex_newton.solved(st, at, near, tolerance)))
-                continue
+                found = convex_newton.solved(st, at, near, max(tolerance, _DOUBLE))
+                parts.append((here, found))
+                if st.kind != "labels":
+                    continue
+                here = here[~np.asarray(found.converged)]  # the compiled equations may still manage
             step = _BATCH[st.kind]
             for chunk in (here[k:k + step] for k in range(0, len(here), step)):
                 at = {n: v[chunk] for n, v in flat.items()}
@@ -210,6 +212,7 @@ class ConvexOneStep(OneStepFamily):
 
 _BATCH = {"labels": 20, "residual": 20, "values": 1}
 _LARGE_LAM, _ROUGH = 1.0, 1e-6
+_DOUBLE = 1e-10  # what a grid of smooth averages over labels of +-1 is held to
 _TRIPLE = 1e-8  # what threefold averages are held to: a grid that is twice as fine costs eight times as much
 
 

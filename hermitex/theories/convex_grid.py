@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import BadInput, HermitexError
@@ -27,11 +28,19 @@ _NEWTON = 12
 _FAR, _FALLS, _STILL = 1e6, 1e-9, 1e-8
 
 
+def smooth(st: Structure) -> bool:
+    """True if the loss has no switch of f."""
+    return not any(f in s.free_symbols for s in st.loss.expr.atoms(*SWITCHES))
+
+
 def serves(st: Structure) -> bool:
-    """True if the loss is smooth in f and asks for a minimiser at every node of three variables or more."""
+    """True if the loss is smooth in f and asks for a minimiser at every node; labels of +-1 where kappa decides them."""
+    if not smooth(st):
+        return False
+    if st.kind == "labels":
+        return bool(st.aligned) and st.g(z).free_symbols == {z} and cuts(st.g(z)).size > 0
     h = st.loss.of_residual
-    smooth = not any(f in s.free_symbols for s in st.loss.expr.atoms(*SWITCHES))
-    return smooth and (st.kind == "values" or (st.kind == "residual" and h is not None and closed_moments(h) is None))
+    return st.kind == "values" or (h is not None and closed_moments(h) is None)
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -291,6 +300,11 @@ class Grid:
                 train -= float(np.sum(weights*self.w[:, None]*f_star*(V*extra/np.where(S > 0, S, 1.0))[part, None, None, None]))
             test += float(np.sum(weights*self.loss.value(label, fresh)))
         more = self._of_noise(w1) if extra else 0.0
+        if self.st.kind == "labels":  # P(y omega < 0), omega normal at fixed kappa and z1
+            mean = self.clean*(B[:, None] + self.mu_1[:, None]*v[4]*self.z1)
+            with np.errstate(all="ignore"):
+                wrong = np.where(mean == 0, 0.5, ndtr(-mean/np.sqrt(tau2)[:, None]))
+            return {"test_error": float(self.weight @ (wrong*w1).sum(axis=1)), "train_error": train, "test_loss": test}
         return {"test_error": square, "train_error": train + more, "test_loss": test + more, "test_error_noisy": square + noise}
 
     def _of_noise(self, w1: Array) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged
@@ -90,6 +91,7 @@ def test_the_envelope_identity():
     assert abs(slope - 0.7*found["q1"][2]/4) > 1e-2  # a swapped order parameter is seen
 
 
+@pytest.mark.slow
 def test_bias_breaks_the_mirror_without_a_jump():
     """Both labels summed one by one are what the reflection gives."""
     found = theory("tanh", "sign", "logistic").solve(alpha=1, lam=0.1, bias=np.array([0, 1e-7]), **SPIKED)
@@ -97,6 +99,7 @@ def test_bias_breaks_the_mirror_without_a_jump():
     assert abs(found["q2"][1] - found["q2"][0]) < 1e-5
 
 
+@pytest.mark.slow
 def test_small_penalties_and_the_1_over_d_term():
     found = theory("tanh", "sign", "logistic").solve(alpha=1, lam=[1e-1, 1e-2, 1e-3, 1e-4], **SPIKED)
     assert np.all(found.converged) and np.all(np.diff(found["train_error"]) < 0) and np.all(np.diff(found["q2"]) > 0)
@@ -104,6 +107,115 @@ def test_small_penalties_and_the_1_over_d_term():
     m = theory("tanh", "sign", "logistic").solve(alpha=1, lam=0.1, dimension=d, **SPIKED)["m"]
     assert m[0] < m[1] < m[2]
     assert 1.8 < (m[2] - m[0])/(m[2] - m[1]) < 2.2  # of order 1/d
+
+
+# -- losses without closed averages --------------------------------------------------------------------------------------
+ORDER = ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2")
+
+
+def same(found, other, names=ORDER, within=1e-7):
+    for name in names:
+        assert np.allclose(found[name], other[name], rtol=within, atol=within), name
+
+
+@pytest.mark.parametrize("gamma", [0.8, 1])
+def test_labels_of_0_and_1_are_logistic_regression(gamma):
+    """log(1 + exp(f)) - y f at y = 0, 1 is log(1 + exp(-y f)) at y = -1, 1: real labels with a jump, by another route."""
+    numbers = {"alpha": [1, 2], "lam": 0.1, **SPIKED, "gamma": gamma, "dimension": 500}
+    grid = theory("tanh", "(1 + sign(z))/2", "log(1 + exp(f)) - y*f").solve(**numbers)
+    same(grid, theory("tanh", "sign", "logistic").solve(**numbers), (*ORDER, "train_error", "test_loss"))
+
+
+@pytest.mark.parametrize("Delta", [0, 0.3])
+def test_the_square_loss_as_an_exponential_family(Delta):
+    """f^2/2 - y f and (y - f)^2/2 have one minimiser, and the noise of the label joins omega + V y."""
+    numbers = {"alpha": 1.5, "beta": 0.7, "lam": 0.05, "Delta": Delta, **SPIKED}
+    ridge = hx.theories.one_step("tanh", "sin").solve(**numbers)
+    family = theory("tanh", "sin", "f**2/2 - y*f").solve(**numbers)
+    same(family, ridge, (*ORDER, "test_error"))
+    power = (1 - np.exp(-2))/2 + Delta  # E y^2
+    assert abs(2*family["train_error"] + power - ridge["train_error"]) < 1e-7
+    assert abs(2*family["test_loss"] + power - ridge["test_error"] - Delta) < 1e-7
+    scaled = theory("tanh", "sin", "f**2/2 - 2*y*f + 3*y**2").solve(**numbers)  # a = 2 a, and its own mean
+    same({n: scaled[n] for n in ("V1", "V2")}, ridge, ("V1", "V2"))
+    assert abs(scaled["q2"] - 4*ridge["q2"]) < 1e-6
+    assert abs(scaled["train_error"] - 4*family["train_error"] - 3*power) < 1e-6
+
+
+def test_noise_inside_a_power_of_the_label():
+    """(y^3 - f)^2/2 at y = +-2 + noise is ridge with the mean and the variance of y^3: the fourfold average."""
+    noise = 0.1
+    mean, second = 8 + 6*noise, 64 + 240*noise + 180*noise**2 + 15*noise**3
+    numbers = {"alpha": 1.5, "lam": 0.2, **SPIKED}
+    found = theory("tanh", "2*sign(z)", "(y**3 - f)**2/2").solve(Delta=noise, **numbers)
+    ridge = hx.theories.one_step("tanh", f"{mean!r}*sign(z)").solve(Delta=second - mean**2, **numbers)
+    same(found, ridge)
+    assert abs(2*found["train_error"] - ridge["train_error"]) < 1e-6
+
+
+def test_a_wide_log_cosh_is_ridge():
+    numbers = {"alpha": [0.5, 2], "lam": 0.05, "Delta": 0.2, **SPIKED}
+    wide, square = theory("tanh", "sin", "10**6*log(cosh((y - f)/1000))").solve(**numbers), hx.theories.one_step("tanh", "sin")
+    same(wide, square.solve(**numbers), (*ORDER, "test_error"), within=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("Delta", [0, 0.2])
+def test_log_cosh_solves_its_system(Delta):
+    """What Newton finds on a small grid leaves the compiled equations, on theirs, without a residual."""
+    asked, numbers = theory("tanh", "sin", "log(cosh(y - f))"), {"alpha": 1.5, "beta": 1, "Delta": Delta, **SPIKED}
+    found = asked.solve(lam=0.1, **numbers)
+    start = {n: found[n] for n in (*ORDER, "zetatilde", "psitilde")}
+    system = asked.system.solve(lam=0.1, bias=0, epsilon=0, start=start, tolerance=1e-9, **numbers)
+    same(found, system, (*ORDER, "test_error", "train_error", "test_loss"))
+
+
+def test_a_loss_that_falls_along_the_spike():
+    """With labels below 0 log(1 + exp(f)) - y f has no least value; a finite dimension bounds m."""
+    with pytest.raises(NotConverged, match=r"m runs to infinity.*dimension=d"):
+        theory("tanh", "sin", "log(1 + exp(f)) - y*f").solve(alpha=1.5, lam=0.1, **SPIKED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["abs(y - f)", "Max(3*(y - f)/10, -7*(y - f)/10)", "Max(0, abs(y - f) - 1/2)", "exp(f) - y*f",
+                                  "cosh(f) - y*f", "(y - f)**2*(1 + y**2)", "log(cosh(y - f))"])
+def test_envelope_identity_of_losses_with_kinks_and_without(loss):
+    """d(train objective)/d lam = beta q_2/(2 alpha)."""
+    step = 1e-3
+    found = theory("tanh", "sin", loss).solve(alpha=1.5, beta=0.7, lam=0.2 + step*np.array([-2, -1, 0, 1, 2]), Delta=0.2, **SPIKED)
+    objective = found["train_objective"]
+    slope = (objective[0] - 8*objective[1] + 8*objective[3] - objective[4])/(12*step)
+    assert abs(slope - 0.7*found["q2"][2]/3) < 1e-6*max(1, found["q2"][2])
+
+
+@pytest.mark.slow
+def test_zeros_without_a_closed_form():
+    """sign(z^3 - z - 1/3 + sin z): its jumps are found numerically; the same as a target whose jumps are written down."""
+    numbers = {"alpha": 1.5, "lam": 0.1, **SPIKED}
+    jumps = [brentq(lambda x: x**3 - x - 1/3 + np.sin(x), 0, 2, xtol=1e-15)]
+    text = "sign(" + "*".join(f"(z - {b!r})" for b in jumps) + ")"
+    asked = theory("tanh", "sign(z**3 - z - 1/3 + sin(z))", "logistic")
+    found = asked.solve(**numbers)
+    same(found, theory("tanh", text, "logistic").solve(**numbers), ("m", "q1", "q2", "test_error"), within=1e-9)
+    wrong = theory("tanh", "sign(z - 0.6)", "logistic").solve(**numbers)
+    assert abs(wrong["m"] - found["m"]) > 1e-3  # another jump is seen
+
+
+@pytest.mark.parametrize(("sigma", "g", "loss", "said"), [
+    ("0", "sign", "logistic", "constant"), ("2", "sin", "huber:1", "constant"), ("tanh", "0", "huber:1", "nothing to solve"),
+    ("tanh", "1", "exp(f) - y*f", "nothing to solve"), ("tanh", "3*z", "(y - f)**2*(y + 2)", "not convex in f at labels")])
+def test_what_has_no_readout_to_solve_for(sigma, g, loss, said):
+    with pytest.raises(BadInput, match=said) as caught:
+        theory(sigma, g, loss).solve(alpha=1, lam=0.1, **SPIKED)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sigma", "g", "loss"), [("z", "sign", "logistic"), ("z", "sin", "cosh(f) - y*f"), ("tanh", "1", "hinge"),
+                                                  ("z", "sin", "huber:1"), ("relu", "1", "logistic")])
+def test_linear_activations_and_constant_labels(sigma, g, loss):
+    found = theory(sigma, g, loss).solve(alpha=1.5, lam=0.1, dimension=500, **SPIKED)
+    assert found.converged and 0 < found["train_error"] < found["test_loss"]
 
 
 # -- what is asked of a loss -------------------------------------------------------------------------------------------
