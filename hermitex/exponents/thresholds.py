@@ -12,30 +12,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mpmath import mpf
-from sympy import (
-    Add,
-    Expr,
-    Mul,
-    Rational,
-    S,
-    Symbol,
-)
+from sympy import Add, Expr, Mul, Rational, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.equivalent_labels import peeled, without_known
-from hermitex.exponents.laws.discrete import (
-    Atoms,
-    exact_atoms,
-    exact_couplings,
-    exact_largest,
-    exact_largest_of_two,
-    split_products,
-    tidy,
-)
-from hermitex.exponents.laws.linearised import largest
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms, split_products
+from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, tidy
+from hermitex.exponents.laws.linearised import largest, left_out
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.pieces import pieces
@@ -225,7 +211,18 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
     alpha = 1 / mpf(inverse)
     relative = mpf(len(names)) * mpf(measured.error) / mpf(inverse) + mpf(10) ** -13
     notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
-    return Value(alpha, None, alpha * relative, notes)
+    return Value(alpha, None, alpha * relative, (*notes, *_partial(measured.couplings, names)))
+
+
+def _partial(couplings: Any, names: Sequence[Symbol]) -> tuple[str, ...]:
+    """A note where the top eigenvectors M do not charge every direction: the others begin to be found later."""
+    silent = left_out(couplings, list(range(len(names))))
+    if not silent:
+        return ()
+    later, _ = largest(couplings, silent)
+    left = ", ".join(str(names[i]) for i in silent)
+    value = f" (from zero overlap it would be {1 / later:.12g})" if later > 0 else ""
+    return (f"alpha_c is where the first directions of the stage are found; {left} later{value}, with their help maybe sooner",)
 
 
 def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:

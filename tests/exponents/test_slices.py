@@ -13,8 +13,9 @@ from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.exponents.laws.scanned import Scanned
 from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
-from hermitex.exponents.laws.slices import sliced, two_quantities
+from hermitex.exponents.laws.slices import sliced
 from hermitex.exponents.laws.spread_points import estimated
+from hermitex.exponents.laws.two_quantities import two_quantities
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2

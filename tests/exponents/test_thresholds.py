@@ -159,6 +159,18 @@ def test_conditional_stage_of_an_even_function_of_the_difference():
     assert found.stages[1]["conditional"]
 
 
+def test_directions_that_the_top_eigenvector_does_not_charge_are_named():
+    # G is diagonal, so F(M)_ii = E[G_ii^2] M_ii: z2 is found first, z1 is stable there to first order.
+    found = threshold("z1**2 + 2*z2**2")
+    assert "z1 later" in found.notes[-1]
+    quoted = float(found.notes[-1].partition("would be ")[2].partition(")")[0])
+    law = added(push(normal(0), z1**2, z1, drop=[(0,)]), push(normal(1), 2 * z2**2, z2, drop=[(1,)]))
+    couplings = second(law).couplings
+    assert abs(quoted * couplings[(0, 0), (0, 0)] - 1) < 1e-9
+    assert couplings[(0, 0), (0, 0)] < couplings[(1, 1), (1, 1)]
+    assert not threshold("z1*z2 - z1**2*0").notes and not threshold("Abs(z1) + Abs(z2)").notes
+
+
 # -- third route: labels in bins -----------------------------------------------------------------------------
 def grid_estimate(text, law="deterministic", count=1_000_000, bins=400):
     """alpha_c from a million evenly spread points of the plane, with the labels in bins of equal mass."""

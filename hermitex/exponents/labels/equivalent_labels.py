@@ -29,7 +29,8 @@ from sympy import (
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Named, channel
 from hermitex.exponents.labels.levels import _INJECTIVE, _peel_power
-from hermitex.exponents.laws.discrete import split_products, tidy
+from hermitex.exponents.laws.discrete import split_products
+from hermitex.exponents.laws.exact_eigenvalue import tidy
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
 

@@ -22,9 +22,10 @@ from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, 
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
 from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.slices import sliced, two_quantities
+from hermitex.exponents.laws.slices import sliced
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
+from hermitex.exponents.laws.two_quantities import two_quantities
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 

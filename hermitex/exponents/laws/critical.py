@@ -40,8 +40,8 @@ def critical(form: Expr, names: tuple[Symbol, Symbol], boxes: Sequence[tuple[flo
     hessian = [[compiled(b, names) for b in row] for row in bends]
     points = [_plane(gradient, hessian, boxes)]
     for u0 in lines[0]:
-        t0 = _line(lambda x, c=u0: (gradient[1](c + 0 * x, x), hessian[1][1](c + 0 * x, x)), boxes[1], lines[1])
-        points.append(np.stack([np.full(len(t0), u0), t0]))
+        ts = _line(lambda x, c=u0: (gradient[1](c + 0 * x, x), hessian[1][1](c + 0 * x, x)), boxes[1], lines[1])
+        points.append(np.stack([np.full(len(ts), u0), ts]))
     for t0 in lines[1]:
         u0s = _line(lambda x, c=t0: (gradient[0](x, c + 0 * x), hessian[0][0](x, c + 0 * x)), boxes[0], lines[0])
         points.append(np.stack([u0s, np.full(len(u0s), t0)]))
@@ -100,8 +100,8 @@ def _line(f: Callable, box: tuple[float, float], lines: Sequence[float]) -> np.n
 def rounded(values: np.ndarray) -> np.ndarray:
     """One of each, 0 where it is 0 but for rounding."""
     found: list[float] = []
-    for v in sorted(values, key=abs):
-        v = 0.0 if abs(v) < 1e-12 else float(v)
+    for value in sorted(values, key=abs):
+        v = 0.0 if abs(value) < 1e-12 else float(value)
         if not any(abs(v - w) <= 1e-9 * max(1.0, abs(v)) for w in found):
             found.append(v)
     return distinct(np.array(found)) if found else np.array([])

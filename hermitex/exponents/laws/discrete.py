@@ -18,7 +18,6 @@ from sympy import (
     Dummy,
     Expr,
     Heaviside,
-    Matrix,
     Mul,
     Pow,
     Rational,
@@ -35,7 +34,6 @@ from sympy import (
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.density import Index
-from hermitex.exponents.laws.linearised import operator
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
@@ -299,102 +297,3 @@ def _relative(moved: Expr, old: Expr) -> int:
     if moved == old or difference == 0:
         return 1
     return -1 if moved == -old or total == 0 else 0
-
-
-# -- the eigenproblem, exactly -----------------------------------------------------------------------------------------
-def exact_couplings(atoms: Atoms) -> dict[tuple[Index, Index], Expr]:
-    """E[E[He_a|Y] E[He_b|Y]] = sum_y nu_a nu_b/nu_0."""
-    found: dict[tuple[Index, Index], Expr] = {}
-    for _, nu in atoms:
-        present = [a for a in nu if a != ()]
-        for a, b in combinations_with_replacement(sorted(present, key=lambda a: (len(a), a)), 2):
-            if len(a) == len(b):
-                found[a, b] = found.get((a, b), S.Zero) + nu[a] * nu[b] / nu[()]
-    return {key: v for key, v in ((k, tidy(v)) for k, v in found.items()) if v != 0}
-
-
-def tidy(value: Expr) -> Expr:
-    """A compact form of an exact constant; a few elementary functions only, so simplification is cheap."""
-    forms = [value, value.expand(), value.together(), value.factor() if value.count_ops() < 200 else value]
-    if value.count_ops() < 120:
-        forms.append(value.simplify())
-    return min(forms, key=lambda e: e.count_ops())
-
-
-def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> Expr | None:
-    """The largest eigenvalue of F(M) = E[G M G] in closed form, block by block; None if a block has none."""
-    _, rows = operator(couplings, variables, S.Zero)
-    matrix = Matrix(rows)
-    values = [_top_of_block(matrix.extract(block, block)) for block in _connected(matrix)]
-    if any(v is None for v in values):
-        return None
-    return max(values, key=lambda v: evaluate(v, 30)) if values else S.Zero
-
-
-def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
-    """Two labels: G = +-H/P, so F(M) = (1/P_1 + 1/P_2) H M H and the eigenvalue is that times the square of H's largest."""
-    if len(atoms) != 2:
-        return None
-    nu = atoms[0][1]
-    h = Matrix(len(variables), len(variables), lambda i, j: nu.get(tuple(sorted((variables[i], variables[j]))), S.Zero))
-    found = [_spectral_radius(h.extract(block, block)) for block in _connected(h)]
-    tops = [t for t in found if t is not None]
-    if len(tops) < len(found):
-        return None
-    radius = max(tops, key=lambda v: evaluate(v, 30))
-    return tidy(radius**2 * sum(1 / nu[()] for _, nu in atoms))
-
-
-def _spectral_radius(h: Matrix) -> Expr | None:
-    from sympy import Abs
-
-    if h.rows == 1:
-        return Abs(h[0, 0])
-    if h.rows == 2:
-        (a, b), (_, d) = h.tolist()
-        return tidy((Abs(a + d) + ((a - d) ** 2 + 4 * b**2) ** Rational(1, 2)) / 2)
-    return None
-
-
-def _connected(matrix: Matrix) -> list[list[int]]:
-    left, blocks = set(range(matrix.rows)), []
-    while left:
-        block, edge = set(), {min(left)}
-        while edge:
-            block |= edge
-            edge = {j for i in edge for j in left if matrix[i, j] != 0 or matrix[j, i] != 0} - block
-        left -= block
-        blocks.append(sorted(block))
-    return blocks
-
-
-def _top_of_block(block: Matrix) -> Expr | None:
-    if block.rows == 1:
-        return tidy(block[0, 0])
-    guess = _simple_eigenvalue(block)
-    if guess is not None:
-        return guess
-    if block.rows == 2:
-        (a, b), (c, d) = block.tolist()
-        root = tidy((a - d) ** 2 + 4 * b * c)
-        return tidy((a + d + root ** Rational(1, 2)) / 2)
-    return None
-
-
-def _simple_eigenvalue(block: Matrix) -> Expr | None:
-    """An eigenvalue that belongs to a vector of small rationals, if the numerically largest one does: verified exactly."""
-    import numpy as np
-
-    numeric = np.array([[float(evaluate(v, 25)) if v != 0 else 0.0 for v in row] for row in block.tolist()])
-    values, vectors = np.linalg.eig(numeric)
-    top = int(np.argmax(values.real))
-    v = vectors[:, top].real
-    v = v / v[np.argmax(np.abs(v))]
-    rational = Matrix([Rational(round(float(x) * 12), 12) for x in v])
-    if any(abs(float(r) - float(x)) > 1e-9 for r, x in zip(rational, v, strict=True)):
-        return None
-    first = next(i for i in range(block.rows) if rational[i] != 0)
-    moved = block * rational
-    value = tidy(moved[first] / rational[first])
-    wrong = [tidy(moved[i] - value * rational[i]) for i in range(block.rows)]
-    return value if all(w == 0 or w.simplify() == 0 for w in wrong) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sympy import (
@@ -103,7 +104,7 @@ def _step(e: Expr, at: Solution, t: Symbol) -> list[tuple[Expr, Solution]] | Non
     return _function(e, at)
 
 
-def _function(e: Expr, at: Solution) -> list[tuple[Expr, Solution]] | None:
+def _function(e: Any, at: Solution) -> list[tuple[Expr, Solution]] | None:
     y, guards = at.t, at.guards
     inverses = {
         exp: [(log(y), (y,))], log: [(exp(y), ())], Abs: [(y, (y,)), (-y, (y,))], tanh: [(atanh(y), (1 - y**2,))],
@@ -159,7 +160,7 @@ def _quadratics(e: Expr, t: Symbol) -> Iterator[tuple[Expr, Expr, Expr, Expr]]:
             continue
         poly = Poly(form, w)
         if poly.degree() <= 2:
-            yield q, *(poly.coeff_monomial(w**n) for n in (2, 1, 0))
+            yield q, poly.coeff_monomial(w**2), poly.coeff_monomial(w), poly.coeff_monomial(1)
 
 
 def _checked(form: Expr, found: Sequence[Solution], names: tuple[Symbol, Symbol, Symbol]) -> bool:

@@ -150,3 +150,10 @@ def largest(couplings: Couplings, variables: list[int]) -> tuple[float, np.ndarr
                 m[place[i], place[j]] = m[place[j], place[i]] = c / s
             found.append(m)
     return float(top), np.array(found)
+
+
+def left_out(couplings: Couplings, variables: list[int]) -> list[int]:
+    """The variables that no eigenvector M of the largest eigenvalue charges: F(M) leaves them at zero to first order."""
+    _, top = largest(couplings, variables)
+    charged = np.abs(top).max(axis=(0, 2)) > 1e-6 * np.abs(top).max()
+    return [v for v, c in zip(variables, charged, strict=True) if not c]

@@ -8,12 +8,10 @@ once, until two orders agree. The labels at which the result is singular are the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Symbol, lambdify
+from sympy import Dummy, Expr, Symbol, lambdify
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.laws.critical import compiled, critical, rounded
 from hermitex.exponents.laws.density import Index, Law, distinct
 from hermitex.exponents.laws.inverse import Solution, solutions
@@ -34,54 +32,6 @@ _SCAN = 140
 _TAILS = (1e-16, 1e-11, 1e-7, 1e-4, 1e-2)
 _GRID = 121
 _BISECTIONS = 54
-
-
-def two_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Expr, tuple[Symbol, Symbol]]]:
-    """(w1, w2, F, names) with g = F(w1, w2), w1 and w2 in different variables; single variables first."""
-    used = list(used)
-    for size in range(1, len(used) // 2 + 1):
-        for mine in combinations(used, size):
-            other = [x for x in used if x not in mine]
-            form, found = g, []
-            for group in (list(mine), other):
-                reduced = _reduced(form, group)
-                if reduced is None:
-                    break
-                form, quantity, name = reduced
-                found.append((quantity, name))
-            if len(found) == 2:
-                yield found[0][0], found[1][0], form, (found[0][1], found[1][1])
-
-
-def _reduced(g: Expr, group: list[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
-    """(F(w, others), w, its name) with w a function of the group alone."""
-    if len(group) == 1:
-        return g, group[0], group[0]
-    w = Dummy("w", real=True)
-    for part in dict.fromkeys(_parts(g, set(group))):
-        form = _replaced(g, part, w)
-        if not form.has(*group):
-            return form, part, w
-    return None
-
-
-def _parts(e: Expr, group: set[Symbol]) -> Iterator[Expr]:
-    """The largest sub-expressions in the variables of the group only, all of them."""
-    if e.free_symbols == group:
-        yield e
-        return
-    if isinstance(e, (Add, Mul)):
-        inner = [a for a in e.args if a.free_symbols and a.free_symbols <= group]
-        if len(inner) > 1 and set().union(*(a.free_symbols for a in inner)) == group:
-            yield e.func(*inner)
-    for a in e.args:
-        if isinstance(a, Expr) and a.has(*group):
-            yield from _parts(a, group)
-
-
-def _replaced(g: Expr, part: Expr, w: Symbol) -> Expr:
-    form = g.xreplace({part: w})
-    return form if not form.has(*part.free_symbols) else g.subs(part, w)
 
 
 def sliced(form: Expr, names: tuple[Symbol, Symbol], laws: tuple[Law, Law], drop: Sequence[Index]) -> Law | None:
@@ -247,8 +197,8 @@ class Slices:
 
     def _panels(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(label, from, to) of the panels in u: cut at what is known beforehand and at the zeros of the turns."""
-        functions = [(lambda u, y, t=t: _side(self.f(u, np.full_like(u, t)) - y), _side(self.on_scan[:, n] - y[:, None]))
-                     for n, t in enumerate(self.ends)]
+        functions: list[tuple[Callable, np.ndarray]] = [(lambda u, y, t=t: _side(self.f(u, np.full_like(u, t)) - y),
+                                                         _side(self.on_scan[:, n] - y[:, None])) for n, t in enumerate(self.ends)]
         functions += [(g, g(self.scan[None, :], y[:, None])) for g in self.turns]
         if self.numbers is not None:
             functions.append((self.numbers.count, self.numbers.counts(self.scan, y)))
