@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, ceiling, floor, log, sign
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
 
 from hermitex.errors import HermitexError
 from hermitex.kernels import quadrature
@@ -19,7 +19,10 @@ from hermitex.kernels.lowering import Axis, Lowered
 from hermitex.kernels.recognition import plain
 from hermitex.kernels.source import place
 
-_MOST_KINKS = 6
+_MOST_KINKS = 80  # of one function
+_FAR = 40  # how far out the kinks of a function of one linear form are listed
+_GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
+_CROWDED = 12  # from that many kinks on an interval between two of them begins with one panel
 _STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
 _COARSE = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
@@ -46,14 +49,15 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
             if axis.symbol not in rough.along(integrand):
                 continue
             body = _inlined(integrand, definitions, axis)
+            points = _along_lines(body, axis.symbol)
             try:
-                points = breakpoints(body, axis.symbol)
+                points = points or breakpoints(body, axis.symbol)
             except (HermitexError, NotImplementedError, ValueError, TypeError):
                 points = _where_linear(body, axis.symbol)  # none: the adaptive panels look for them
             inside = {a.symbol for a in s.axes[s.axes.index(axis):]}
             known = found.setdefault(axis.identifier, [])
             known += [p for p in points if p not in known and not p.free_symbols & inside]
-    return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= _MOST_KINKS}
+    return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= 3 * _MOST_KINKS}
 
 
 def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
@@ -69,6 +73,51 @@ def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
             return ()
         found.append(-(argument - slope * x).expand() / slope)
     return tuple(dict.fromkeys(found))
+
+
+def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """(t_k - b)/a for the break points t_k of f in each rough part f(a x + b): floor(a x + b), Abs(tanh(a x + b) - 1/2), ...
+
+    A function with infinitely many gives those nearest to 0. Empty if a part is no function of one linear form.
+    """
+    from hermitex.symbolic.pieces import breakpoints
+
+    t, found = Symbol("t", real=True), {}
+    for part in _rough_parts(body, x):
+        forms = _linear_forms(part, x)
+        if not forms:
+            return ()
+        slope, line = forms[0].diff(x), forms[0]
+        ratios = [cancel(form.diff(x) / slope) for form in forms]
+        shifts = [expand(form - k * line) for form, k in zip(forms, ratios, strict=True)]
+        f = part.xreplace({form: k * t + b for form, k, b in zip(forms, ratios, shifts, strict=True)})
+        if f.free_symbols != {t}:
+            return ()
+        try:
+            points = breakpoints(f, t, (-_FAR, _FAR))
+        except (HermitexError, NotImplementedError, ValueError, TypeError):
+            return ()
+        nearest = sorted(points, key=lambda p: abs(float(p)))[:_MOST_KINKS]
+        found |= dict.fromkeys((p - (line - slope * x).expand()) / slope for p in sorted(nearest, key=float))
+    return tuple(found)
+
+
+def _rough_parts(e: Basic, x: Symbol) -> list[Expr]:
+    """The outermost switches, steps, logarithms and roots in x."""
+    if x not in e.free_symbols:
+        return []
+    if isinstance(e, _ROUGH) or (isinstance(e, Pow) and not e.exp.is_Integer and x in e.base.free_symbols):
+        return [e]
+    return list(dict.fromkeys(part for a in e.args for part in _rough_parts(a, x)))
+
+
+def _linear_forms(e: Basic, x: Symbol) -> list[Expr]:
+    """The largest parts of `e` that are linear in x."""
+    if x not in e.free_symbols:
+        return []
+    if isinstance(e, Expr) and not e.has(*_ROUGH) and (slope := e.diff(x)) != 0 and x not in slope.free_symbols:
+        return [e]
+    return list(dict.fromkeys(form for a in e.args for form in _linear_forms(a, x)))
 
 
 class _Roughness:
@@ -115,13 +164,14 @@ def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
 class Quadratures:
     """The rules in force for the axes of a program, and their refinement.
 
-    Attributes: `error` the relative error measured last, `nodes` {axis: number}. `grid`: axes that begin with a coarser rule.
+    Attributes: `error` the relative error measured last, `nodes` {axis: number}. `kinked`: {axis: how many moving break points};
+    `grid`: axes that begin with a coarser rule.
     """
 
-    def __init__(self, axes: Iterable[Axis], kinked: dict[str, tuple[Expr, ...]], grid: frozenset[str] = frozenset()) -> None:
+    def __init__(self, axes: Iterable[Axis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: _unit(1) if a.identifier in kinked else
+        self.rules = {a.identifier: _unit(4 if kinked[a.identifier] < _CROWDED else 1) if a.identifier in kinked else
                       quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
         self.error = np.nan
         self._arrays: dict[str, tuple] | None = None
@@ -227,7 +277,10 @@ def _worst(values: np.ndarray) -> float:
 
 def _refined(rule: quadrature.Rule, record: _Record, kinked: bool) -> quadrature.Rule:
     if kinked:
-        return _unit(2 * (len(rule) // 31))
+        panels = len(rule) // 31  # first more of them, then toward the ends, where a root or a logarithm may stand
+        if panels > 2 * _GRADES:
+            return _unit(8 * (panels - 2 * _GRADES), _GRADES)
+        return _unit(panels, _GRADES) if panels >= 8 else _unit(8 * panels)
     if rule.kind == "panels" and record.suspects is not None:
         threshold = 0.1 * np.max(record.suspects)
         return rule.refine(record.suspects >= max(threshold, 1e-17))
@@ -236,17 +289,19 @@ def _refined(rule: quadrature.Rule, record: _Record, kinked: bool) -> quadrature
 
 def _exhausted(rule: quadrature.Rule) -> bool:
     if rule.kind == "unit":
-        return len(rule) >= 31 * 64
+        return len(rule) >= 31 * 256
     if rule.full:
         return True
     # Halving beyond the spacing of floating-point numbers helps nothing.
     return rule.edges is not None and float(np.min(np.diff(rule.edges))) < 1e-13
 
 
-def _unit(count: int) -> quadrature.Rule:
-    """`count` equal Fejer panels on [0, 1], without density: a moving interval is laid over them by `between`."""
+def _unit(count: int, grades: int = 0) -> quadrature.Rule:
+    """`count` equal Fejer panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them."""
     x, *levels = quadrature.fejer()
-    edges = np.linspace(0.0, 1.0, 4 * count + 1)
+    ends = 0.25 ** np.arange(1, grades + 1) / count
+    edges = np.concatenate([np.linspace(0.0, 1.0, count + 1), ends, 1.0 - ends])
+    edges.sort()
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (1 + x)).ravel()
     weights, coarse, coarser = ((half * w).ravel() for w in levels)

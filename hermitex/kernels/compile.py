@@ -171,4 +171,5 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     symbols: set[Symbol] = set(free)
     writer = Writer(lowered, symbols, kinked)
     writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]}, doc=str(formula)[:200])
-    return Kernel(writer.source(), tuple(names), Quadratures(lowered.axes, kinked), tolerance, str(formula))
+    rules = Quadratures(lowered.axes, {a: len(points) for a, points in kinked.items()})
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula))

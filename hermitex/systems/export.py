@@ -169,7 +169,8 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     more, (quadrature, solving) = flat(*groups, rename=_RENAME)
     imports = _merged([*imports, *more, "import argparse", "import json", "import sys"])
-    rules = f"lambda: Quadratures(AXES, {_tuple(program.kinked)})" if axes else "Exact"
+    kinked = {a: len(points) for a, points in program.kinked.items()}
+    rules = f"lambda: Quadratures(AXES, {kinked})" if axes else "Exact"
     page = {
         "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
         "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy",

@@ -54,7 +54,7 @@ class Program:
 
     def quadratures(self) -> Quadratures:
         """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
-        return Quadratures(self.axes, self.kinked, self.grid)
+        return Quadratures(self.axes, {a: len(points) for a, points in self.kinked.items()}, self.grid)
 
     def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
         """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""

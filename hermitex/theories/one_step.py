@@ -19,6 +19,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
+from hermitex.theories.parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, free_parameters, require_square_integrable
 
@@ -63,8 +64,18 @@ class OneStep(OneStepFamily):
         """The equations at lam -> 0+ with n < p, in V lam, Vhat/lam, ...: the 1 of Q = 1/(1 + V) falls away, lam counts as 1."""
         return result33(self.sigma, self.g, self.rows, interpolating=True)
 
+    @cached_property
+    def aligned(self) -> Mapping[int, OneStep]:
+        """The same for a spike along the target, gamma = 1 and -1: h = g(gamma kappa), h_1 = 0, without the limit rho -> 0."""
+        return {sign: _Aligned(self.sigma, self.g, self.rows, sign) for sign in (1, -1)}
+
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
+        along = {sign: numbers["gamma"] == sign for sign in self.aligned}
+        inside = np.abs(numbers["gamma"]) < 1
+        return in_parts([(inside, self._run), *((along[k], theory._run) for k, theory in self.aligned.items())], numbers, options)
+
+    def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         if np.all(numbers["lam"] > 0):
             return super().run(numbers, **options)
         return ridgeless(super().run, self.interpolating, numbers, options)
@@ -79,11 +90,27 @@ class OneStep(OneStepFamily):
         return {**made, "epsilon": 1/made.get("dimension", np.asarray(np.inf))}
 
 
-def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpolating: bool = False) -> System:
-    """The equations of Result 3.3 for an activation and a target, nothing solved or reordered by hand."""
+@dataclass(frozen=True, repr=False)
+class _Aligned(OneStep):
+    """The equations at gamma = 1 or -1, where rho = 0."""
+
+    gamma: int = 1
+
+    @cached_property
+    def system(self) -> System:
+        return result33(self.sigma, self.g, self.rows, aligned=self.gamma)
+
+    @cached_property
+    def interpolating(self) -> System:
+        return result33(self.sigma, self.g, self.rows, interpolating=True, aligned=self.gamma)
+
+
+def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0
+             ) -> System:
+    """The equations of Result 3.3, nothing solved or reordered by hand; `aligned` is gamma where that is 1 or -1."""
     mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
     rho, Q, L, u, T0, T1, T2, B, e = symbols("rho Q L u T0 T1 T2 B e", real=True)
-    s, t = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
+    s, t = r*kappa + bias + sqrt(c)*z, (aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z)
     # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
     norms = rows == "gaussian"
     s_c = 2*c**2 if norms else 0
@@ -111,7 +138,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
     if norms:
         equations |= {chi: alpha*s_c*V2*chitilde, chitilde: K(nu*(h - B)*Q)}
     where = {
-        rho: 1 - gamma**2,
+        **({} if aligned else {rho: 1 - gamma**2}),
         mu_0: E(sigma(s), z),
         mu_1: E(z*sigma(s), z)/sqrt(c),
         mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,

@@ -14,6 +14,7 @@ import numpy as np
 
 from hermitex.solvers.chain import assemble
 from hermitex.solvers.solution import Solution
+from hermitex.theories.parts import shaped
 
 #: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
 _INFINITE = ("V1", "V2", "T0", "T1", "T2")
@@ -59,9 +60,7 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     why = np.array(found.reason, dtype=object)
     why[failed] = [f"lam = 0: no ridgeless limit was found ({r}); take lam > 0" for r in why[failed]]
     found = replace(found, reason=why, notes=(*found.notes, _METHOD))
-    if shape == ():
-        return found.point(0)
-    return found if len(shape) == 1 else replace(found, value={n: np.asarray(v).reshape(shape) for n, v in found.value.items()})
+    return shaped(found, shape)
 
 
 def _unscaled(found: Solution) -> Solution:

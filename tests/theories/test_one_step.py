@@ -395,3 +395,66 @@ def test_the_exported_file_gives_the_same(tmp_path):
     spec.loader.exec_module(module)
     assert module.selftest() <= 1e-12
     assert module.solve(**numbers)["test_error"] == pytest.approx(0.0425039287213, rel=1e-10)
+
+
+@pytest.mark.parametrize(("sigma", "g", "kinks"), [
+    ("floor(z)", "abs(tanh(z) - 1/2)", (range(-30, 31), [np.arctanh(0.5)])),
+    pytest.param("abs(tanh(z) - 1/2)", "z*sign(sin(3*z))", ([np.arctanh(0.5)], [k*np.pi/3 for k in range(-30, 31)]),
+                 marks=pytest.mark.slow),
+])
+@pytest.mark.parametrize("gamma", [0.8, 1.0])
+def test_many_kinks_and_kinks_inside_a_function(sigma, g, kinks, gamma):
+    # the tables of the upper bound, by Gauss-Legendre panels between kinks that are typed here
+    numbers = POINT | {"gamma": gamma}
+    solved = one_step(sigma, g).solve(alpha=1.3, **(numbers | {"lam": 1e9}))
+    assert solved.converged
+    kappa, weights = _between([k/gamma for k in kinks[1]] if gamma == 1 else [], 0.5)
+    mu_0 = _smoothed(sigma, kinks[0], numbers["r"]*kappa, numbers["c"])
+    h = _smoothed(g, kinks[1], gamma*kappa, 1 - gamma**2)
+    x, w = _between(kinks[1], 0.05)
+    upper = w @ _function(g)(x)**2 - (weights @ (h*mu_0))**2/(weights @ mu_0**2)
+    assert abs(solved["test_error"] - upper) < 1e-7*upper  # 1/lam is left
+
+
+def _function(text):
+    from sympy import lambdify
+    return lambdify(z, activation(text)(z), modules=["numpy"])
+
+
+def _between(kinks, width):
+    edges = np.unique(np.concatenate([np.arange(-10, 10 + width, width), [k for k in kinks if abs(k) < 10]]))
+    x, w = np.polynomial.legendre.leggauss(12)
+    half = np.diff(edges)[:, None]/2
+    nodes = (edges[:-1, None] + half*(1 + x)).ravel()
+    return nodes, (half*w).ravel()*np.exp(-nodes**2/2)/np.sqrt(2*np.pi)
+
+
+def _smoothed(text, kinks, mean, variance):
+    if variance == 0:
+        return _function(text)(mean)
+    s = np.sqrt(variance)
+    found = []
+    for m in mean:
+        t, w = _between([(k - m)/s for k in kinks], 0.5)
+        found.append(w @ _function(text)(m + s*t))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_root_at_full_overlap(sign):
+    # at gamma = -1 the target is seen mirrored
+    g = one_step("tanh", "abs(z)**(1/2) + z").solve(alpha=1.3, **POINT | {"gamma": sign})
+    mirrored = one_step("tanh", "abs(z)**(1/2) - z").solve(alpha=1.3, **POINT | {"gamma": -sign})
+    near = one_step("tanh", "abs(z)**(1/2) + z").solve(alpha=1.3, **POINT | {"gamma": sign*(1 - 1e-9)})
+    assert g["test_error"] == pytest.approx(mirrored["test_error"], rel=1e-11)
+    assert g["test_error"] == pytest.approx(near["test_error"], rel=1e-6) and g["psi"] == 0
+
+
+def test_full_overlap_among_others_and_without_a_ridge():
+    theory = one_step("tanh", "sin")
+    found = theory.solve(alpha=2, beta=1, lam=[[0.1], [0.0]], r=1, c=1, gamma=[[0.5, 1.0, -1.0]])
+    assert found["test_error"].shape == (2, 3) and np.all(found.converged)
+    for i, lam in enumerate((0.1, 0.0)):
+        for j, gamma in enumerate((0.5, 1.0, -1.0)):
+            one = theory.solve(alpha=2, beta=1, lam=lam, r=1, c=1, gamma=gamma)
+            assert found["test_error"][i, j] == pytest.approx(one["test_error"], rel=1e-10)
