@@ -9,10 +9,11 @@ Source: Troiani et al. (2024), Damian, Lee, Bruna (2025).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from mpmath import mpf
-from sympy import Add, Expr, Mul, Rational, S, Symbol
+from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -143,6 +144,10 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
+    if rest.free_symbols & set(given) and inner.has(Max, Min):
+        opened, other = without_known(effective(_without_max(inner), law), law, hidden)
+        if not opened.free_symbols & set(given):
+            rest, noise = opened, other
     if not rest.free_symbols & set(given):
         return _unconditional(rest, noise, hidden)
     silent = _silent(rest, noise, hidden)
@@ -151,6 +156,14 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     from hermitex.exponents.laws.conditional import averaged_over
 
     return averaged_over(rest, noise, given, hidden)
+
+
+def _without_max(g: Expr) -> Expr:
+    """max(a, b) = (a + b)/2 + |a - b|/2: a known sum then comes off."""
+    def larger(a: Expr, b: Expr) -> Expr:
+        return (((a + b) / 2).expand() + Abs((a - b).expand()) / 2).expand()
+
+    return g.replace(Max, lambda *e: reduce(larger, e)).replace(Min, lambda *e: -reduce(larger, [-x for x in e]))
 
 
 def _silent(g: Expr, law: Named, hidden: Sequence[Symbol]) -> Value | None:

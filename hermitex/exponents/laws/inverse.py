@@ -106,7 +106,7 @@ def _step(e: Expr, at: Solution, t: Symbol) -> list[tuple[Expr, Solution]] | Non
 
 def _function(e: Any, at: Solution) -> list[tuple[Expr, Solution]] | None:
     y, guards = at.t, at.guards
-    inverses = {
+    inverses: dict[Any, list[tuple[Expr, tuple[Expr, ...]]]] = {
         exp: [(log(y), (y,))], log: [(exp(y), ())], Abs: [(y, (y,)), (-y, (y,))], tanh: [(atanh(y), (1 - y**2,))],
         sinh: [(asinh(y), ())], atan: [(tan(y), (pi**2 / 4 - y**2,))], erf: [(erfinv(y), (1 - y**2,))],
         cosh: [(acosh(y), (y - 1,)), (-acosh(y), (y - 1,))],
