@@ -192,6 +192,8 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         known = set(fixed) | (members - own)
         statements = lowered.needed(results.values(), known)
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
+        axes = {a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements)}
+        reads |= {v for a in axes for p in writer.kinked.get(a.identifier, ()) for v in p.free_symbols}  # the nodes need them too
         boundary |= reads & fixed
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}

@@ -56,7 +56,8 @@ class Rule:
         """The rule with one axis finer by half; axis 4 is the window."""
         if axis == 4:
             return replace(self, window=self.window + 2.5)
-        steps, nodes = list(self.steps), list(self.nodes)
+        steps: Any = list(self.steps)
+        nodes: Any = list(self.nodes)
         steps[axis] /= 1.5
         if axis < 2:
             nodes[axis] = int(1.5*nodes[axis])
@@ -161,7 +162,7 @@ class Grid:
         gamma = at["gamma"]
         self.kappa, self.weight = (between(edges/gamma, rule.nodes[0], rule.window) if st.aligned and edges.size
                                    else normal(rule.steps[0], rule.window))
-        shift = {"kappa": at["r"]*self.kappa + at["bias"], "r": 1.0, "c": at["c"], **self._letters(st.sigma)}
+        shift: dict[str, Any] = {"kappa": at["r"]*self.kappa + at["bias"], "r": 1.0, "c": at["c"], **self._letters(st.sigma)}
         self.mu_0 = np.zeros_like(self.kappa) if st.mute else mu(st.sigma, 0)(**shift)
         self.mu_1 = mu(st.sigma, 1)(**shift)
         self.mu_22 = np.zeros_like(self.kappa) if st.linear else np.maximum(mu_star(st.sigma).squared(**shift), 0.0)

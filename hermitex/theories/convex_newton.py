@@ -111,8 +111,9 @@ class Point:
         def residual(x: Array, p: Any) -> Array:
             return both(x, p)[0]
 
-        first, options = start[self.open][:, None], {"names": names, "positive": [n for n in names if n in _POSITIVE],
-                                                     "rtol": tolerance, "raise_on_failure": False}
+        first = start[self.open][:, None]
+        options: dict[str, Any] = {"names": names, "positive": [n for n in names if n in _POSITIVE], "rtol": tolerance,
+                                   "raise_on_failure": False}
         with np.errstate(all="ignore"):
             found = newton(residual, None, first, {"point": np.zeros(1)}, both=both, **options)
             if found.converged[0] or self.unbounded:

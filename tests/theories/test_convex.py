@@ -170,6 +170,13 @@ def test_log_cosh_solves_its_system(Delta):
     same(found, system, (*ORDER, "test_error", "train_error", "test_loss"))
 
 
+@pytest.mark.slow
+def test_a_jump_of_real_labels_under_huber():
+    """The label's jump moves with kappa: its place is a table of the compiled equations; a wide Huber loss is ridge."""
+    numbers = {"alpha": 2, "lam": 0.1, **SPIKED}
+    same(theory("tanh", "sign", "huber:1000").solve(**numbers), hx.theories.one_step("tanh", "sign").solve(**numbers))
+
+
 def test_a_loss_that_falls_along_the_spike():
     """With labels below 0 log(1 + exp(f)) - y f has no least value; a finite dimension bounds m."""
     with pytest.raises(NotConverged, match=r"m runs to infinity.*dimension=d"):
