@@ -104,6 +104,14 @@ def _even(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> bool:
     return any(s.flips is not None and s.flips[0] == -1 for s in sign_flips(g, (*given, *hidden)))
 
 
+def _from_zero(f: Callable[[float], np.ndarray], low: float, high: float) -> Callable[[float], np.ndarray]:
+    """f on (0, 1) instead of (low, high): u = end + width s^3 from an end at 0, where logarithms and kinks of u stand."""
+    end, width = (low, high - low) if low == 0 else (high, low - high)
+    if end != 0:
+        return lambda s: f(low + (high - low) * s) * (high - low)
+    return lambda s: f(width * s**3) * 3 * s**2 * abs(width)
+
+
 def _average(f: Callable[[Sequence[float]], np.ndarray], count: int, even: bool) -> tuple[np.ndarray, float]:
     from scipy.integrate import quad_vec
 
@@ -115,7 +123,8 @@ def _average(f: Callable[[Sequence[float]], np.ndarray], count: int, even: bool)
         total, error = np.zeros(1), 0.0
         # Where the density is below 1e-17 nothing is added.
         for low, high in ((0.0, 3.0), (3.0, WINDOW)) if even else ((-WINDOW, -3.0), (-3.0, 0.0), (0.0, 3.0), (3.0, WINDOW)):
-            value, err = quad_vec(lambda u: weighted(u, inner), low, high, epsabs=accuracy, epsrel=accuracy, limit=200)[:2]
+            value, err = quad_vec(_from_zero(lambda u: weighted(u, inner), low, high), 0.0, 1.0,
+                                  epsabs=accuracy, epsrel=accuracy, limit=200)[:2]
             total, error = total + value, error + err
         return (2 * total, 2 * error) if even else (total, error)
 
