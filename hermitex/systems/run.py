@@ -211,7 +211,11 @@ class Run:
             notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 3:.0e} asked")
             ok = ok & (quadrature <= max(1e3 * self.tolerance, _POOR))
         reason = np.array(found.reason, dtype=object)
-        reason = np.where(ok | (reason != ""), reason, "the undamped residual or the quadrature error stayed above the tolerance")
+        short = "the undamped residual stayed above the tolerance"
+        if quadrature > max(1e3 * self.tolerance, _POOR):
+            short = (f"the quadrature reached a relative error of {quadrature:.1e} only: something is steep or oscillates on a small "
+                     "scale; take less extreme numbers")
+        reason = np.where(ok | (reason != ""), reason, short)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
         return replace(found, value=values, residual=residual, converged=ok, reason=reason, notes=notes,

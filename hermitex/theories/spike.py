@@ -8,16 +8,17 @@ R = y - f^0 is the residual at the start, Rbar = g_0 - sigma_0 its mean, R_2 its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sympy import Basic, DiracDelta, Expr, S, Symbol, oo, sqrt, sympify
+from sympy import Basic, DiracDelta, Expr, Rational, S, Symbol, oo, sqrt, sympify
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BadInput, Divergent, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
+from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.theory import Theory
@@ -194,6 +195,21 @@ def require_square_integrable(asking: str, role: str, f: Activation) -> None:
     """Raise one clear line if E f(z)^2 was proved to be infinite."""
     if f.in_L2 is False:
         raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
+
+
+def explained(found: Solution, sigma: Activation, numbers: Mapping[str, np.ndarray]) -> Solution:
+    """The same solution, its reason told where the features have no second moment; the widest that failed are asked."""
+    shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
+    at = {n: np.broadcast_to(numbers.get(n, np.asarray(0.0)), shape).ravel() for n in ("r", "c", "bias")}
+    failed = ~np.asarray(found.converged, dtype=bool).ravel()
+    width = np.where(failed, at["r"]**2 + at["c"], -np.inf)
+    worst = int(np.argmax(width))
+    spread, shift = Rational(float(width[worst])), Rational(float(at["bias"][worst]))
+    if free_parameters(sigma) or activation(sigma(sqrt(spread)*z + shift)).in_L2 is not False:
+        return found
+    why = f"the features have no second moment: E sigma(u)^2 = oo at Var u = r^2 + c = {float(spread):g}; take r and c smaller"
+    reason = np.where(width == width[worst], why, np.ravel(np.asarray(found.reason, dtype=object))).astype(object)
+    return replace(found, reason=reason if np.ndim(found.converged) else why)
 
 
 _LETTERS = (alpha0, eta, beta, Delta)

@@ -458,3 +458,13 @@ def test_full_overlap_among_others_and_without_a_ridge():
         for j, gamma in enumerate((0.5, 1.0, -1.0)):
             one = theory.solve(alpha=2, beta=1, lam=lam, r=1, c=1, gamma=gamma)
             assert found["test_error"][i, j] == pytest.approx(one["test_error"], rel=1e-10)
+
+
+def test_features_without_a_second_moment_are_named():
+    theory = one_step("exp(z**2/5)", "tanh")
+    with pytest.raises(NotConverged, match=r"no second moment.*= 2; take r and c smaller"):
+        theory.solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.9)
+    found = theory.solve(alpha=[1, 2], lam=0.1, r=[0.1, 1], c=1, gamma=0.9, raise_on_failure=False)
+    assert found.converged.tolist() == [True, False] and "second moment" in found.reason[1]
+    curve = theory.curve(alpha=[1, 2], lam=0.1, r=1, c=1, gamma=0.9)
+    assert all("second moment" in reason for reason in curve.reason)
