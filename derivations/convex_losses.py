@@ -9,8 +9,9 @@ from sympy import Derivative, Function, Piecewise, Symbol, erf, exp, lambdify, l
 import hermitex as hx
 from hermitex import E, Result
 from hermitex.symbols import Delta, V, alpha, beta, c, f, gamma, kappa, m, psitilde, z, z1, z2, zeta, zetatilde
-from hermitex.theories import convex
+from hermitex.theories.convex_equations import Structure, equations
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, psi, q1, q2, qhat1, qhat2
+from hermitex.theories.pointwise import pointwise
 
 mu_0, mu_1, mu_22, omega, s, t = symbols("mu_0 mu_1 mu_22 omega s t", real=True)
 L, delta = symbols("L delta", positive=True)
@@ -286,13 +287,26 @@ page.test("Huber loss, the spike along the target",
           lambda: told(huber(0.5, True), theory("tanh", "sin", "huber:1/2"), {**numbers, "gamma": 1.0}))
 
 
+def shown(g, loss, kind, at, aligned=0, mirror=False):
+    """The System that the package shows, solved as every other, against the package's own solution of it."""
+    from hermitex.symbolic.activations import activation
+
+    structure = Structure(activation("tanh"), activation(g), pointwise(loss), kind, aligned=aligned, mirror=mirror)
+    found, system = theory("tanh", g, loss).solve(**at), equations(structure)
+    given = {**{k: v for k, v in at.items() if k != "dimension"}, "epsilon": 1/at["dimension"]}
+    now = system.solve(given, start={x.name: float(found[x.name]) for x in system.unknowns}, tolerance=1e-9)
+    names = [x.name for x in system.unknowns if found["psi"] or x not in (psi, psitilde)]
+    names += [o.name for o in system.observables if o.name in found]
+    return agreed({x: (float(now[x]), float(found[x])) for x in names})
+
+
 def ridge(kind, aligned=0):
     """The package's equations of one kind, for (y - f)^2/2, at its solution for ridge regression."""
     from hermitex.symbolic.activations import activation
 
-    structure = convex.Structure(activation("tanh"), activation("sin"), convex.pointwise("(y - f)**2/2"), kind, aligned=aligned,
-                                 noisy=kind == "residual")
-    system = convex.equations(structure)
+    structure = Structure(activation("tanh"), activation("sin"), pointwise("(y - f)**2/2"), kind, aligned=aligned,
+                          noisy=kind == "residual")
+    system = equations(structure)
     at = {**numbers, "gamma": 1.0 if aligned else 0.9, "Delta": 0.1 if kind == "residual" else 0.0}
     found = hx.theories.one_step("tanh", "sin").solve(**at)
     given = {**{k: v for k, v in at.items() if k != "dimension"}, "epsilon": 1/at["dimension"]}
@@ -307,6 +321,13 @@ page.test("a loss of $y - f$, at ridge", lambda: ridge("residual"),
           r"hold at "
           r"the solutions of the learning curve:")
 page.test("any other loss, the spike along the target", lambda: ridge("values", 1))
+page.test("the System for labels", lambda: shown("sign", "logistic", "labels", numbers),
+          r"The System below, solved like any other, has the same solutions:")
+page.test("the System for labels, odd functions", lambda: shown("sign", "logistic", "labels", {**numbers, "bias": 0.0},
+                                                                mirror=True))
+page.test("the System for labels, the spike along the target",
+          lambda: shown("sign", "logistic", "labels", {**numbers, "Delta": 0.0, "gamma": 1.0}, 1))
+page.test("the System for a loss of $y - f$", lambda: shown("sin", "huber:1/2", "residual", numbers))
 page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
               "loss")
 page.conclude(hx.theories.one_step("tanh", "sin", loss="huber:1").system,

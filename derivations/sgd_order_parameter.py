@@ -1,10 +1,16 @@
 r"""One-pass SGD for one direction: dm/dt = (1 - m^2) sum_k c_k s_k m^(k-1)/(k-1)!, and what the information exponent decides."""
 
+from math import floor, log10
+
+import numpy as np
+from scipy import integrate
 from sympy import Function, Rational, Symbol, exp, factorial, log, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, He, Result
+from hermitex.symbolic.activations import activation
 from hermitex.symbols import m, z1, z2
+from hermitex.theories.sgd_flow import Drift
 
 sigma, g = Function("sigma"), Function("g")
 law = {(z1, z2): m}
@@ -60,6 +66,51 @@ page.step("counting samples", (d**(k/2 - 1)/d**(-k/2)), d**(k - 1), shown=(r"d^{
 page.test("the package's exponents", lambda: [hx.exponents(f"He{o}(z)").information_exponent for o in (1, 2, 3, 4)] == [1, 2, 3, 4])
 page.test("the package's rates", lambda: [hx.exponents(f"He{o}(z)").complexity["one_pass_sgd"] for o in (1, 2, 3, 4)]
           == ["d", "d log d", "d^2", "d^3"])
+
+
+def agreed(*pairs, enough=1e-8):
+    """The digits to which numbers of the package agree with others."""
+    worst = max(abs(float(a) - float(b))/max(abs(float(b)), 1e-3) for a, b in pairs)
+    assert worst < enough, f"{pairs} differ by {worst:.1e}"
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def drift():
+    """(1 - m^2) E[sigma' g'] - m step/2 E[(dl/dh)^2] by quadrature, near the equator and far from it, for both losses."""
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    w, pairs = w/w.sum(), []
+    for loss, aim in (("correlation", 0), ("square", 1)):
+        package = Drift(activation("tanh"), activation("He3"), loss)
+        for at in (0.1, 0.3, 0.7):
+            h, h_star = x[:, None], at*x[:, None] + np.sqrt(1 - at**2)*x
+            own = 1/np.cosh(h)**2
+            flow = (1 - at**2)*(w @ (own*(3*h_star**2 - 3)) @ w)
+            noise = w @ ((h_star**3 - 3*h_star - aim*np.tanh(h))*own)**2 @ w
+            pairs += [(package([at])[0], flow), (package([at], 0.4)[0], flow - 0.2*at*noise)]
+    return agreed(*pairs)
+
+
+def travel():
+    """The time from d^{-1/2} to a level is the integral of one over the drift; its solution arrives there."""
+    theory, flow = hx.theories.sgd("tanh", "sin"), Drift(activation("tanh"), activation("sin"))
+    times = theory.escape([1e4, 1e6], level=0.5).times
+    direct = [integrate.quad(lambda v: 1/flow([v])[0], d0**-0.5, 0.5, epsabs=1e-13)[0] for d0 in (1e4, 1e6)]
+    arrived = theory.solve(t=(0, direct[0]), dimension=1e4)["m"][-1]
+    return agreed(*zip(times, direct, strict=True), (arrived, 0.5), enough=1e-6)
+
+
+def formulas():
+    """The rate as a formula and as a series, for students and targets with a closed form."""
+    rate, series = hx.theories.sgd("erf", "sign").rate, hx.theories.sgd("He3", "He3").series(4)
+    slope_ = rate.subs({s: Rational(1, 3) for s in rate.free_symbols})
+    by_hand = Drift(activation("erf"), activation("sign"))([1/3])[0]
+    return agreed((slope_, by_hand), (series.subs({s: Rational(1, 3) for s in series.free_symbols}), 18*Rational(1,
+                                                                                                                 9)*Rational(8, 9)))
+
+
+page.test("the package's drift", drift, r"The package's drift, with its cost of a step that is not small, and its times:")
+page.test("the package's times", travel)
+page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
               r"a slide's $\sum_i (i+1)^2\alpha_{i+1}\alpha^\star_{i+1}m^i$ misses $i!$ for unnormalised $He_i$")
 page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),

@@ -1,0 +1,126 @@
+r"""State evolution of Bayes-AMP: the overlap from the channel of one label, for signs, parities and squares."""
+
+from math import floor, log10
+
+import numpy as np
+from scipy import special
+from sympy import Symbol, erf, exp, limit, pi, sqrt, symbols, tanh
+
+import hermitex as hx
+from hermitex import E, Result
+from hermitex.symbols import alpha, z
+
+omega = Symbol("omega", real=True)
+V, q, P, b, hat = symbols("V q P b qhat", positive=True)
+x = Symbol("x", real=True)
+
+page = Result(
+    "State evolution of Bayes-AMP",
+    r"The overlap $q$ of the Bayes estimate with the target's direction solves $q = \hat q/(1 + \hat q)$, $\hat q = \alpha "
+    r"F(q)$, $F(q) = "
+    r"\mathbb{E}\sum_y (\partial_\omega P)^2/P$, where $P(y|\omega)$ is the law of the label at a field $\omega \sim "
+    r"\mathcal{N}(0, q)$ and "
+    r"$z \sim \mathcal{N}(\omega, 1 - q)$. For several directions $q$ and $F$ are matrices.",
+    source="troiani2024", place="Eqs. of state evolution",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a Gaussian prior, and the Bayes-optimal denoisers",
+                 r"$n = \alpha d$ samples, $d \to \infty$"],
+)
+page.text(r"(i) The prior. A Gaussian coordinate observed with precision $\hat q$ is known up to the variance $1/(1 + \hat q)$, "
+          r"so that "
+          r"$\alpha(q) = q/((1 - q)F(q))$ gives every fixed point:")
+page.step("a Gaussian prior", 1 - 1/(1 + hat), hat/(1 + hat), shown=(r"q = 1 - \frac{1}{1 + \hat q}", r"\frac{\hat q}{1 + \hat q}"))
+F = Symbol("F", positive=True)
+page.step("solving for $\\alpha$", (alpha*F/(1 + alpha*F)).subs(alpha, q/((1 - q)*F)), q,
+          shown=(r"\frac{\alpha F}{1 + \alpha F}\Big|_{\alpha = q/((1 - q)F)}", "q"))
+page.text(r"(ii) The sign. With $V = 1 - q$, $P(+|\omega) = \Phi(\omega/\sqrt V)$, whose derivative is a normal density; the two "
+          r"labels add "
+          r"to $F = \mathbb{E}\,\varphi^2/(V\,\Phi(1 - \Phi))$:")
+normal = (1 + erf(omega/sqrt(2*V)))/2
+page.step("differentiation", normal.diff(omega), exp(-omega**2/(2*V))/sqrt(2*pi*V),
+          shown=(r"\partial_\omega\Phi(\omega/\sqrt V)", r"\varphi(\omega/\sqrt V)/\sqrt V"))
+page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), shown=(r"\frac{(\partial P)^2}{P} + \frac{(\partial P)^2}{1 - P}",
+                                                                      r"\frac{(\partial P)^2}{P(1 - P)}"))
+page.text(r"(iii) The parity of two. With $a_i = 2\Phi(\omega_i/\sqrt{V_i}) - 1$ the label has $P = \frac12(1 + y\,a_1a_2)$, and")
+slope, a1, a2 = symbols("phi a1 a2", positive=True)
+page.step("two labels", (slope*a2)**2/((1 + a1*a2)/2) + (slope*a2)**2/((1 - a1*a2)/2), 4*slope**2*a2**2/(1 - (a1*a2)**2),
+          shown=(r"F_{11} = \mathbb{E}\sum_y\frac{(\partial_1P)^2}{P}", r"\mathbb{E}\,\frac{4\varphi_1^2a_2^2/V_1}{1 - "
+                                                                        r"a_1^2a_2^2}"))
+page.text(r"Near $q = 0$, $\varphi_1^2 \to \frac{1}{2\pi}$ and $a_2^2 \simeq \frac2\pi\omega_2^2$ with $\mathbb{E}\,\omega_2^2 = "
+          r"q$, so that "
+          r"the overlap grows from nothing beyond")
+growth = 4/(2*pi)*E(limit((erf(x*sqrt(q)/sqrt(2))**2/q), q, 0).subs(x, z), z)
+page.step("the weak-recovery threshold", 1/growth, pi**2/4, shown=(r"\alpha_c = \lim_{q \to 0}\frac{q}{F_{11}(q)}",
+                                                                   r"\frac{\pi^2}{4}"))
+page.text(r"(iv) The square. A label $y = z^2$ leaves the two values $z = \pm s$, $s = \sqrt y$, with weights $e^{\pm "
+          r"s\omega/V}$; the mean is "
+          r"$s\tanh(s\omega/V)$ and $F = \mathbb{E}(s\tanh(s\omega/V) - \omega)^2/V^2$ over $z = \omega + \sqrt V\,\xi$.")
+s = Symbol("s", positive=True)
+two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
+page.step("two values", two, s*tanh(s*omega/V).rewrite(exp), shown=(r"\mathbb{E}[z|y, \omega]", r"s\tanh(s\omega/V)"))
+page.text("In numbers, the fixed points and errors of the package against these averages:")
+
+node, share = np.polynomial.legendre.leggauss(16)
+POINT = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
+WEIGHT = np.tile(share/2, 18)*np.exp(-POINT**2/2)/np.sqrt(2*np.pi)
+
+
+def agreed(pairs):
+    """The worst agreement in digits; a number that is off is named."""
+    worst = 0.0
+    for name, value, wanted in pairs:
+        gap = abs(value - wanted)/max(abs(wanted), 1e-3)
+        assert gap < 1e-6, f"{name}: {value} here, {wanted} in the package"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def density(u):
+    """The normal density."""
+    return np.exp(-u*u/2)/np.sqrt(2*np.pi)
+
+
+def signs():
+    """sign(z): q and the probability of a wrong sign, arccos(sqrt q)/pi."""
+    pairs, theory = [], hx.theories.multi_index("sign(z)")
+    for at in (0.4, 1.5, 6.0):
+        found = theory.solve(alpha=at)
+        q_ = float(found["M11"])
+        u = np.sqrt(q_/(1 - q_))*POINT
+        F_ = WEIGHT @ np.exp(-u*u - np.log(2*np.pi) - special.log_ndtr(u) - special.log_ndtr(-u))/(1 - q_)
+        pairs += [("q", at*F_/(1 + at*F_), q_), ("error", np.arccos(np.sqrt(q_))/np.pi, float(found["test_error"]))]
+    return agreed(pairs)
+
+
+def parities():
+    """sign(z1*z2): q and the probability of a wrong label."""
+    pairs, theory = [], hx.theories.multi_index("sign(z1*z2)")
+    for at in (2.7, 5.0):
+        found = theory.solve(alpha=at)
+        q_ = float(found["M11"])
+        u = np.sqrt(q_/(1 - q_))*POINT
+        a, rest = 2*special.ndtr(u) - 1, 2*special.ndtr(-np.abs(u))
+        product, unsure = a[:, None]*a, rest[:, None] + rest - rest[:, None]*rest   # 1 - |a_1 a_2|
+        F_ = WEIGHT @ (4*density(u)[:, None]**2*a**2/(unsure*(1 + np.abs(product)))) @ WEIGHT/(1 - q_)
+        pairs += [("q", at*F_/(1 + at*F_), q_), ("error", (1 - WEIGHT @ np.abs(product) @ WEIGHT)/2, float(found["test_error"]))]
+    return agreed(pairs)
+
+
+def squares():
+    """z**2, at an alpha where the direction is found in part."""
+    at = 0.55
+    found = hx.theories.multi_index("z**2").solve(alpha=at)
+    q_ = float(found["M11"])
+    field, z_ = np.sqrt(q_)*POINT[:, None], np.sqrt(q_)*POINT[:, None] + np.sqrt(1 - q_)*POINT
+    F_ = WEIGHT @ (np.abs(z_)*np.tanh(np.abs(z_)*field/(1 - q_)) - field)**2 @ WEIGHT/(1 - q_)**2
+    assert 0.01 < q_ < 0.99, f"q = {q_}"
+    return agreed([("q", at*F_/(1 + at*F_), q_)])
+
+
+page.test("the sign", signs)
+page.test("the parity of two", parities)
+page.test("the square", squares)
+page.test("the threshold of the parity", lambda: agreed([("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c))]))
+page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
+page.conclude([(q, hat/(1 + hat)), (hat, alpha*F)], r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$, "
+                                                    r"in one "
+                                                    r"variable:")
