@@ -41,6 +41,8 @@ class Generalisation:
     def __call__(self, M: Array) -> float:
         """The error at the overlap M."""
         M = np.where(np.abs(M) < 1e-14, 0.0, M)
+        if self.kind == "regression" and not np.isfinite(self._second_moment):
+            return float("nan")
         known = np.linalg.eigvalsh(np.eye(self.r) - M) if not is_diagonal(M) else 1 - np.diag(M)
         if np.all(known < 1e-12):
             return 0.0

@@ -24,11 +24,13 @@ class Output:
 
     smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
+    nodes : how many F(M) are worth their time for an interpolation along one overlap
     """
 
     r: int
     smallest: Any = 1e-3
     perfect: Any = False
+    nodes: int = 40
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) = E[g_out g_out^T], shape (r, r)."""
@@ -89,7 +91,7 @@ class FiniteOutput(Output):
             return float(sum(weight @ z.min(axis=0) for weight, z, _ in self._sliced(M, 0.5)))
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
-        nodes = [broken_nodes(x, 1 - x, a.cuts, 0.25) for x, a in zip(m, self.grid.axes, strict=True)]
+        nodes = [broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)]
         z, = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)
         least = z.min(axis=0)
         for _, w in nodes:

@@ -21,8 +21,8 @@ _TINY = 1e-9  # F(0) below this is zero up to quadrature; what is exactly zero i
 class OverlapLine:
     """F(q) of one unknown overlap, 0 < q < 1 - smallest."""
 
-    def __init__(self, F: Callable[[float], float], smallest: float, perfect: bool) -> None:
-        self.F, self.perfect = F, perfect
+    def __init__(self, F: Callable[[float], float], smallest: float, perfect: bool, nodes: int = _NODES) -> None:
+        self.F, self.perfect, self.nodes = F, perfect, nodes
         self.t0 = float(np.sqrt(smallest))
 
     @cached_property
@@ -50,12 +50,12 @@ class OverlapLine:
     @cached_property
     def series(self) -> np.polynomial.chebyshev.Chebyshev:
         """psi as a Chebyshev series in t on [t0, 1]."""
-        x = np.cos(np.pi*(np.arange(_NODES) + 0.5)/_NODES)
+        x = np.cos(np.pi*(np.arange(self.nodes) + 0.5)/self.nodes)
         t = self.t0 + (1 - self.t0)*(1 + x)/2
         # t = 1 - eps: q = 2 eps cancels in 1 - t^2
         q = (1 - self.t0)*(1 - x)/2*(1 + t)
         psi = [self._bare(a, self.F(a)) for a in q]
-        return np.polynomial.chebyshev.Chebyshev.fit(t, psi, _NODES - 1, domain=[self.t0, 1.0])
+        return np.polynomial.chebyshev.Chebyshev.fit(t, psi, self.nodes - 1, domain=[self.t0, 1.0])
 
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
@@ -69,7 +69,7 @@ class OverlapLine:
         """alpha_c: 0 where the start is informative, infinite where F vanishes to second order."""
         if self.order != 1:
             return 0.0 if self.order == 0 else float("inf")
-        q = 2e-3*np.array([1.0, 2.0, 4.0, 8.0])
+        q = 1e-4*np.array([1.0, 2.0, 4.0, 8.0])
         # the cubic through alpha(q) at four small overlaps, at q = 0
         weights = [np.prod([b/(b - a) for b in q if b != a]) for a in q]
         return float(sum(w*self.alpha(a) for w, a in zip(weights, q, strict=True)))

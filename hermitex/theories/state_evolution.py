@@ -148,7 +148,7 @@ class StateEvolution:
                 y[k] = q
                 return float(self.F(y)[e])
 
-            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k))
+            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k), self.output.nodes)
         return self._lines[key]
 
     def name(self, k: int) -> str:

@@ -1,0 +1,139 @@
+r"""alpha_c, where M = 0 becomes unstable; alpha_s, where a branch turns; the alphas at which further overlaps leave 0 or reach 1.
+
+The transitions of a state evolution whose overlaps come one by one, located on its curves alpha(q), and the picture of both
+branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import NoClosedForm
+from hermitex.show.display import Shown
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transitions(Shown):
+    """Where the state evolution changes.
+
+    Attributes
+    ----------
+    weak_recovery : alpha at which the uninformed overlaps leave zero (0: at once; inf: never at n = O(d))
+    spinodals : ((alpha, overlap, name), ...) turning points of alpha(overlap): the uninformed branch ends, the informed begins
+    stages : ((alpha, names), ...) at which further overlaps leave zero along the uninformed branch
+    """
+
+    theory: Any
+    weak_recovery: float
+    spinodals: tuple[tuple[float, float, str], ...]
+    stages: tuple[tuple[float, tuple[str, ...]], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and names."""
+        return {"weak_recovery": self.weak_recovery, "spinodals": [list(s) for s in self.spinodals],
+                "stages": [[a, list(n)] for a, n in self.stages]}
+
+    def _summary(self) -> str:
+        said = [f"weak recovery at alpha = {self.weak_recovery:.8g}"]
+        said += [f"{n} turns at alpha = {a:.7g}, {n} = {q:.5g}" for a, q, n in self.spinodals]
+        said += [f"{', '.join(n)} at alpha = {a:.8g}" for a, n in self.stages]
+        return "; ".join(said)
+
+    def plot(self, ax: Any = None, *, alpha: Any = None, points: int = 60) -> Any:
+        """The overlaps along alpha: the uninformed branch drawn, the informed one dashed where it differs, thresholds dotted."""
+        from hermitex.show.plots import COLOURS, new_axes
+
+        ax = new_axes(ax)
+        marks = [a for a in (self.weak_recovery, *(s[0] for s in self.spinodals), *(s[0] for s in self.stages))
+                 if np.isfinite(a) and a > 0]
+        if alpha is None:
+            top = 1.6*max(marks) if marks else 3.0
+            grid = np.linspace(0.02*top, top, points)
+            alpha = np.unique(np.concatenate([grid, *([m*(1 - 1e-3), m*(1 + 1e-3)] for m in marks)]))
+        both = [self.theory.curve(alpha, branch=b) for b in ("uninformed", "informed")]
+        names = self._distinct(both[0])
+        for i, (name, label) in enumerate(names.items()):
+            low, high = (b[name] for b in both)
+            ax.plot(alpha, low, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=label)
+            apart = np.abs(high - low) > 1e-6
+            if apart.any():
+                shown = np.where(apart | np.roll(apart, 1) | np.roll(apart, -1), high, np.nan)
+                ax.plot(alpha, shown, color=COLOURS[i % len(COLOURS)], linewidth=1.6, linestyle="--", label=f"{label}, informed")
+        for m in marks:
+            ax.axvline(m, color="0.6", linestyle=":", linewidth=1.1, zorder=0)
+        ax.set_xlabel(r"$\alpha = n/d$")
+        ax.set_ylabel("overlap")
+        ax.set_ylim(-0.03, 1.03)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+
+    @staticmethod
+    def _distinct(curve: Any) -> dict[str, str]:
+        """One name for overlaps that agree all along, and none for those that vanish."""
+        found: dict[str, list[str]] = {}
+        for name in curve.order_parameters:
+            if np.all(np.abs(np.nan_to_num(curve[name])) < 1e-12) and name != "M11":
+                continue
+            same = next((k for k in found if np.allclose(curve[k], curve[name], atol=1e-9, equal_nan=True)), None)
+            found.setdefault(same or name, []).append(name)
+        return {k: " = ".join(f"$M_{{{n[1:]}}}$" for n in v) for k, v in found.items()}
+
+
+def transitions(theory: Any) -> Transitions:
+    """The transitions of a multi-index theory.
+
+    Raises
+    ------
+    NoClosedForm : the overlap is a full matrix, whose transitions are not located; look at `.curve` instead.
+
+    Examples
+    --------
+    >>> from hermitex.theories import multi_index
+    >>> multi_index("sign(z1*z2)").transitions()
+    Transitions(weak recovery at alpha = 2.4674011)
+    """
+    evolution = theory.evolution
+    if not theory.space.diagonal:
+        raise NoClosedForm(f"the transitions of {theory.g}", "its overlap is a full matrix; they are located for diagonal ones",
+                           "Plot theory.curve(alpha=[...], branch=...) for both branches")
+    x, first, spinodals, stages = np.zeros(evolution.n), None, [], []
+    left = list(range(evolution.n))
+    reached = 0.0
+    while left:
+        table = evolution.growth(x, left)
+        moved = [k for k, t in zip(left, table[:, 0], strict=True) if t > 1e-9]
+        if not moved:
+            rates, vectors = np.linalg.eig(table[:, 1:])
+            top = int(np.argmax(rates.real))
+            # A slope of the size of the seed is that of an overlap that enters at second order: it never leaves zero.
+            if rates[top].real < 1e-3:
+                first = float("inf") if first is None else first
+                break
+            moved = [k for k, v in zip(left, np.abs(vectors[:, top]), strict=True) if v > 1e-6*np.abs(vectors[:, top]).max()]
+        if len(moved) == 1:
+            alpha = evolution.line(x, moved[0]).threshold
+        else:
+            alpha = 0.0 if table[:, 0].max() > 1e-9 else 1/rates[top].real
+        alpha = max(alpha, reached)
+        if first is None:
+            first = alpha
+        else:
+            stages.append((alpha, tuple(evolution.name(k) for k in moved)))
+        if len(moved) > 1:
+            break
+        k = moved[0]
+        line = evolution.line(x, k)
+        spinodals += [(a, q, evolution.name(k)) for a, q in line.spinodals()]
+        left.remove(k)
+        if not line.perfect:
+            break  # a later stage sees an overlap that itself moves with alpha: it is on the curve
+        x[k] = 1.0
+        reached = max([first, *(a for a, *_ in spinodals)])
+    return Transitions(theory, float(first if first is not None else np.inf), tuple(spinodals), tuple(stages))
+
+
+__all__ = ["Transitions", "transitions"]
