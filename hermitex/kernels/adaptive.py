@@ -82,7 +82,8 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     """
     from hermitex.symbolic.pieces import breakpoints
 
-    t, found = Symbol("t", real=True), {}
+    t = Symbol("t", real=True)
+    found: dict[Expr, None] = {}
     for part in _rough_parts(body, x):
         forms = _linear_forms(part, x)
         if not forms:

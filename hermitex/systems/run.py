@@ -213,8 +213,8 @@ class Run:
         reason = np.array(found.reason, dtype=object)
         short = "the undamped residual stayed above the tolerance"
         if quadrature > max(1e3 * self.tolerance, _POOR):
-            short = (f"the quadrature reached a relative error of {quadrature:.1e} only: something is steep or oscillates on a small "
-                     "scale; take less extreme numbers")
+            short = (f"the quadrature reached a relative error of {quadrature:.1e} only: something is steep or oscillates on a "
+                     "small scale; take less extreme numbers")
         reason = np.where(ok | (reason != ""), reason, short)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
