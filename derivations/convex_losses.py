@@ -330,7 +330,8 @@ page.test("the System for labels, the spike along the target",
 page.test("the System for a loss of $y - f$", lambda: shown("sin", "huber:1/2", "residual", numbers))
 page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
               "loss")
-page.conclude(hx.theories.one_step("tanh", "sin", loss="huber:1").system,
-              r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$ and the Huber loss; $J$, $J_s$ and "
-              r"$J_2$ are "
-              r"the means of $s$, $-\partial_\omega s$ and $s^2$ at fixed $\kappa$:")
+system = hx.theories.one_step("tanh", "sin", loss="huber:1").system
+page.conclude([(x, v) for x, v in system.equations.items() if x in (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, zeta, psi)],
+              r"The equations that the package solves, with $J$, $J_s$, $J_2$ for the means of $s$, $-\partial_\omega s$ and "
+              r"$s^2$ at fixed "
+              r"$\kappa$; the others are those of the learning curve:")

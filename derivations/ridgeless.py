@@ -85,8 +85,7 @@ fluctuating = derived("tanh(z)", "sin(z)")
 point = {**numbers, "alpha": 1.7, "bias": 0.3, "epsilon": 0.01}
 rows.same("stationarity for tanh and sin", fluctuating, gaussian,
           at=[point, {**point, "alpha": 0.5, "beta": 1.4, "bias": -0.4, "epsilon": 0.0}], shown=False)
-equal = {k: v for k, v in fluctuating.where.items() if k != s_c}
-sphere = System(fluctuating.equations, where={**equal, s_c: 0*c}, observables=fluctuating.observables)
+sphere = hx.theories.one_step("tanh", "sin").system
 rows.misprint_in("rows on a sphere", sphere, gaussian,
                  r"the claim that Gaussian rows and rows on a sphere are equivalent", at=[point])
 rows.conclude(gaussian, r"The equations that the package solves, here for $\sigma = \tanh$ and $g = \sin$:")

@@ -90,13 +90,15 @@ page.text(r"and $d$ times the covariance of a row with its norm is $a = k_0v + k
           r"part, $k_3 = "
           r"\frac{t^3}{\alpha_0^2}\mathbb{E}\xi^3$ from the samples with themselves. What is left of the norms, $s_e^2 = s_c^2 - "
           r"a^\top C^{-1}a$, is independent of the rows.")
-page.text(r"(iv) In numbers. The response $$K^f = \beta V_2\begin{pmatrix}\frac{1 - \mathcal{R}_{vv}}\delta & "
-          r"-\frac{\mathcal{R}_{vp}}\delta & "
+page.text(r"(iv) In numbers. With $\mathcal{R} = (I + \delta C)^{-1}$ the response is")
+page.text(r"$$K^f = \beta V_2\begin{pmatrix}\frac{1 - \mathcal{R}_{vv}}\delta & -\frac{\mathcal{R}_{vp}}\delta & "
           r"\mathcal{R}_{va}\\ \cdot & \frac{1 - \mathcal{R}_{pp}}\delta & \mathcal{R}_{pa}\\ \cdot & \cdot & a^\top C^{-1}a - "
-          r"\delta\mathcal{R}_{aa} + s_e^2\end{pmatrix},\qquad \mathcal{R} = (I + \delta C)^{-1},$$ is computed from these forms "
-          r"by sums on a "
-          r"grid and iteration, its derivatives by complex steps, $(q_1, q_2)$ have the sources $(\frac\alpha\beta)^2x^\top("
-          r"-\partial_{\hat V_1}K, -\partial_LK)x$, and every equation of the package must hold at its solution:")
+          r"\delta\mathcal{R}_{aa} + s_e^2\end{pmatrix}.$$")
+page.text(r"It is computed from these forms by sums on a grid and iteration, its derivatives by complex steps; $(q_1, q_2)$ have "
+          r"the "
+          r"sources $(\frac\alpha\beta)^2x^\top(-\partial_{\hat V_1}K, -\partial_LK)x$, and every equation of the package must "
+          r"hold at its "
+          r"solution:")
 
 node, share = np.polynomial.legendre.leggauss(12)   # panels with an end at 0, where a target may jump
 POINT = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
@@ -243,7 +245,7 @@ page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
 page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2, r"$K^f$ in place of $K$ loses the "
               "rank-one term")
-page.conclude(hx.theories.one_step("tanh", "sin", network="exact").system,
-              r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$ ($P$ and $F$ are the forms of $(I + "
-              r"\delta C)^{-1}$ "
-              r"and $C(I + \delta C)^{-1}$, $G$ is $\omega$ times that of the text):")
+system = hx.theories.one_step("tanh", "sin", network="exact").system
+short = ("V1", "V2", "Vhat1", "m", "zetatilde", "psitilde", "chitilde", "qhat1")
+page.conclude([(x, v) for x, v in system.equations.items() if x.name in short],
+              r"The equations that the package solves, those without the response:")

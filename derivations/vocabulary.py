@@ -94,8 +94,8 @@ page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)*
           shown=(r"\mathbb{E}\Bigl(g + \sqrt{\Delta}\,z_3 - B - \mu_1^\top\psi\,z_1 - s\,z_2\Bigr)^2",
                  r"h_2 - 2Bh + B^2 - 2h_1\mu_1^\top\psi + (\mu_1^\top\psi)^2 + s^2"))
 page.text(r"(ii) Entropy. The readout sees $A = \mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$. For independent rows "
-          r"its logarithmic determinant a neuron is the stationary value over the $V_{2,k}$ of "
-          r"$$\Omega = \frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k}),\qquad "
+          r"its logarithmic determinant a neuron is the stationary value over the $V_{2,k}$ of")
+page.text(r"$$\Omega = \frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k}),\qquad "
           r"D = \beta\,\mathrm{diag}(\pi_kc_kV_{2,k}).$$")
 D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
 inside = eye(2) + D*Mhat
@@ -121,8 +121,8 @@ page.step("one letter", block[0, 0].subs(single), one*v2/(1 + one*beta*hat*v2),
 
 page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
           r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$, $\epsilon = "
-          r"1/d$; the entropy is half of "
-          r"$$\mathcal{G} = \sum_k\pi_kV_{2,k}\Bigl(\hat q_{2,k} + \beta c_k\hat\zeta_k^2 + \frac{\beta}{\epsilon}\hat m_k^2\Bigr) "
+          r"1/d$; the entropy is half of")
+page.text(r"$$\mathcal{G} = \sum_k\pi_kV_{2,k}\Bigl(\hat q_{2,k} + \beta c_k\hat\zeta_k^2 + \frac{\beta}{\epsilon}\hat m_k^2\Bigr) "
           r"+ \mathrm{tr}\,(\hat q_1V_1) + \beta\,\hat\psi^\top V_1\hat\psi.$$")
 hats = Matrix([psihat[k] for k in EACH])
 G = total(lambda k: pi[k]*V2[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
@@ -183,7 +183,9 @@ mixed = derived("tanh(z)", "sin(z)")
 page.same("stationarity for tanh and sin", mixed, package.system,
           r"Stationarity, with $\hat\zeta = \frac\alpha\beta\tilde\zeta$ and $\hat\psi = \frac\alpha\beta\tilde\psi$, gives a "
           r"system whose solutions are those of the package's:", at=points, shown=False)
-page.conclude(package.system, r"The equations that the package solves, here for two letters, $\sigma = \tanh$ and $g = \sin$:")
+page.conclude([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
+                                                                            qhat2[1])],
+              r"The equations that the package solves; those of one letter and without matrices:")
 
 # -- orthogonal rows ---------------------------------------------------------------------------------------------------
 orthogonal = Result(
@@ -202,9 +204,10 @@ Vo = total(lambda k: pi[k]*V2[k]*s2[k])
 orthogonal.text(r"With $s_k^2 = c_k(\mu_1^k)^2 + (\mu_2^k)^2$ the output has at fixed $\kappa$ the mean $B$ and the variance "
                 r"$\sum_ks_k^2q_k - (\sum_k\mu_1^k\zeta_k)^2$, for the projection $\zeta$ on the spike is not random any more: "
                 r"$\frac1p\|\Pi W^\top a\|^2 = \frac1p\|W^\top a\|^2 - \zeta^2$. So $e = (g - B)^2 + \Delta - "
-                r"(\sum_k\mu_1^k\zeta_k)^2 + \sum_ks_k^2q_k$ and $V = \sum_k\pi_kV_ks_k^2$, and half of "
-                r"$$\mathcal{G} = \sum_k\frac{\pi_k}{\lambda + \hat V_k}\Bigl(\hat q_k + \beta c_k\hat\zeta_k^2 + \frac{\beta}"
-                r"{\epsilon}\hat m_k^2\Bigr)$$ is the entropy. The two terms that the projection brings:")
+                r"(\sum_k\mu_1^k\zeta_k)^2 + \sum_ks_k^2q_k$ and $V = \sum_k\pi_kV_ks_k^2$, and half of")
+orthogonal.text(r"$$\mathcal{G} = \sum_k\frac{\pi_k}{\lambda + \hat V_k}\Bigl(\hat q_k + \beta c_k\hat\zeta_k^2 + \frac{\beta}"
+                r"{\epsilon}\hat m_k^2\Bigr)$$")
+orthogonal.text("is the entropy. The two terms that the projection brings:")
 rest = total(lambda k: mu0[k]*m[k])
 orthogonal.step("the derivative by $\\zeta_1$", -gap.diff(zeta[1])/2, mu1[1]*(kappa*(h - rest) - (kappa**2 - 1)*lin),
                 shown=(r"-\tfrac12\,\partial e/\partial\zeta_1",
@@ -251,4 +254,6 @@ def without(**changed):
 bulk = {f"zetatilde{k}": mean(mu1[k]*Q*kappa*(h - B)) for k in EACH}
 orthogonal.misprint_in(r"the spike's direction left in the bulk", without(**bulk), square,
                        r"$\kappa^2$ instead of $\kappa^2 - 1$: $\zeta$ would be counted in $B$ and in the variance", at=aligned[:1])
-orthogonal.conclude(flat.system, r"The equations that the package solves, here for two letters:")
+orthogonal.conclude([(x, v) for x, v in flat.system.equations.items() if x in (V2[1], Vhat2[1], zeta[1], zetatilde[1], q2[1],
+                                                                               qhat2[1])],
+                    r"The equations that the package solves, those of the first letter:")

@@ -238,8 +238,8 @@ def _items(lines: Iterable[str]) -> list[str]:
 
 
 def _text(words: str) -> str:
-    """Words as LaTeX: what stands outside of dollars is plain text."""
-    pieces = re.split(r"(\$[^$]*\$|\\cite\{[^}]*\})", words)
+    """Words as LaTeX: what stands outside of dollars is plain text; two dollars set a display."""
+    pieces = re.split(r"(\$\$[^$]*\$\$|\$[^$]*\$|\\cite\{[^}]*\})", words)
     return "".join(p if i % 2 else re.sub(r"([%&#_])", r"\\\1", p.replace("\\", r"\textbackslash{}")) for i, p in enumerate(pieces))
 
 
