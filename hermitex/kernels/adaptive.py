@@ -88,7 +88,9 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
         forms = _linear_forms(part, x)
         if not forms:
             return ()
-        slope, line = forms[0].diff(x), forms[0]
+        unit = forms[0].diff(x).as_coeff_Mul()[0]  # sin(3 u) is asked as far out in u as sin(u)
+        line = expand(forms[0] / unit)
+        slope = line.diff(x)
         ratios = [cancel(form.diff(x) / slope) for form in forms]
         shifts = [expand(form - k * line) for form, k in zip(forms, ratios, strict=True)]
         f = part.xreplace({form: k * t + b for form, k, b in zip(forms, ratios, shifts, strict=True)})
