@@ -216,5 +216,6 @@ def alpha_words(t: Threshold) -> str:
     """The threshold as it ends a line."""
     if t.kind == "easy" and t.alpha_c is not None:
         number = f"{float(t.alpha_c):.12g}"
-        return f", alpha_c = {_text(t.exact)} = {number}" if t.exact is not None else f", alpha_c = {number}"
+        known = "" if t.exact is None or t.exact.is_Integer else f"{_text(t.exact)} = "
+        return f", alpha_c = {known}{number}"
     return ", alpha_c = 0" if t.kind == "trivial" else ""
