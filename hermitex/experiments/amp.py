@@ -1,6 +1,6 @@
 r"""omega = X W - g V,  g = g_out(y, omega, V),  W <- (X^T g + W Lambda)(1 + Lambda)^{-1}: Bayes-AMP at finite d.
 
-X has entries N(0, 1/d), the truth W_0 entries N(0, 1), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1}, Lambda = (1/d) sum g g^T.
+X has entries N(0, 1/d), the truth W_0 orthonormal columns times d^(1/2), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1}, Lambda = (1/d) sum g g^T.
 Overlaps are measured up to the symmetries of the label. Seed s draws its data from ``SeedSequence(s).spawn``.
 """
 
@@ -101,7 +101,8 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
     """Every quantity along alpha for one seed; the samples of a smaller alpha are the first of those of a larger one."""
     first, second, third, fourth = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
     r = theory.output.r
-    W0 = first.standard_normal((d, r))
+    # W W^T = 1, as the theory has it: the norms of Gaussian columns would fluctuate by d^(-1/2).
+    W0 = np.sqrt(d)*np.linalg.qr(first.standard_normal((d, r)))[0]
     n = np.rint(line*d).astype(int)
     X = second.standard_normal((int(n.max()), d))/np.sqrt(d)
     y = drawn(theory, X @ W0, third)

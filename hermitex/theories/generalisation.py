@@ -35,11 +35,18 @@ class Generalisation:
         self.axes = tuple(axis(clean, x) for x in names)
         self.labels = label_values(clean, names, self.axes) if all(a.steps for a in self.axes) else np.zeros(0)
         self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
+        self._kept: dict[bytes, float] = {}
         of = values(clean, names)
         self.grid = Grid(self.axes, lambda points: of(points)[None])
 
     def __call__(self, M: Array) -> float:
-        """The error at the overlap M."""
+        """The error at the overlap M; kept, since branches share their overlaps."""
+        key = np.asarray(M, dtype=float).tobytes()
+        if key not in self._kept:
+            self._kept[key] = self._error(M)
+        return self._kept[key]
+
+    def _error(self, M: Array) -> float:
         M = np.where(np.abs(M) < 1e-14, 0.0, M)
         if self.kind == "regression" and not np.isfinite(self._second_moment):
             return float("nan")
@@ -49,9 +56,9 @@ class Generalisation:
         if self.kind == "classification":
             law = indicator(self.g, self.names, self.labels)
             return FiniteOutput(Grid(self.axes, law), self.labels, r=self.r).errors(self._off_one(M))
-        if np.any(known < 1e-12):  # V -> 0 by one step of Richardson's extrapolation: the error is linear in V
-            near, far = (self._explained(self._off_one(M, v)) for v in (2e-4, 4e-4))
-            return max(0.0, self._second_moment - 2*near + far)
+        if np.any(known < 1e-12):  # V -> 0 by Richardson's extrapolation: the parts linear and quadratic in V cancel
+            near, middle, far = (self._explained(self._off_one(M, v)) for v in (1e-3, 2e-3, 4e-3))
+            return max(0.0, self._second_moment - (8*near - 6*middle + far)/3)
         return max(0.0, self._second_moment - self._explained(self._off_one(M)))
 
     def estimate(self, omega: Array, V: Array) -> Array:

@@ -16,7 +16,8 @@ from sympy import Expr
 
 from hermitex import symbols
 from hermitex.errors import BadInput, NotConverged, UnknownName
-from hermitex.exponents.channels import Channel, Named, channel as channel_of
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.parsing import expression
@@ -105,7 +106,8 @@ class MultiIndex(Theory):
             raise BadInput("bayes-amp: alpha has no value; add alpha=2")
         alpha = numbers["alpha"]
         if not np.all((alpha > 0) & np.isfinite(alpha)):
-            raise BadInput(f"bayes-amp: alpha = {alpha.ravel()[np.argmax(~((alpha > 0) & np.isfinite(alpha)))]:g} is not a positive number")
+            worst = alpha.ravel()[np.argmax(~((alpha > 0) & np.isfinite(alpha)).ravel())]
+            raise BadInput(f"bayes-amp: alpha = {worst:g} is not a positive number")
         return numbers
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
@@ -225,7 +227,8 @@ def multi_index(g: Any, channel: Any = None, *, branch: str = "uninformed") -> M
         raise UnknownName(str(branch)[:40], BRANCHES, "branch")
     law = channel_of(channel)
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
-    if strangers := sorted(target.free_symbols - set(symbols.normals(target)) - ({law.y} if isinstance(law, Channel) else set()), key=str):
+    known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
+    if strangers := sorted(target.free_symbols - known, key=str):
         raise BadInput(f"bayes-amp: {strangers[0]} in the target is no number; put one in (the variables are z or z1, z2, z3)")
     if isinstance(law, Named):
         law.fits(target)

@@ -108,7 +108,7 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     axes = tuple(a if a.steps else Axis(a.cuts, False, scale) for a in axes)
     cells = float(np.prod([len(a.nodes(a.rung(0.5))[0]) for a in axes]))
     if len(y) > _LABELS or cells*len(y) > _MOST:
-        raise NoClosedForm(f"the state evolution of {what}", "the range of the label is too large against its noise for a quadrature",
+        raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
     from hermitex.theories.output_channel import _stepped
 
