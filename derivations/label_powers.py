@@ -53,5 +53,15 @@ page.test("the package's exponents of powers",
           lambda: [hx.exponents(f"He3(z)**{p}").information_exponent for p in (1, 2, 3)] == [3, 2, 1])
 page.test("the package's generative exponents",
           lambda: [hx.exponents(f"He{o}(z)").generative_exponent for o in (3, 4, 5)] == [1, 2, 1])
+page.derivation(hx.theories.repetition("He3", 3).derivation(2), r"The package's expansion, for every student and target:")
+student = z1**2/2 + z1**3/6
+first_slope = student.diff(z1)
+twice = first_slope.subs(z1, z1 + step*He(3, z2)*first_slope)
+projected = E(He(3, z2)*twice*(z2 - m*z1), z1, z2, cov=law)
+rate = hx.theories.repetition("He3", 3).drift("z**2/2 + z**3/6", order=12)
+page.step("Mehler", projected, rate.subs({x: step for x in rate.free_symbols if x.name == "gamma"}),
+          r"and its drift across the sphere, for $\sigma = z^2/2 + z^3/6$ and $g = He_3$, where the series ends by itself:",
+          shown=(r"\mathbb{E}[g\,\sigma'(h + \gamma g\sigma'(h))\,(h^\star - mh)]",
+                 r"(1 - m^2)\sum_{j, k}\frac{\gamma^j}{j!}\,c_{k+1}(g^{j+1})\,f_{j,k}\,\frac{m^k}{k!}"))
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")

@@ -108,6 +108,28 @@ def formulas():
                                                                                                                  9)*Rational(8, 9)))
 
 
+several = hx.theories.sgd("z**2/2 + z**3/6", "z1*z2 + z1**2*z2")
+m1, m2 = (next(x for x in several.potential.free_symbols if x.name == n) for n in ("m1", "m2"))
+z3 = hx.symbols.z3
+h = m1*z1 + m2*z2 + sqrt(1 - m1**2 - m2**2)*z3
+page.text(r"Several directions, here of $g = z_1z_2 + z_1^2z_2$ seen by $\sigma = z^2/2 + z^3/6$, have one overlap each:")
+for name, own, direction in (("m1", m1, z1), ("m2", m2, z2)):
+    page.step("Mehler", E((z1*z2 + z1**2*z2)*(h + h**2/2)*(direction - own*h), z1, z2, z3), several.rates[name],
+              shown=(rf"\dot m_{name[1]} = \mathbb{{E}}[g\,\sigma'(h)(z_{name[1]} - m_{name[1]}h)]",
+                     rf"\partial_{name[1]}\Phi - m_{name[1]}\sum_j m_j\partial_j\Phi"))
+
+
+def along():
+    """The flow of several overlaps integrates these rates."""
+    found = several.solve(t=(0, 0.4), m0=0.3)
+
+    def rates(_, x):
+        return [float(several.rates[n].subs({m1: x[0], m2: x[1]})) for n in ("m1", "m2")]
+    direct = integrate.solve_ivp(rates, (0, 0.4), [0.3, 0.3], rtol=1e-11, atol=1e-12).y[:, -1]
+    return agreed((found["m1"][-1], direct[0]), (found["m2"][-1], direct[1]), enough=1e-6)
+
+
+page.test("several overlaps", along)
 page.test("the package's drift", drift, r"The package's drift, with its cost of a step that is not small, and its times:")
 page.test("the package's times", travel)
 page.test("the package's formulas", formulas)
