@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import json
 import sys
 from pathlib import Path
 
