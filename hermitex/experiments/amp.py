@@ -1,6 +1,7 @@
 r"""omega = X W - g V,  g = g_out(y, omega, V),  W <- (X^T g + W Lambda)(1 + Lambda)^{-1}: Bayes-AMP at finite d.
 
-X has entries N(0, 1/d), the truth W_0 orthonormal columns times d^(1/2), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1}, Lambda = (1/d) sum g g^T.
+X has entries N(0, 1/d), the truth W_0 orthonormal columns times d^(1/2), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1},
+Lambda = (1/d) sum g g^T.
 Overlaps are measured up to the symmetries of the label. Seed s draws its data from ``SeedSequence(s).spawn``.
 """
 

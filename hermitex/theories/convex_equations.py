@@ -180,7 +180,7 @@ def _values(st: Structure) -> tuple[dict, dict]:
     side = S.Zero if st.aligned else mu_1*psi*z1
     k = st.loss.family if st.noisy else None
     joined = k is not None
-    width, extra = (S_, k**2*Delta) if joined else (tau, S.Zero)
+    width, extra = (S_, k**2*Delta) if k is not None else (tau, S.Zero)
     label, omega = Symbol("y", real=True), B + side + width*z2
     outer = () if st.aligned else (z1,)
     third = (z3,) if st.noisy and not joined else ()

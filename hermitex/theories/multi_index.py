@@ -173,7 +173,8 @@ class MultiIndex(Theory):
         """The state evolution."""
         return (r"\begin{align}" "\n" r"V &= 1 - M, \quad \omega \sim N(0, M),\\" "\n"
                 r"g_{\mathrm{out}}(y, \omega) &= V^{-1}\left(E[z|y, \omega] - \omega\right),\\" "\n"
-                r"\hat M &= \alpha\, E[g_{\mathrm{out}} g_{\mathrm{out}}^\top], \quad M = \hat M (1 + \hat M)^{-1}" "\n" r"\end{align}")
+                r"\hat M &= \alpha\, E[g_{\mathrm{out}} g_{\mathrm{out}}^\top], \quad M = \hat M (1 + \hat M)^{-1}" "\n"
+                r"\end{align}")
 
     def _summary(self) -> str:
         return f"{self.g}; {self.law if isinstance(self.law, Named) else self.law.name}; {', '.join(self.order_parameters)}"

@@ -64,7 +64,10 @@ class FiniteOutput(Output):
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
         if not is_diagonal(M):
-            return sum(_outer(a, z, weight) for weight, z, a in self._sliced(M, fineness))
+            whole = np.zeros((self.r, self.r))
+            for weight, z, parts in self._sliced(M, fineness):
+                whole += _outer(parts, z, weight)
+            return whole
         m = np.diag(M)
         nodes = [normal_nodes(x, 1 - x, fineness) for x in m]
         weight = _product([w for _, w in nodes])
@@ -98,7 +101,7 @@ class FiniteOutput(Output):
             least = np.tensordot(w, least, axes=(0, 0))
         return float(least)
 
-    def _sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Array]]:
+    def _sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
         V = np.eye(self.r) - M
         coarse = _VAST[self.r]*fineness

@@ -80,7 +80,11 @@ class LevelOutput(Output):
         """(x, weight, its pattern, preimages (n, branches), log of their weights relative to its own)."""
         ends = np.array([v for _, b in self.branches for v in (b.at_lo, b.at_hi)])
         critical = np.unique(ends[np.isfinite(ends)])
-        xs, ws, ps, pre, logs = [], [], [], [], []
+        xs: list[Array] = []
+        ws: list[Array] = []
+        ps: list[Array] = []
+        pre: list[Array] = []
+        logs: list[Array] = []
         for n, (p, b) in enumerate(self.branches):
             x, w = self._along(b, critical)
             y, steep = b.f(x), np.abs(b.slope(x))

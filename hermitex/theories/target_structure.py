@@ -135,7 +135,7 @@ def branches_and_plateaus(f: Expr, x: Symbol, reach: float) -> tuple[list[Any], 
                 for e in (piece.lo, piece.hi))
         if not piece.expr.has(x):
             ends = [float(e) if not e.is_finite else float(evaluate(e, 20)) for e in (piece.lo, piece.hi)]
-            flat.append((float(evaluate(piece.expr, 20)), *ends))
+            flat.append((float(evaluate(piece.expr, 20)), ends[0], ends[1]))
         elif b > a:
             branches += monotone_branches(piece.expr, x, *(float(exact_point(e)) for e in (a, b)))
     return branches, flat

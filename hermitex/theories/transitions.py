@@ -60,7 +60,8 @@ class Transitions(Shown):
             ax.plot(alpha, low, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=label)
             apart = np.abs(high - low) > 1e-6
             if apart.any():
-                ax.plot(alpha, np.where(apart, high, np.nan), color=COLOURS[i % len(COLOURS)], linewidth=1.6, linestyle="--", label=f"{label}, informed")
+                ax.plot(alpha, np.where(apart, high, np.nan), color=COLOURS[i % len(COLOURS)], linewidth=1.6, linestyle="--",
+                        label=f"{label}, informed")
         for m in marks:
             ax.axvline(m, color="0.6", linestyle=":", linewidth=1.1, zorder=0)
         ax.set_xlabel(r"$\alpha = n/d$")
