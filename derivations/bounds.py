@@ -2,6 +2,7 @@ r"""Closed-form bounds on the risk after one giant gradient step: Eqs. (26), (27
 
 from math import floor, log10
 
+import numpy as np
 from sympy import Function, Matrix, cos, exp, nsimplify, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
@@ -131,6 +132,19 @@ def with_a_bias():
     return digits((found.lower_bias, here)) if here <= less and here <= more else False
 
 
+def realised():
+    """The functions that realise the bounds have these risks, one kind of features and a vocabulary; gamma = 1."""
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    pairs = []
+    for more in ({"c": 1.2}, {"vocabulary": [1, -0.6], "norms": [1.2, 0.9]}):
+        at = hx.theories.bounds("erf", "exp(-z**2/2) + sin(z)", r=0.9, **more)
+        made = at.functions
+        pairs += [(float(bound), w @ (made["target"](x) - made[which](x))**2/w.sum())
+                  for which, bound in (("upper", at.upper), ("lower", at.lower))]
+    return digits(*pairs)
+
+
+page.test("the functions that realise (26) and (27)", realised)
 page.test("(26) and (27) in numbers", package_numbers, "The package's numbers from these formulas:")
 page.test("(28) in numbers", at_the_minimum)
 page.test("(132) in numbers", with_a_bias)

@@ -21,6 +21,7 @@ from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
 PROVED, AGREES, FAILS, OPEN, REFUTED = "proved", "agrees", "fails", "undetermined", "refuted"
+_FEWEST = 6  # digits in which numbers of a test must agree
 _HOLDS = (PROVED, AGREES, REFUTED)
 
 
@@ -180,7 +181,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact that a function of no arguments decides: it returns True, or the digits reached, or raises or says what failed."""
+    """A fact that a function of no arguments decides: it returns True, or the digits reached (6 at least), or raises or says why not."""
 
     rule: str
     test: Callable[[], Any]
@@ -195,6 +196,8 @@ class Fact:
             return Checked(self.rule, FAILS, example=str(error) or "an assertion failed")
         if isinstance(said, bool):
             return Checked(self.rule, PROVED, None, "exact comparison") if said else Checked(self.rule, FAILS, None, "it is false")
+        if isinstance(said, int) and said < _FEWEST:  # numbers that hardly agree do not
+            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {_FEWEST} are asked for")
         if isinstance(said, int):
             return Checked(self.rule, AGREES, said, "numerical comparison")
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")

@@ -100,3 +100,11 @@ def test_pages_in_latex_and_markdown():
     assert md.startswith("## Slope") and "Cui et al. 2024, Result 3.2" in md
     assert made._repr_markdown_() == md and made._repr_latex_() is None
     assert repr(made) == "Result('Slope', Result 3.2; 2 checks)"
+
+
+def test_numbers_that_hardly_agree_do_not():
+    made = Result("Few digits", "A claim.")
+    made.test("six", lambda: 6)
+    made.test("five", lambda: 5)
+    six, five = made.check().steps
+    assert six.status == "agrees" and five.status == "fails" and "5 digits" in five.example
