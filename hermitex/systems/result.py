@@ -181,7 +181,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact that a function of no arguments decides: it returns True, or the digits reached (6 at least), or raises or says why not."""
+    """A fact that a function of no arguments decides: True, or the digits reached (6 at least); else it raises or says why not."""
 
     rule: str
     test: Callable[[], Any]
