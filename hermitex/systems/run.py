@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.errors import BadInput
 from hermitex.solvers.chain import assemble, robust
 from hermitex.solvers.linear import linear
 from hermitex.solvers.newton import newton
@@ -247,9 +248,16 @@ def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.
     """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
     n, points = x.shape
 
+    def flat(value: Any, u: str) -> np.ndarray:
+        row = np.asarray(value, dtype=float).reshape(-1)
+        if row.size not in (1, points):
+            raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
+                           "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
+        return row
+
     def entry(u: str, v: str) -> Any:
         found = out.get(f"d/{u}/{v}")
-        return 0.0 if found is None else np.asarray(found, dtype=float).reshape(-1)
+        return 0.0 if found is None else flat(found, u)
 
     slopes: dict[str, list[Any]] = {}
     for m in block.members:
@@ -257,7 +265,7 @@ def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.
                      for j, v in enumerate(block.torn)]
     F, J = np.empty((n, points)), np.empty((n, n, points))
     for i, u in enumerate(block.torn):
-        rhs = np.asarray(out[f"rhs/{u}"], dtype=float).reshape(-1)
+        rhs = flat(out[f"rhs/{u}"], u)
         F[i] = x[i] - rhs if block.explicit[i] else rhs
         for j, v in enumerate(block.torn):
             total = entry(u, v) + sum(entry(u, w) * slopes[w][j] for w in block.members)
