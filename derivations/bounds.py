@@ -8,7 +8,9 @@ from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
 from hermitex import Derivative, E, Result
+from hermitex.symbolic.activations import activation
 from hermitex.symbols import c, gamma, kappa, m, r, z, z1, z2, zeta
+from hermitex.theories.bounds_formula import formulas as formulas_of
 from hermitex.theories.one_step import bias, psi, q1, q2
 
 g = Function("g")
@@ -145,6 +147,16 @@ def realised():
 
 
 page.test("the functions that realise (26) and (27)", realised)
+def closed_forms():
+    """The formulas in r, c and gamma, with letters, give the numbers of other routes."""
+    found = hx.theories.bounds("sin", "sin", r=0.7, c=1.3, gamma=0.6)
+    expr = formulas_of(activation("sin"), activation("sin"), aligned=False)
+    at = {"r": 0.7, "c": 1.3, "gamma": 0.6}
+    return digits(*((getattr(found, k), expr[k].subs({x: at[x.name] for x in expr[k].free_symbols}).evalf(20))
+                    for k in ("upper", "lower")))
+
+
+page.test("the formulas of $r$, $c$ and $\\gamma$", closed_forms)
 page.test("(26) and (27) in numbers", package_numbers, "The package's numbers from these formulas:")
 page.test("(28) in numbers", at_the_minimum)
 page.test("(132) in numbers", with_a_bias)

@@ -1,6 +1,6 @@
 r"""Given its projection on the spike, a feature is mu_0 + mu_1 sqrt(c) z + mu_star xi (Result 3.2)."""
 
-from sympy import Function, exp, pi, sqrt, symbols
+from sympy import Function, cos, exp, pi, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
@@ -65,3 +65,6 @@ page.conclude([(mu_0, hx.mu(sigma, 0).node), (mu_1, hx.mu(sigma, 1).node),
 page.test("the package's coefficients", lambda: all([
     hx.mu(sigma, 0).node == E(sigma(u(z)), z), hx.mu(sigma, 1).node == E(z*sigma(u(z)), z)/sqrt(c),
     bool(hx.check(hx.mu_star(sigma).squared.node, E((sigma(u(z)) - E(sigma(u(z)), z) - E(z*sigma(u(z)), z)*z)**2, z)))]))
+shift = symbols("b", real=True)
+page.step("a bias moves the pre-activation", hx.mu("sin", 1)(kappa, r=r, c=c, bias=shift), exp(-c/2)*cos(r*kappa + shift),
+          r"With a bias, for example for $\sigma = \sin$,", shown=(r"\mu_1(\kappa; b)", r"e^{-c/2}\cos(r\kappa + b)"))

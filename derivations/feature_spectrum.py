@@ -93,8 +93,12 @@ def outlier():
     bulk, square = at["c"]*slope**2 + rest, weight @ first**2
     constant = (weight @ (first**2*bulk) + NUMBERS["alpha"]*at["c"]*(weight @ (first*slope*k))**2)/square
     constant += NUMBERS["alpha"]/NUMBERS["beta"]*(weight @ bulk)
-    found = hx.theories.spectrum("erf", **NUMBERS).outlier
-    return digits((found["coefficient"], square), (found["constant"], constant))
+    pairs, ratio = [], NUMBERS["alpha"]/NUMBERS["beta"]
+    for kind, unit in (("p", 1.0), ("n", 1/ratio)):   # at d = 500: the whole, and its parts
+        found = hx.theories.spectrum("erf", **NUMBERS, normalisation=kind, dimension=500).outlier
+        pairs += [(found["coefficient"], square), (found["constant"], unit*constant),
+                  (found["value"], unit*(NUMBERS["alpha"]*500*square + constant))]
+    return digits(*pairs)
 
 
 page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")

@@ -84,6 +84,7 @@ def signs():
     pairs, theory = [], hx.theories.multi_index("sign(z)")
     for at in (0.4, 1.5, 6.0):
         found = theory.solve(alpha=at)
+        assert float(found.residual) < 1e-6, f"{found.residual} is left of the map at its fixed point"
         q_ = float(found["M11"])
         u = np.sqrt(q_/(1 - q_))*POINT
         F_ = WEIGHT @ np.exp(-u*u - np.log(2*np.pi) - special.log_ndtr(u) - special.log_ndtr(-u))/(1 - q_)
@@ -96,6 +97,7 @@ def parities():
     pairs, theory = [], hx.theories.multi_index("sign(z1*z2)")
     for at in (2.7, 5.0):
         found = theory.solve(alpha=at)
+        assert float(found.residual) < 1e-6, f"{found.residual} is left of the map at its fixed point"
         q_ = float(found["M11"])
         u = np.sqrt(q_/(1 - q_))*POINT
         a, rest = 2*special.ndtr(u) - 1, 2*special.ndtr(-np.abs(u))
