@@ -23,3 +23,11 @@ def test_every_step_holds(name):
         assert page.conclusion is not None and page.source
         assert page.latex().startswith(r"\section{") and page.markdown().startswith("## ")
         page.bibtex()  # every key is known
+
+
+@pytest.mark.slow
+def test_the_bibliography_holds_what_is_cited():
+    from hermitex.show.cite import bibtex
+
+    keys = [k for name in FILES for v in vars(module_of(FOLDER/name)).values() if isinstance(v, Result) for k in v.sources]
+    assert (FOLDER/"references.bib").read_text() == bibtex(dict.fromkeys(keys))
