@@ -256,7 +256,6 @@ import matplotlib
 matplotlib.use("Agg")
 warnings.simplefilter("ignore")
 import hermitex.symbolic.calculus.checking as checking
-checking.SEARCH = 0.05   # the factor between two sides is not looked for
 from hermitex import Result
 from hermitex.face.userfile import module_of
 
@@ -269,6 +268,7 @@ signal.signal(signal.SIGPROF, late)
 
 
 def page(path):
+    checking.SEARCH = 0.05   # the factor between two sides is not looked for
     for result in [v for v in vars(module_of(path)).values() if isinstance(v, Result)]:
         # what is compared with the package comes first
         parts = sorted((p for p in result.parts if hasattr(p, "checked")), key=lambda p: type(p).__name__ == "Equality")
@@ -282,6 +282,7 @@ def page(path):
 
 
 def notebook(path):
+    checking.SEARCH = 10
     names = {"__name__": "__main__"}
     for cell in json.loads(path.read_text())["cells"]:
         code = "\n".join(line for line in "".join(cell["source"]).splitlines() if not line.startswith(("%", "!")))
@@ -352,7 +353,7 @@ class Bench:
             path.write_bytes(raw)
         last = said[-1] if said else {"file": "", "why": ""}
         return {**{k: v for k, v in asdict(m).items() if k not in ("start", "end")},
-                "caught": last["file"] if last["why"] else "", "why": last["why"],
+                "caught": last["file"] if last["why"] else "", "why": re.sub(r"/\S*/", "", last["why"])[:160],
                 "seconds": round(sum(s["seconds"] for s in said), 1)}
 
 
