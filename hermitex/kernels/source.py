@@ -84,7 +84,7 @@ class Writer:
             step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
             rest.remove(step)
             done.add(step.target)
-            lines.append(self._line(step))
+            lines.append(self._line(step, clipped=name == "tables"))
         lines.append(_returned({label: self.printer.doprint(guard_zero(e, self.parameters)) for label, e in results.items()}))
         self.functions.append(f"def {name}(s, quad):\n" + textwrap.indent("\n".join(lines), "    "))
 
@@ -95,8 +95,11 @@ class Writer:
         kinks = ", ".join(self.printer.doprint(p) for p in points)
         return f'{name}, w_{name} = between(quad["{name}"], {kinks})'
 
-    def _line(self, s: Statement) -> str:
+    def _line(self, s: Statement, *, clipped: bool) -> str:
         text = self.printer.doprint(guard_zero(s.expr, self.parameters))
+        # What is known not to be negative is not by rounding either: its root is taken further on.
+        clipped = clipped and bool(s.target.is_nonnegative) and not s.target.is_positive and not s.axes
+        text = f"np.maximum({text}, 0.0)" if clipped else text
         for axis in reversed(s.axes):
             text = f"average({text}, w_{axis.identifier}, {1 + self.axes.index(axis)})"
         note = self.lowered.notes.get(s.target, "")

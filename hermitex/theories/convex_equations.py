@@ -24,7 +24,8 @@ from hermitex.theories.pointwise import Pointwise, envelope, force
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
-mu_0, mu_1, mu_22, B, J, J_z, J_2, J_s, t = symbols("mu_0 mu_1 mu_22 B J J_z J_2 J_s t", real=True)
+mu_0, mu_1, B, J, J_z, J_2, J_s, t = symbols("mu_0 mu_1 B J J_z J_2 J_s t", real=True)
+mu_22 = Symbol("mu_22", nonnegative=True)
 p, p_slope, s_plus, s_minus, f_plus, f_minus = symbols("p p_slope s_plus s_minus f_plus f_minus", real=True)
 
 
