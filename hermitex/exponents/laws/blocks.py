@@ -167,8 +167,9 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
         return None
     blocks[0] = constant * blocks[0]
     laws = [law_of(b, place) for b in blocks]
-    # In log|w| a knot off 0 costs much; level sets do not mind it.
-    found = _slices(g, used, place, drop) if len(used) == 2 and any(k != 0 for law in laws for k in law.knots) else None
+    # In log|w| a knot off 0 costs much; the level sets of a polynomial do not mind it.
+    costly = len(used) == 2 and g.is_polynomial(*used) and any(k != 0 for law in laws for k in law.knots)
+    found = _slices(g, used, place, drop) if costly else None
     return found or _combined(multiplied, laws, drop)
 
 

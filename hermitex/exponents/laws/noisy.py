@@ -54,10 +54,12 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
                 raise
             return _spread(clean, variables)
         law = planar
-    found = through(law, channel)
-    if found.error > _POOR and channel.name in ("deterministic", "random_sign"):
-        return min(found, _spread(clean, variables), key=lambda s: s.error)
-    return found
+    found = [through(law, channel)]
+    if found[0].error > _POOR and (planar := strips_of(clean, (), variables)) is not None:
+        found.append(through(planar, channel))
+    if min(f.error for f in found) > _POOR and channel.name in ("deterministic", "random_sign"):
+        found.append(_spread(clean, variables))
+    return min(found, key=lambda f: f.error)
 
 
 def _spread(g: Expr, variables: Sequence[Symbol]) -> Second:
