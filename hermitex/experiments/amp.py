@@ -21,6 +21,7 @@ Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")
 _DIMENSION = 1000
 _STEPS = 150
+_TRIAL = 12  # steps after which frames of a spectral start are compared
 _STILL = 1e-5
 _TEST = 4000
 _LARGEST = 60_000_000  # numbers in X
@@ -120,13 +121,13 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
     return columns
 
 
-def amp(output: Any, space: Any, X: Array, y: Array, W: Array) -> tuple[Array, Array]:
-    """The estimate W (d, r) and V at the end of Bayes-AMP from a start W."""
+def amp(output: Any, space: Any, X: Array, y: Array, W: Array, *, steps: int = _STEPS) -> tuple[Array, Array]:
+    """The estimate W (d, r) and V at the end of Bayes-AMP from a start W, or after `steps` of it."""
     n, d = X.shape
     r = output.r
     g = np.zeros((n, r))
     V = _variance(space, W.T @ W/d)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         omega = X @ W - g @ V
         g = output.g_out(y, omega, V)
         # On the Nishimori line E[dg/domega] = -E[g g^T]: the latter is positive at every step.
@@ -157,7 +158,23 @@ def _first(theory: Any, start: str, X: Array, y: Array, W0: Array, rng: np.rando
     if start == "informed":
         return 0.95*W0 + np.sqrt(0.95*0.05)*rng.standard_normal(W0.shape)
     # The overlap of the spectral estimate is not known to the algorithm: it starts at a moderate one and corrects itself.
-    return np.sqrt(0.1)*spectral_start(theory.output, X, y, rng)
+    # Eigenvectors of one eigenvalue come with random weights, which would leave one direction behind: all get the same.
+    left, _, right = np.linalg.svd(spectral_start(theory.output, X, y, rng), full_matrices=False)
+    W = np.sqrt(0.1*len(W0))*(left @ right)
+    # Nor is the frame inside the subspace: linearised, the label may not tell one from another (sign(z1 z2) turned by 45
+    # degrees is a saddle). Of a few frames the one that soon leaves the least variance is kept.
+    frames = [W @ R for R in turns(W.shape[1], rng)]
+    return min(frames, key=lambda start: float(np.trace(amp(theory.output, theory.space, X, y, start, steps=_TRIAL)[1])))
+
+
+def turns(r: int, rng: np.random.Generator) -> list[Array]:
+    """Orthogonal matrices to try: the identity alone for one direction, turns by pi/16 for two, random ones for more."""
+    if r == 1:
+        return [np.eye(1)]
+    if r == 2:
+        angles = np.arange(8)*np.pi/16
+        return [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
+    return [np.eye(r), *(np.linalg.qr(rng.standard_normal((r, r)))[0] for _ in range(11))]
 
 
 def aligned(S: Array, group: tuple[Array, ...]) -> Array:
@@ -185,4 +202,4 @@ def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     return draw[law.name]()
 
 
-__all__ = ["aligned", "amp", "drawn", "simulate"]
+__all__ = ["aligned", "amp", "drawn", "simulate", "turns"]

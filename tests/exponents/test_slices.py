@@ -114,7 +114,7 @@ def test_against_spread_points(text):
     names = list(normals(g))
     rough = estimated(g, names, zeros_by_flips(g, names, {x: i for i, x in enumerate(names)}))
     assert abs(float(found.alpha_c) * largest(rough.couplings, list(range(len(names))))[0] - 1) < 0.02
-    assert found.error < 1e-9 * found.alpha_c
+    assert found.error < (1e-9 if len(names) == 2 else 1e-8) * found.alpha_c  # in three variables the law of z2 z3 is tabulated
 
 
 def test_densities_against_points_drawn_at_random():
