@@ -18,7 +18,7 @@ page = Result(
     r"\mathbb{E}[G(Y)\,M\,G(Y)]$, $G(y) = \mathbb{E}[zz^\top - I\,|\,y]$, for several.",
     source="T24",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $Y \sim P(\cdot\,|\,z)$, $z = W_\star x$ with orthonormal rows",
-                 r"the state evolution of the sheet: $\hat M = \alpha\,\mathbb{E}[g_{out}g_{out}^\top]$, $M \leftarrow \hat M(I "
+                 r"state evolution: $\hat M = \alpha\,\mathbb{E}[g_{out}g_{out}^\top]$, $M \leftarrow \hat M(I "
                  r"+ \hat M)^{-1}$, "
                  r"$g_{out} = \nabla_\omega\log Z$, $Z(y, \omega) = \mathbb{E}\,P(y\,|\,\omega + \sqrt{V}z)$, $V = I - M$"],
 )
