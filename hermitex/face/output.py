@@ -105,6 +105,23 @@ def _float(value: float) -> float | str | None:
     return value
 
 
+def constant(text: str | None, name: str) -> float | None:
+    """The value of an option: a number, or an exact constant such as sqrt(3)."""
+    if text is None:
+        return None
+    if text.strip().lower() in ("inf", "oo"):
+        return float("inf")
+    try:
+        return float(text)
+    except ValueError:
+        from hermitex.symbolic.parsing import parse
+
+        value = parse(text)
+    if value.free_symbols or not value.is_real:
+        raise BadInput(f"--{name} must be a number, not {text[:60]!r}")
+    return float(value)
+
+
 def digits(asked: int | None) -> int:
     """The number of digits asked for, 15 if none was."""
     if asked is None:

@@ -44,9 +44,9 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
     worst, compared = 0.0, 0
     for point in at:
         try:
-            theirs = second.solve(_known(second, point))
+            theirs = second.solve(second.accepted(point))
             near = {u.name: theirs[u.name] for u in first.unknowns if u.name in theirs and theirs[u.name] != 0}
-            ours = first.solve(_known(first, point), start=near)
+            ours = first.solve(first.accepted(point), start=near)
         except BudgetExceeded:
             raise
         except HermitexError as error:  # without numbers nothing is shown, neither that they agree nor that they differ
@@ -86,8 +86,3 @@ def _equations_equal(derived: System, used: System) -> bool:
             except HermitexError:
                 return False
     return True
-
-
-def _known(system: System, point: Mapping[str, Any]) -> dict[str, Any]:
-    names = {p.name for p in system.parameters}
-    return {k: v for k, v in point.items() if k in names or (k == "lam" and "lamda" in names)}

@@ -248,10 +248,18 @@ class System(Shown):
         """
         from hermitex.systems.solve import solve
 
-        names = {str(k): v for k, v in {**(numbers or {}), **keywords}.items()}
-        names = {("lamda" if k == "lam" and "lamda" in {p.name for p in self.parameters} else k): v for k, v in names.items()}
+        names = {self._spelt(str(k)): v for k, v in {**(numbers or {}), **keywords}.items()}
         return solve(self.compile(blocks=blocks), names, start={str(k): v for k, v in (start or {}).items()}, tolerance=tolerance,
                      raise_on_failure=raise_on_failure)
+
+    def _spelt(self, name: str) -> str:
+        """The parameter that a keyword means: lam is the ridge, whose symbol is lamda."""
+        return "lamda" if name == "lam" and any(p.name == "lamda" for p in self.parameters) else name
+
+    def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the numbers that are parameters of this system, under their names."""
+        names = {p.name for p in self.parameters}
+        return {self._spelt(k): v for k, v in numbers.items() if self._spelt(k) in names}
 
     def export(self, path: Any, *, reference: Any = None, tolerance: float = 1e-11) -> Any:
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`."""

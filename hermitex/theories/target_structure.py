@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr, Rational, S, Symbol, lambdify, oo
+from sympy import Expr, Rational, S, Symbol, oo
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.discrete import own_parts
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
@@ -79,13 +80,8 @@ def _numbers(cuts: Sequence[Expr]) -> Array:
 
 def values(g: Expr, names: Sequence[Symbol]) -> Callable[[Sequence[Array]], Array]:
     """g as a function of arrays, one for each name; broadcasts."""
-    f = lambdify(list(names), g, modules=["numpy", "scipy"])
-
-    def of(points: Sequence[Array]) -> Array:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(f(*points), dtype=float), np.broadcast_shapes(*(np.shape(p) for p in points)))
-
-    return of
+    f = array_function(g, *names)
+    return lambda points: f(*points)
 
 
 def sections(g: Expr, names: Sequence[Symbol]) -> Sections | None:

@@ -59,8 +59,7 @@ class Theory(Shown):
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """Solve at complete numbers; by default the system does."""
-        wanted = {p.name for p in self.system.parameters}
-        return self.system.solve({k: v for k, v in numbers.items() if k in wanted or (k == "lam" and "lamda" in wanted)}, **options)
+        return self.system.solve(self.system.accepted(numbers), **options)
 
     def __getstate__(self) -> dict[str, Any]:
         """Its functions and structure: another process compiles its own system."""

@@ -7,8 +7,7 @@ from sympy import lambdify, symbols
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
-from hermitex.exponents.laws.critical import compiled
-from hermitex.exponents.laws.density import normal
+from hermitex.exponents.laws.density import array_function, normal
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.exponents.laws.scanned import Scanned
@@ -88,8 +87,8 @@ def test_equal_level_sets(one, two):
 def test_a_scan_finds_what_formulas_find(text):
     form = parse(text, symbols={"u": u, "t": t})
     marks = [smooth_slope(form, t), *switch_arguments(form, t)]
-    f = compiled(form, (u, t))
-    marks = [tuple(compiled(e, (u, t)) for e in (m, smooth_slope(m, t))) for m in marks]
+    f = array_function(form, u, t)
+    marks = [tuple(array_function(e, u, t) for e in (m, smooth_slope(m, t))) for m in marks]
     grids = np.linspace(-3, 3, 41) + 0.013, np.linspace(-6, 6, 90) + 0.017
     scanned = Scanned(f, marks[0][0], marks, grids)
     at, labels = np.random.default_rng(1).uniform(-2, 2, size=(2, 200))

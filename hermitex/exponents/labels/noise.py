@@ -15,6 +15,7 @@ import numpy as np
 from sympy import Expr, Float, Symbol, lambdify
 
 from hermitex.errors import NoClosedForm
+from hermitex.exponents.laws.density import array_function
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints
@@ -80,13 +81,7 @@ def _edges(g: Expr, x: Symbol, graded: bool) -> np.ndarray:
 
 def _values(g: Expr, x: Symbol) -> Callable:
     g = g.xreplace({node: Float(evaluate(node, 20), 20) for node in g.atoms(Expectation)})
-    compiled = lambdify(x, g, modules=["numpy", "scipy"])
-
-    def value(z: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(compiled(z), dtype=float), z.shape).copy()
-
-    return value
+    return array_function(g, x)
 
 
 def additive(g: Expr, x: Symbol, variance: Expr) -> tuple[float, float]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sympy import Expr, Symbol, lambdify
+from sympy import Expr, Symbol
 
-from hermitex.exponents.laws.density import WINDOW, distinct
+from hermitex.exponents.laws.density import WINDOW, array_function, distinct
 from hermitex.exponents.laws.sections import smooth_slope
 
 _START = 31
@@ -35,9 +35,9 @@ def critical(form: Expr, names: tuple[Symbol, Symbol], boxes: Sequence[tuple[flo
     u, t = names
     slopes = [smooth_slope(form, u), smooth_slope(form, t)]
     bends = [[smooth_slope(s, x) for x in names] for s in slopes]
-    f = compiled(form, names)
-    gradient = [compiled(s, names) for s in slopes]
-    hessian = [[compiled(b, names) for b in row] for row in bends]
+    f = array_function(form, *names)
+    gradient = [array_function(s, *names) for s in slopes]
+    hessian = [[array_function(b, *names) for b in row] for row in bends]
     points = [_plane(gradient, hessian, boxes)]
     for u0 in lines[0]:
         ts = _line(lambda x, c=u0: (gradient[1](c + 0 * x, x), hessian[1][1](c + 0 * x, x)), boxes[1], lines[1])
@@ -49,17 +49,6 @@ def critical(form: Expr, names: tuple[Symbol, Symbol], boxes: Sequence[tuple[flo
     labels = f(*where)
     keep = np.isfinite(labels)
     return Critical(rounded(labels[keep]), *(_few(w[keep]) for w in where))
-
-
-def compiled(e: Expr, names: Sequence[Symbol]) -> Callable:
-    """An expression on arrays that are broadcast; what is not real is nan."""
-    f = lambdify(list(names), e, modules=["numpy", "scipy"])
-
-    def value(*args: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(f(*args), dtype=float), np.broadcast_shapes(*map(np.shape, args)))
-
-    return value
 
 
 def _plane(gradient: list[Callable], hessian: list[list[Callable]], boxes: Sequence[tuple[float, float]]) -> np.ndarray:

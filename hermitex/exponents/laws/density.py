@@ -311,13 +311,14 @@ def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> 
     return Monotone(lo, hi, f, slope, at[0], at[1], table, closed)
 
 
-def array_function(expr: Expr, x: Symbol) -> Callable:
-    """An expression of one variable on arrays."""
-    compiled = lambdify(x, expr, modules=["numpy", "scipy"])
+def array_function(expr: Expr, *names: Symbol) -> Callable:
+    """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
+    compiled = lambdify(names, expr, modules=["numpy", "scipy"])
 
-    def value(points: np.ndarray) -> np.ndarray:
+    def value(*points: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(compiled(points), dtype=float), np.shape(points)).copy()
+            found = np.asarray(compiled(*points), dtype=float)
+        return np.broadcast_to(found, np.broadcast_shapes(*map(np.shape, points))).copy()
 
     return value
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from sympy import DiracDelta, Expr, S, Symbol, diff, lambdify
+from sympy import DiracDelta, Expr, S, Symbol, diff
 from sympy.core.relational import Relational
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, distinct, merged, normal, pushed
+from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, distinct, merged, normal, pushed
 from hermitex.exponents.laws.strips import zeros_on
 
 _SCAN = 1600
@@ -28,8 +27,8 @@ class Sections:
 
     def __init__(self, g: Expr, given: Sequence[Symbol], hidden: Symbol, place: int, drop: Sequence[Index] = ()) -> None:
         slope = smooth_slope(g, hidden)
-        self.g, self.slope = (_compiled(e, [*given, hidden]) for e in (g, slope))
-        self.switches = [_compiled(e, [*given, hidden]) for e in switch_arguments(g, hidden)]
+        self.g, self.slope = (array_function(e, *given, hidden) for e in (g, slope))
+        self.switches = [array_function(e, *given, hidden) for e in switch_arguments(g, hidden)]
         self.base = normal(place)
         self.keep = [n for n, a in enumerate(self.base.indices) if a not in drop]
 
@@ -60,16 +59,6 @@ class Sections:
             for c, d in pairwise([a, *zeros_on([slope], steps), b]):
                 branches.append(_monotone(g, slope, c, d))
         return pushed(self.base, branches, merged(atoms), self.keep)
-
-
-def _compiled(e: Expr, names: Sequence[Symbol]) -> Callable:
-    f = lambdify(list(names), e, modules=["numpy", "scipy"])
-
-    def value(*args: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(f(*args), dtype=float), np.shape(args[-1]))
-
-    return value
 
 
 @lru_cache(maxsize=128)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from sympy import Dummy, Expr, Symbol, lambdify
 
-from hermitex.exponents.laws.critical import compiled, critical, rounded
-from hermitex.exponents.laws.density import Index, Law, distinct
+from hermitex.exponents.laws.critical import critical, rounded
+from hermitex.exponents.laws.density import Index, Law, array_function, distinct
 from hermitex.exponents.laws.inverse import Solution, solutions
 from hermitex.exponents.laws.scanned import Scanned
 from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
@@ -71,10 +71,10 @@ class Slices:
         wanted = pairs(*laws, drop)
         self.indices = tuple(a for a, _, _ in wanted)
         self.left, self.right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
-        self.f = compiled(form, (u, t))
-        self.slope = compiled(smooth_slope(form, t), (u, t))
-        self.roots = [(compiled(s.t, (u, y)), [compiled(g, (u, y)) for g in s.guards]) for s in found or ()]
-        turns = [compiled(g, (u, y)) for g in dict.fromkeys(g for s in found or () for g in s.guards) if g.has(u) and g.has(y)]
+        self.f = array_function(form, u, t)
+        self.slope = array_function(smooth_slope(form, t), u, t)
+        self.roots = [(array_function(s.t, u, y), [array_function(g, u, y) for g in s.guards]) for s in found or ()]
+        turns = [array_function(g, u, y) for g in dict.fromkeys(g for s in found or () for g in s.guards) if g.has(u) and g.has(y)]
         self.turns = [lambda u, y, g=g: _side(g(u, y)) for g in turns]
         lines = (_lines(form, u, laws[0]), _lines(form, t, laws[1]))
         boxes = tuple((law.lo, law.hi) for law in laws)
@@ -94,7 +94,7 @@ class Slices:
             grid = distinct(np.array([*np.linspace(*boxes[1], _GRID), *self.ends]))
             marks = [smooth_slope(form, t), *switch_arguments(form, t)]
             self.numbers = Scanned(self.f, self.slope, [
-                (compiled(e, (u, t)), compiled(smooth_slope(e, t), (u, t))) for e in marks], (self.scan, grid))
+                (array_function(e, u, t), array_function(smooth_slope(e, t), u, t)) for e in marks], (self.scan, grid))
 
     def law(self) -> Law:
         """The law of the label."""

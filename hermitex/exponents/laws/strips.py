@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, lambdify, preorder_traversal, sign
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, distinct, graded
+from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function, distinct, graded
 from hermitex.exponents.laws.discrete import indices
 
 _ORDER, _DEPTH = 16, 5
@@ -41,7 +40,7 @@ class Strips:
                  drop: Sequence[Index]) -> None:
         last = hidden[-1]
         self.g = lambdify([*given, *hidden], g, modules=["numpy", "scipy"])
-        self.lines = [tuple(_compiled(a.coeff(last, k), [*given, hidden[0]]) for k in (0, 1)) for a in switches]
+        self.lines = [tuple(array_function(a.coeff(last, k), *given, hidden[0]) for k in (0, 1)) for a in switches]
         self.indices = [a for a in indices(2) if a not in drop]
 
     def law(self, u: Sequence[float]) -> Law:
@@ -87,16 +86,6 @@ class Strips:
         inner = (ndtr(high) - ndtr(low), p - q, low * p - high * q)
         outer = (w1, w1 * v1, w1 * (v1 * v1 - 1))
         return [outer[a.count(0)][:, None] * inner[a.count(1)] for a in self.indices]
-
-
-def _compiled(e: Expr, names: Sequence[Symbol]) -> Callable:
-    f = lambdify(list(names), e, modules=["numpy", "scipy"])
-
-    def value(*args: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(f(*args), dtype=float), np.shape(args[-1]))
-
-    return value
 
 
 def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:

@@ -50,25 +50,8 @@ def _answer(args: argparse.Namespace) -> Any:
     from hermitex.theories.bounds import bounds
 
     names = ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")
-    numbers: dict[str, Any] = {name: number(getattr(args, name), name) for name in names}
+    numbers: dict[str, Any] = {name: output.constant(getattr(args, name), name) for name in names}
     return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
-
-
-def number(text: str | None, name: str) -> float | None:
-    """The value of an option: a number, or an exact constant such as sqrt(3)."""
-    if text is None:
-        return None
-    if text.strip().lower() in ("inf", "oo"):
-        return float("inf")
-    try:
-        return float(text)
-    except ValueError:
-        from hermitex.symbolic.parsing import parse
-
-        value = parse(text)
-    if value.free_symbols or not value.is_real:
-        raise cli.BadInput(f"--{name} must be a number, not {text[:60]!r}")
-    return float(value)
 
 
 _NAMES = {"upper": "upper bound", "lower": "lower bound",

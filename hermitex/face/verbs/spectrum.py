@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from hermitex.face import cli, guard, output
-from hermitex.face.verbs.bounds import number
 
 _MANY = 10_000
 
@@ -34,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum
 
-        numbers: dict[str, Any] = {n: number(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
+        numbers: dict[str, Any] = {n: output.constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
         law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, **numbers)
         m = [law.stieltjes(v) for v in z]
         if args.plot:
