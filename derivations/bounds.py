@@ -10,8 +10,8 @@ import hermitex as hx
 from hermitex import Derivative, E, Result
 from hermitex.symbolic.activations import activation
 from hermitex.symbols import c, gamma, kappa, m, r, z, z1, z2, zeta
-from hermitex.theories.bounds_formula import formulas as formulas_of
 from hermitex.theories.one_step import bias, psi, q1, q2
+from hermitex.theories.risks.formula import formulas as formulas_of
 
 g = Function("g")
 rho = 1 - gamma**2

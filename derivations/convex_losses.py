@@ -9,10 +9,10 @@ from sympy import Derivative, Function, Piecewise, Symbol, cosh, erf, exp, lambd
 import hermitex as hx
 from hermitex import E, Result
 from hermitex.symbols import Delta, V, alpha, beta, c, f, gamma, kappa, m, psitilde, z, z1, z2, z3, zeta, zetatilde
-from hermitex.theories.convex_equations import Structure, equations
-from hermitex.theories.convex_newton import members
+from hermitex.theories.losses.equations import Structure, equations
+from hermitex.theories.losses.newton import members
+from hermitex.theories.losses.pointwise import pointwise
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, psi, q1, q2, qhat1, qhat2
-from hermitex.theories.pointwise import pointwise
 
 mu_0, mu_1, mu_22, omega, s, t = symbols("mu_0 mu_1 mu_22 omega s t", real=True)
 L, delta = symbols("L delta", positive=True)

@@ -184,7 +184,7 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     """Labels at z (n, r) through the channel of a theory."""
-    from hermitex.theories.target_structure import values
+    from hermitex.theories.overlaps.structure import values
 
     law = theory.law
     g = values(theory.reduced.inner, theory.reduced.names)(list(z.T))

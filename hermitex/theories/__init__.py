@@ -22,7 +22,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "spectrum": ("spectrum", "spectrum"),
     "Spectrum": ("spectrum", "Spectrum"),
     "MarchenkoPastur": ("marchenko_pastur", "MarchenkoPastur"),
-    "bounds_map": ("bounds_map", "bounds_map"),
+    "bounds_map": ("risks.plane", "bounds_map"),
     "sgd": ("sgd", "sgd"),
     "SGD": ("sgd", "SGD"),
     "repetition": ("repetition", "repetition"),

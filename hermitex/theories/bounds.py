@@ -19,9 +19,9 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, formula_table, number
 from hermitex.symbols import z
-from hermitex.theories.bounds_minimum import Least, least
-from hermitex.theories.projection import Projection, Target, project
-from hermitex.theories.smoothed import Smoothed
+from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.minimum import Least, least
+from hermitex.theories.risks.projection import Projection, Target, project
 
 Array = np.ndarray[Any, Any]
 
@@ -100,7 +100,7 @@ class Bounds(Shown):
     @property
     def expr(self) -> dict[str, Any]:
         """{"upper", "lower"} in closed form, as formulas of r, c (and gamma where it is not 1); None where there is none."""
-        from hermitex.theories.bounds_formula import formulas
+        from hermitex.theories.risks.formula import formulas
 
         self._one("expr")
         return formulas(self.sigma, self.target, aligned=abs(float(self.gamma)) == 1)
@@ -175,7 +175,7 @@ def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = Non
     if optimise:
         if vocabulary is not None or norms is not None:
             raise BadInput("bounds: optimise takes no vocabulary; give r")
-        from hermitex.theories.bounds_path import optimised
+        from hermitex.theories.risks.path import optimised
 
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
         return optimised(smoothed, g, given, bias)

@@ -23,11 +23,11 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbols import f, z
 from hermitex.systems.solve import _shaped as shaped
 from hermitex.systems.system import System
-from hermitex.theories import convex_grid, convex_newton
 from hermitex.theories.conditional import mu, mu_star
-from hermitex.theories.convex_equations import Structure, equations
-from hermitex.theories.convex_labels import a, of_signs, probability, s_0
-from hermitex.theories.pointwise import Pointwise, pointwise
+from hermitex.theories.losses import grid, newton
+from hermitex.theories.losses.equations import Structure, equations
+from hermitex.theories.losses.labels import a, of_signs, probability, s_0
+from hermitex.theories.losses.pointwise import Pointwise, pointwise
 from hermitex.theories.spike import OneStepFamily, completed, free_parameters
 
 
@@ -142,16 +142,16 @@ class ConvexOneStep(OneStepFamily):
         flat = {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}
         first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
         flags = self._flags(flat)
-        if flags[0].kind != "labels" and (flags[0].kind == "values" or convex_grid.serves(flags[0])):
+        if flags[0].kind != "labels" and (flags[0].kind == "values" or grid.serves(flags[0])):
             tolerance = max(tolerance, _TRIPLE)
         self._refuse_nothing(flat)
         lost = self._separated(flat, flags)
         parts = [(lost, self._unbounded(lost.size))] if lost.size else []
         for st in dict.fromkeys(flags):
             here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
-            if here.size and convex_grid.serves(st):
+            if here.size and grid.serves(st):
                 at, near = ({n: v[here] for n, v in d.items()} for d in (flat, first))
-                found = convex_newton.solved(st, at, near, max(tolerance, _DOUBLE))
+                found = newton.solved(st, at, near, max(tolerance, _DOUBLE))
                 parts.append((here, found))
                 if st.kind != "labels":
                     continue

@@ -19,7 +19,7 @@ from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
 from hermitex.systems.system import System
-from hermitex.theories.pointwise import Pointwise, pointwise
+from hermitex.theories.losses.pointwise import Pointwise, pointwise
 from hermitex.theories.theory import Theory
 
 LABELS = ("linear", "sign")

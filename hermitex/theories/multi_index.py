@@ -22,10 +22,10 @@ from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
-from hermitex.theories.generalisation import Generalisation
-from hermitex.theories.output_channel import Output
-from hermitex.theories.overlap_space import OverlapSpace, overlap_space
-from hermitex.theories.state_evolution import Point, StateEvolution
+from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.generalisation import Generalisation
+from hermitex.theories.overlaps.space import OverlapSpace, overlap_space
+from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
 from hermitex.theories.theory import Theory
 
 Array = np.ndarray
@@ -68,7 +68,7 @@ class MultiIndex(Theory):
     @cached_property
     def output(self) -> Output:
         """g_out and F(M) of the label."""
-        from hermitex.theories.outputs import output
+        from hermitex.theories.overlaps.outputs import output
 
         return output(self.reduced.inner, self._law, self.reduced.names, diagonal=self.space.diagonal)
 
@@ -165,7 +165,7 @@ class MultiIndex(Theory):
 
     def transitions(self) -> Any:
         """Weak recovery, spinodals and the later transitions of the overlaps -> Transitions."""
-        from hermitex.theories.transitions import transitions
+        from hermitex.theories.overlaps.transitions import transitions
 
         return transitions(self)
 

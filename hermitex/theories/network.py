@@ -21,8 +21,8 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, eta, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
-from hermitex.theories import gradient_bulk as bulk
-from hermitex.theories.gradient_bulk import delta, rho, tau
+from hermitex.theories.features import gradient_bulk as bulk
+from hermitex.theories.features.gradient_bulk import delta, rho, tau
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, completed, own_letters

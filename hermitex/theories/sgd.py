@@ -23,8 +23,8 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import m, z
 from hermitex.theories.curve import Curve
-from hermitex.theories.sgd_escape import EscapeTimes, escape_times
-from hermitex.theories.sgd_flow import Drift, Leading, leading, slope
+from hermitex.theories.online.escape import EscapeTimes, escape_times
+from hermitex.theories.online.flow import Drift, Leading, leading, slope
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
 
@@ -256,7 +256,7 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     student = _checked("activation", activation(sigma))
     target, variables = _target(g)
     if variables is not None:
-        from hermitex.theories.sgd_directions import SGDDirections
+        from hermitex.theories.online.directions import SGDDirections
 
         if loss != "correlation":
             raise BadInput("sgd: in several directions the loss is the correlation loss")

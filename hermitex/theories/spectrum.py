@@ -15,8 +15,8 @@ from hermitex.errors import BadInput
 from hermitex.show.display import Shown, formula_table
 from hermitex.symbols import z as _z
 from hermitex.theories.conditional import mu_star
-from hermitex.theories.smoothed import Smoothed
-from hermitex.theories.spectrum_equations import Equations
+from hermitex.theories.features.equations import Equations
+from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
 

@@ -88,7 +88,8 @@ def mutants_of(path: Path) -> list[Mutant]:
             old = raw[start:end].decode()
             new = f"({ast.unparse(ast.fix_missing_locations(changed))})"
             if not _same_numbers(node, changed) and not (kind == "sign" and _reflected(node, around)):
-                found.append(Mutant(path.name, node.lineno, kind, " ".join(old.split()), new[1:-1], start, end))
+                file = path.relative_to(THEORIES).as_posix()
+                found.append(Mutant(file, node.lineno, kind, " ".join(old.split()), new[1:-1], start, end))
     return found
 
 
@@ -202,28 +203,39 @@ def _reflected(node: ast.AST, around: ast.AST) -> bool:
 def public() -> dict[str, str]:
     """Public name -> module of hermitex.theories."""
     text = (THEORIES/"__init__.py").read_text()
-    return dict(re.findall(r'"(\w+)": \("(\w+)", "\w+"\)', text))
+    return dict(re.findall(r'"(\w+)": \("([\w.]+)", "\w+"\)', text))
+
+
+def module_of(file: str) -> str:
+    """overlaps/grid.py -> overlaps.grid."""
+    return file.removesuffix(".py").replace("/", ".")
+
+
+def modules() -> set[str]:
+    """The modules of hermitex.theories."""
+    return {module_of(p.relative_to(THEORIES).as_posix()) for p in THEORIES.rglob("*.py")}
 
 
 def reach(text: str) -> set[str]:
     """The modules of hermitex.theories that a page can run, through imports."""
     made = public()
-    used = set(re.findall(r"theories[. ](?:import )?(\w+)", text)) | set(re.findall(r"hx\.(\w+)", text))
+    used = set(re.findall(r"hx\.(\w+)", text))
+    used |= set(re.findall(r"theories[. ](?:import )?(\w+)", text)) | set(re.findall(r"theories\.([\w.]+) import", text))
     for group in re.findall(r"from hermitex(?:\.theories)? import ([^\n]+)", text):
         used |= set(re.findall(r"\w+", group))
     if "hx.curve" in text or "hx.baselines" in text:
         used |= {"one_step"}
     used |= {"conditional"} if {"mu", "mu_star"} & used else set()
-    todo = {made.get(n, n) for n in used} & {p.stem for p in THEORIES.glob("*.py")}
+    todo = {made.get(n, n) for n in used} & modules()
     seen: set[str] = set()
     while todo:
         name = todo.pop()
         seen.add(name)
-        body = (THEORIES/f"{name}.py").read_text()
-        near = set(re.findall(r"from hermitex\.theories\.(\w+) import", body))
-        for group in re.findall(r"from hermitex\.theories import ([^\n]+)", body):
-            near |= set(re.findall(r"\w+", group))
-        todo |= ({made.get(n, n) for n in near} & {p.stem for p in THEORIES.glob("*.py")}) - seen
+        body = (THEORIES/f"{name.replace('.', '/')}.py").read_text()
+        near = set(re.findall(r"from hermitex\.theories\.([\w.]+) import", body))
+        for folder, group in re.findall(r"from hermitex\.theories\.?(\w*) import ([^\n]+)", body):
+            near |= {f"{folder}.{n}".strip(".") for n in re.findall(r"\w+", group)}
+        todo |= ({made.get(n, n) for n in near} & modules()) - seen
     return seen
 
 
@@ -305,7 +317,7 @@ for path in map(Path, sys.argv[1:]):
     except BaseException as error:
         why = f"{type(error).__name__}: {str(error)[:160]}"
     print(json.dumps({"file": path.name, "seconds": round(time.process_time() - began, 1), "why": why,
-                      "modules": sorted(m.split(".")[2] for m in sys.modules if m.startswith("hermitex.theories."))}),
+                      "modules": sorted(m.split(".", 2)[2] for m in sys.modules if m.startswith("hermitex.theories."))}),
           flush=True)
     if why:
         break
@@ -348,7 +360,7 @@ class Bench:
         raw = path.read_bytes()
         path.write_bytes(raw[:m.start] + f"({m.new})".encode() + raw[m.end:])
         try:
-            said = self.run(judges(Path(m.file).stem, self.known))
+            said = self.run(judges(module_of(m.file), self.known))
         finally:
             path.write_bytes(raw)
         last = said[-1] if said else {"file": "", "why": ""}
@@ -361,7 +373,7 @@ def drawn(seed: int, count: int) -> list[Mutant]:
     """`count` different mutants: every formula has the same chance, then every change of it."""
     chance = random.Random(seed)
     formulas: dict[tuple, list[Mutant]] = {}
-    for path in sorted(THEORIES.glob("*.py")):
+    for path in sorted(THEORIES.rglob("*.py")):
         for m in mutants_of(path):
             formulas.setdefault((m.file, m.start, m.end), []).append(m)
     return [chance.choice(formulas[k]) for k in chance.sample(sorted(formulas), min(count, len(formulas)))]
@@ -378,7 +390,7 @@ def main() -> None:
     parser.add_argument("--write", metavar="FILE.json", help="write the table")
     args = parser.parse_args()
     chosen = drawn(args.seed, 10**6 if args.only else args.count)
-    chosen = [m for m in chosen if args.only in (None, Path(m.file).stem)][:args.count]
+    chosen = [m for m in chosen if args.only in (None, module_of(m.file))][:args.count]
     if args.list:
         for m in chosen:
             print(f"{m.file}:{m.line} {m.kind}: {m.old}  ->  {m.new}")

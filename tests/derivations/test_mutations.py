@@ -19,9 +19,9 @@ HANDFUL = [
     ("spike.py", "self.R_2/alpha0", "product"),
     ("one_step.py", "c*zetatilde**2 + s_c*chitilde**2", "sign"),
     ("vocabulary.py", "2*B*h", "factor"),
-    ("gradient_bulk.py", "M[2, 0]**2", "exponent"),
+    ("features/gradient_bulk.py", "M[2, 0]**2", "exponent"),
     ("glm.py", "rho*mhat**2", "product"),
-    ("spectrum_equations.py", "self.alpha/self.beta", "product"),
+    ("features/equations.py", "self.alpha/self.beta", "product"),
 ]
 
 
@@ -50,7 +50,7 @@ def test_what_is_no_change_is_left_out():
 def test_the_table_of_forty():
     rows = json.loads(mutations.TABLE.read_text())["mutants"]
     assert len(rows) == 40
-    assert [r["file"] for r in rows if not r["caught"]] == ["output_contours.py"]   # labels on contours have no page yet
+    assert [r["file"] for r in rows if not r["caught"]] == ["overlaps/contours.py"]   # labels on contours have no page yet
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.theories.bounds_minimum import least
+from hermitex.theories.risks.minimum import least
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_bounds.json").read_text())
 bounds = hx.theories.bounds

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged
-from hermitex.theories.pointwise import Huber, pointwise
+from hermitex.theories.losses.pointwise import Huber, pointwise
 
 REFERENCE = json.loads((Path(__file__).parents[1]/"reference"/"one_step_convex.json").read_text())
 SPIKED = {"r": 1.2, "c": 1.0, "gamma": 0.8}

@@ -18,9 +18,9 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, f, gamma, kappa, lamda, m, psitilde, y, z, z1, z2, z3, zeta, zetatilde
 from hermitex.systems.system import System
-from hermitex.theories.convex_labels import a, agreement, probability, s_0
+from hermitex.theories.losses.labels import a, agreement, probability, s_0
+from hermitex.theories.losses.pointwise import Pointwise, envelope, force
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi, q1, q2, qhat1, qhat2, r
-from hermitex.theories.pointwise import Pointwise, envelope, force
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)

@@ -16,7 +16,7 @@ from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.discrete import own_parts
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
-from hermitex.theories.gaussian_grid import WINDOW, Array, Axis
+from hermitex.theories.overlaps.grid import WINDOW, Array, Axis
 
 _SAME = 1e-12
 

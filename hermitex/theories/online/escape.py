@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.show.display import Shown
-from hermitex.theories.sgd_flow import Leading
+from hermitex.theories.online.flow import Leading
 
 _GRID = 2001  # points on which the drift is asked for its sign
 _PANELS, _NODES = 24, 24

@@ -23,8 +23,8 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
+from hermitex.theories.online.flow import hermite
 from hermitex.theories.sgd import Flow
-from hermitex.theories.sgd_flow import hermite
 
 ORDER = 7
 _BEYOND = 80  # orders of the student that the estimate of the remainder adds up

@@ -19,7 +19,7 @@ from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.losses import SWITCHES
 from hermitex.symbols import f, y, z
 from hermitex.theories.conditional import mu, mu_star
-from hermitex.theories.convex_equations import Structure, closed_moments
+from hermitex.theories.losses.equations import Structure, closed_moments
 
 Array = np.ndarray
 _CHUNK = 100_000  # nodes in one sweep: what stays in the cache

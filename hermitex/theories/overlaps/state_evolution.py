@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.output_channel import Output
-from hermitex.theories.overlap_line import OverlapLine
-from hermitex.theories.overlap_space import OverlapSpace
+from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.line import OverlapLine
+from hermitex.theories.overlaps.space import OverlapSpace
 
 Array = np.ndarray
 _SEED = 1e-5

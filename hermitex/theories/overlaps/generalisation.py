@@ -15,9 +15,9 @@ from sympy import Expr, Symbol, sign
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
-from hermitex.theories.gaussian_grid import Array, Grid, normal_nodes
-from hermitex.theories.output_channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
-from hermitex.theories.target_structure import axis, indicator, label_values, values
+from hermitex.theories.overlaps.channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
+from hermitex.theories.overlaps.grid import Array, Grid, normal_nodes
+from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
 _SAME = 1e-6
 

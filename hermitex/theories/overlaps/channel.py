@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.theories.gaussian_grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
+from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
 
 _CHUNK = 4_000_000
 _LEAST = 1e-200  # a label less likely than this, given its field, does not occur

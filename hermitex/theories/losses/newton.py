@@ -1,6 +1,6 @@
 r"""x - rhs(x) = 0 in (Vhat_1, Vhat_2, qhat_1, qhat_2, zetatilde, psitilde, m): one point of a convex loss, by Newton on a `Grid`.
 
-The equations are those of `convex_equations.equations`; the slopes of the averages come with the grid, those of the
+The equations are those of `losses.equations`; the slopes of the averages come with the grid, those of the
 algebra between from complex steps. A solution stands when a grid finer in any direction leaves it where it is.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from hermitex.solvers.chain import assemble, robust
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution
-from hermitex.theories.convex_equations import Structure
-from hermitex.theories.convex_grid import Grid, Rule
+from hermitex.theories.losses.equations import Structure
+from hermitex.theories.losses.grid import Grid, Rule
 
 Array = np.ndarray
 TORN = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "m")

@@ -19,9 +19,9 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.laws.density import half_template
-from hermitex.theories.gaussian_grid import Array, normal_nodes
-from hermitex.theories.output_channel import _LEAST, Output, _ratio
-from hermitex.theories.target_structure import axis, values
+from hermitex.theories.overlaps.channel import _LEAST, Output, _ratio
+from hermitex.theories.overlaps.grid import Array, normal_nodes
+from hermitex.theories.overlaps.structure import axis, values
 
 _REACH = 7.0
 _POWER = 6

@@ -18,10 +18,10 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
-from hermitex.theories.gaussian_grid import Array, Axis, Grid
-from hermitex.theories.output_channel import FiniteOutput, Output
-from hermitex.theories.output_levels import LevelOutput
-from hermitex.theories.target_structure import axis, indicator, label_values, sections, values
+from hermitex.theories.overlaps.channel import FiniteOutput, Output
+from hermitex.theories.overlaps.grid import Array, Axis, Grid
+from hermitex.theories.overlaps.levels import LevelOutput
+from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
 _LABELS = 6000
 _MOST = 4e8  # labels times points that a quadrature may cost
@@ -57,7 +57,7 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Out
     if labels is not None:
         return FiniteOutput(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
     if len(names) == 2:
-        from hermitex.theories.output_contours import ContourOutput
+        from hermitex.theories.overlaps.contours import ContourOutput
 
         return ContourOutput.of(g, names)
     raise NoClosedForm(f"the state evolution of {g}", f"its level sets in {len(names)} variables are not integrated",
@@ -110,7 +110,7 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    from hermitex.theories.output_channel import _stepped
+    from hermitex.theories.overlaps.channel import _stepped
 
     return FiniteOutput(Grid(axes, partial(_stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
                         smallest=_smallest(axes))

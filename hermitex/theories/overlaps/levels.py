@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from hermitex.exponents.laws.density import half_template
-from hermitex.theories.gaussian_grid import Array, Grid, contracted, normal_nodes
-from hermitex.theories.output_channel import FiniteOutput, Output, _ratio
-from hermitex.theories.target_structure import Sections, branches_and_plateaus
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, _ratio
+from hermitex.theories.overlaps.grid import Array, Grid, contracted, normal_nodes
+from hermitex.theories.overlaps.structure import Sections, branches_and_plateaus
 
 REACH = 7.6  # P(|x| > 7.6) < 3e-14
 # Deeper than this a critical label and the preimages next to it are no longer told apart in double precision.
@@ -59,7 +59,7 @@ class LevelOutput(Output):
         flat = [(y, lo, hi, p) for p, (_, found) in enumerate(self._cut) for y, lo, hi in found]
         if not flat:
             return None
-        from hermitex.theories.gaussian_grid import Axis
+        from hermitex.theories.overlaps.grid import Axis
 
         cuts = np.unique([e for _, lo, hi, _ in flat for e in (lo, hi) if np.isfinite(e)])
         x_axis = Axis(cuts, True)

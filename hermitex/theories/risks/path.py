@@ -13,9 +13,9 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.theories.bounds import _RATES, Bounds, _numbers, best_bias, bounds_at
-from hermitex.theories.bounds_minimum import Least, least
-from hermitex.theories.projection import Projection, Target
-from hermitex.theories.smoothed import Smoothed
+from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.minimum import Least, least
+from hermitex.theories.risks.projection import Projection, Target
 
 Array = np.ndarray[Any, Any]
 

@@ -18,7 +18,7 @@ from hermitex.errors import BadInput, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbols import z
 from hermitex.theories.conditional import _activation, mu, mu_star
-from hermitex.theories.smoothed import Smoothed
+from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
 
