@@ -43,7 +43,7 @@ class Expectation(Expr):
     precedence = PRECEDENCE["Atom"]
 
     def __new__(cls, body: Expr, bound: Tuple, cov: Basic | None = None) -> Expr:
-        return _close(sympify(body, strict=True), tuple(bound), cov, keep=True)
+        return bind(sympify(body, strict=True), tuple(bound), cov, keep=True)
 
     # -- reading ---------------------------------------------------------------------------------------------------
     @property
@@ -86,7 +86,7 @@ class Expectation(Expr):
 
         A variable that does not occur is dropped, unless with `keep` a name in the body may stand for what holds it.
         """
-        return _close(sympify(body, strict=True), tuple(variables), None if self.independent else self.covariance, keep=keep)
+        return bind(sympify(body, strict=True), tuple(variables), None if self.independent else self.covariance, keep=keep)
 
     # -- SymPy's protocol ------------------------------------------------------------------------------------------
     def _eval_is_real(self) -> bool | None:
@@ -116,7 +116,7 @@ class Expectation(Expr):
         cov = self.args[2]._xreplace(rule) if len(self.args) > 2 else (None, False)
         if not (changed or cov[1]):
             return self, False
-        return _close(new, fresh, cov[0], keep=True), True
+        return bind(new, fresh, cov[0], keep=True), True
 
     def _harmless(self, rule: Mapping) -> bool:
         """Nothing that is put in can be captured here or change a level: then the node need not be opened."""
@@ -125,7 +125,7 @@ class Expectation(Expr):
             for v in rule.values() if isinstance(v, Basic))
 
     def _still_canonical(self, body: Expr) -> bool:
-        """Would `_close` give this body the bound variables that the node has?"""
+        """Would `bind` give this body the bound variables that the node has?"""
         return (self.level == 1 + max((n.level for n in body.atoms(Expectation)), default=-1)
                 and set(self.bound) <= body.free_symbols)
 
@@ -134,7 +134,7 @@ class Expectation(Expr):
             return self
         body, fresh = self.open()
         cov = self.args[2]._subs(old, new) if len(self.args) > 2 else None
-        return _close(body._subs(old, new), fresh, cov, keep=True)
+        return bind(body._subs(old, new), fresh, cov, keep=True)
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         """d/ds E f = E df/ds with weak derivatives: sign' = 2 delta, and a jump is never lost."""
@@ -250,7 +250,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     names, unbound = [names[i] for i in order], [found[i] for i in order]
     matrix = _matrix(names, cov) if cov else None
     fresh = tuple(Dummy(n, real=True) for n in names)
-    return _close(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
+    return bind(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
 
 
 def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:
@@ -311,7 +311,7 @@ def _relevel(expr: Expr) -> Expr:
     return expr.func(*(_relevel(a) for a in expr.args))
 
 
-def _close(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = False) -> Expr:
+def bind(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = False) -> Expr:
     """Bind `variables` in `body` at the lowest level that no node inside uses; drop those that do not occur.
 
     With `keep` they stay where a plain symbol of the body may be the name of a formula that holds them: Q, Q(kappa).

@@ -16,7 +16,7 @@ from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import RULES, Answer
 from hermitex.symbolic.engine.tidy import multiplied_out, tidy
-from hermitex.symbolic.gaussian import Bound, Expectation, _close
+from hermitex.symbolic.gaussian import Bound, Expectation, bind
 
 
 def closed_form(expr: Expr) -> Expr:
@@ -156,7 +156,7 @@ def joined(node: Expectation) -> Expr | None:
         flat = Mul(*parts)
         if any(n.free_symbols & set(names) for n in flat.atoms(Expectation)) and len(names) == len(variables):
             return None
-        total.append(_close(flat, tuple(names), ImmutableDenseMatrix(diag(*blocks))))
+        total.append(bind(flat, tuple(names), ImmutableDenseMatrix(diag(*blocks))))
     return Add(*total)
 
 

@@ -21,11 +21,11 @@ from hermitex.systems.program import BlockCode, Program, State
 
 _REFINEMENTS = 40
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
-_FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
+FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
 _OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
-_EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
-_SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
+EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
+SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
 class Run:
@@ -65,7 +65,7 @@ class Run:
     def _moved(self, before: State, now: State) -> float:
         """How far the last refinement moved the solution, relative; what is small counts as one of the floor's size."""
         gaps = [np.max(np.abs(self._row(now[n]) - self._row(before[n]))
-                       / np.maximum(np.abs(self._row(now[n])), _FLOOR if n in self.program.observables else _SMALL)) for n in now]
+                       / np.maximum(np.abs(self._row(now[n])), FLOOR if n in self.program.observables else SMALL)) for n in now]
         worst = float(np.max(gaps))
         return worst if np.isfinite(worst) else np.inf
 
@@ -80,7 +80,7 @@ class Run:
 
     def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
-        absolute = partial(average, floor=_FLOOR)
+        absolute = partial(average, floor=FLOOR)
         for name in names:
             out.update(self._call(name, absolute if name == "observables" else average))
 
@@ -163,7 +163,7 @@ class Run:
             s = local(index)
             s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
             out = self.program.call(name, s, self.quad.arrays())
-            return _chain(block, out, x)
+            return chain_of(block, out, x)
 
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
@@ -228,8 +228,8 @@ class Run:
         worst = np.zeros(self.points)
         for u in self.program.unknowns:
             value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
-            size = np.maximum(np.abs(x), _SMALL)
-            rounding = np.minimum(self.rounding.get(u, 0.0), _EXCUSED*size)
+            size = np.maximum(np.abs(x), SMALL)
+            rounding = np.minimum(self.rounding.get(u, 0.0), EXCUSED*size)
             gap = np.maximum(np.abs(value if u in self.program.implicit else x - value) - rounding, 0.0)
             gap = gap if u in self.program.implicit else gap / size
             worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
@@ -244,7 +244,7 @@ def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Seque
     return _OF_TERMS*(np.abs(b) + np.einsum("ijb,jb->ib", np.abs(A), size))
 
 
-def _chain(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
     n, points = x.shape
 

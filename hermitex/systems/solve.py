@@ -51,7 +51,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
         near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
         parts.append(_sound_apart(program, chunk, min(_CHUNK, points - first), near, tolerance))
     found = parts[0] if len(parts) == 1 else _joined(parts)
-    found = _shaped(found, shape)
+    found = shaped(found, shape)
     return found.require() if raise_on_failure else found
 
 
@@ -118,7 +118,7 @@ def _joined(parts: list[Solution]) -> Solution:
                    **{n: stack(n) for n in ("residual", "converged", "iterations", "contraction", "error", "reason")})
 
 
-def _shaped(found: Solution, shape: tuple[int, ...]) -> Solution:
+def shaped(found: Solution, shape: tuple[int, ...]) -> Solution:
     """Arrays in the common shape of the parameters; scalars for a single point."""
     if shape == ():
         return found.point(0)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.solvers import linear
-from hermitex.systems.run import _EXCUSED, _FLOOR, _SMALL, _chain, rounding_of_rows
+from hermitex.systems.run import EXCUSED, FLOOR, SMALL, chain_of, rounding_of_rows
 
 CHUNK = 512  # points solved at once
 ROUNDING = 256 * float(np.finfo(float).eps)  # a residual below this is noise of the summation
@@ -150,7 +150,7 @@ class Run:
         """A function that runs generated functions with a given `average` and puts their results into `out`."""
         def run(average: Any) -> None:
             def absolute(values: Any, weights: Any, axis: int) -> Any:
-                return average(values, weights, axis, floor=_FLOOR)
+                return average(values, weights, axis, floor=FLOOR)
 
             for name in names:
                 out.update(self.call(name, absolute if average and name == "observables" else average))
@@ -189,7 +189,7 @@ class Run:
             self.s.update({u: self.column(v) for u, v in zip(block.torn, x, strict=True)})
             out = self.call(name)
             self.s.update({u: out[u] for u in block.members})
-            return _chain(block, out, x)  # type: ignore[arg-type]
+            return chain_of(block, out, x)  # type: ignore[arg-type]
 
         logs = np.array(block.positive)[:, None]
         x0 = np.array([self.first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
@@ -211,9 +211,9 @@ class Run:
         residual = np.zeros(self.points)
         for u in self.code.unknowns:
             x, rhs = self.row(self.s[u]), self.row(out[f"rhs/{u}"])
-            size = np.maximum(np.abs(x), _SMALL)
+            size = np.maximum(np.abs(x), SMALL)
             gap = np.abs(rhs if u in self.code.implicit else x - rhs)
-            gap = np.maximum(gap - np.minimum(self.rounding.get(u, 0.0), _EXCUSED*size), 0.0)
+            gap = np.maximum(gap - np.minimum(self.rounding.get(u, 0.0), EXCUSED*size), 0.0)
             gap = gap if u in self.code.implicit else gap/size
             residual = np.maximum(residual, np.where(np.isfinite(gap), gap, np.inf))
             self.values[u] = x

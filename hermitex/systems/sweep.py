@@ -94,23 +94,23 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
 
 def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of the parameters that are not swept, by the names that the formulas use."""
-    twice = [n for n in numbers if _name(str(n), program) in {_name(str(k), program) for k in grid}]
+    twice = [n for n in numbers if parameter_name(str(n), program) in {parameter_name(str(k), program) for k in grid}]
     if twice:
         raise BadInput(f"sweep: {twice[0]} stands both in the grid and among the fixed parameters")
     for name in (*grid, *numbers):
-        if _name(str(name), program) not in program.parameters:
+        if parameter_name(str(name), program) not in program.parameters:
             raise UnknownName(str(name), program.parameters, "parameter")
-    given = {_name(str(k), program) for k in (*grid, *numbers)}
+    given = {parameter_name(str(k), program) for k in (*grid, *numbers)}
     missing = [n for n in program.parameters if n not in given]
     if missing:
         raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
     try:
-        return {_name(str(k), program): float(v) for k, v in numbers.items()}
+        return {parameter_name(str(k), program): float(v) for k, v in numbers.items()}
     except (TypeError, ValueError):
         raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
 
 
-def _name(name: str, program: Program) -> str:
+def parameter_name(name: str, program: Program) -> str:
     """`lam` is the keyword for the symbol lamda."""
     return "lamda" if name == "lam" and "lam" not in program.parameters and "lamda" in program.parameters else name
 
@@ -154,7 +154,7 @@ class Line:
         return self._columns([rows[k] for k in range(points)])
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
-        numbers = {**self.fixed, **{_name(n, self.program): v[np.asarray(index)] for n, v in piece.items()}}
+        numbers = {**self.fixed, **{parameter_name(n, self.program): v[np.asarray(index)] for n, v in piece.items()}}
         return solve(self.program, numbers, start=start, tolerance=self.tolerance, raise_on_failure=False)
 
     def _start(self, found: Solution) -> dict[str, float]:

@@ -25,7 +25,7 @@ from hermitex.theories.risks.projection import Projection, Target, project
 
 Array = np.ndarray[Any, Any]
 
-_RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
+RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
 _BIASES = np.linspace(-1, 1, 121)     # biases, in units of the reach of a pre-activation
 _FAR = 6.0
 # LaTeX of what a table of bounds names
@@ -180,8 +180,8 @@ def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = Non
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
         return optimised(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
-    letters = tuple(_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
-    sizes = _numbers("norms", norms) if norms is not None else None
+    letters = tuple(as_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
+    sizes = as_numbers("norms", norms) if norms is not None else None
     if sizes is not None and (len(sizes) != len(letters) or np.any(sizes <= 0)):
         raise BadInput(f"bounds: {len(letters)} letters need {len(letters)} positive norms")
     if (len(letters) > 1 or sizes is not None) and bias:
@@ -268,14 +268,14 @@ def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple
         from hermitex.theories.spike import spike
 
         beta = 1.0 if beta is None else beta
-        r, c, overlap = spike(smoothed.activation, g)(*(_numbers(n, v) for n, v in (
+        r, c, overlap = spike(smoothed.activation, g)(*(as_numbers(n, v) for n, v in (
             ("alpha0", alpha0), ("eta", eta), ("beta", beta), ("Delta", Delta))))
         gamma = overlap if gamma is None else gamma
     elif beta is not None:
         raise BadInput("bounds: beta belongs to a gradient step; give alpha0 and eta with it, or r and c alone")
     if r is None:
         raise BadInput("bounds: give r (and c, gamma), or alpha0 and eta, or optimise")
-    values = _numbers("r", r), _numbers("c", 1.0 if c is None else c), _numbers("gamma", 1.0 if gamma is None else gamma)
+    values = as_numbers("r", r), as_numbers("c", 1.0 if c is None else c), as_numbers("gamma", 1.0 if gamma is None else gamma)
     if not np.all(np.isfinite(values[0])):
         raise BadInput("bounds: r must be finite")
     if not (np.all(values[1] > 0) and np.all(np.isfinite(values[1]))):
@@ -289,7 +289,7 @@ def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple
     return values
 
 
-def _numbers(name: str, value: Any) -> Array:
+def as_numbers(name: str, value: Any) -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -35,7 +35,7 @@ from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import c, kappa, r, z
 
-_m, _s = Symbol("m", real=True), Symbol("s", positive=True)
+MEAN, DEVIATION = Symbol("m", real=True), Symbol("s", positive=True)
 _LARGEST_ORDER = 60
 _LONG = 400  # operations beyond which a formula is left as it was derived
 _REACH = 48  # standard deviations within which a kink can matter
@@ -97,7 +97,7 @@ class Coefficient(Shown):
             # The formulas know kappa and r through r kappa alone, to which a bias is added.
             plain = not isinstance(bias, Basic) and bias == 0
             return _substitute(self.formula, kappa if plain else sympify(r)*kappa + bias, r if plain else 1, c)
-        return _values(self, (kappa, r, c, bias), parameters)
+        return values_at(self, (kappa, r, c, bias), parameters)
 
     def __repr__(self) -> str:
         return shorten(f"{self.name}(kappa) = {self.formula}", 2*WIDE)
@@ -152,8 +152,8 @@ class Conditional(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         # One integral and k derivatives: He_k is never multiplied out, and no jump of sigma is differentiated.
-        smoothed = _closed(self, E(self.activation(_m + _s*z), z))
-        return _in_place(_collected(diff(smoothed, _m, self.order) if self.order else smoothed))
+        smoothed = simplest(self, E(self.activation(MEAN + DEVIATION*z), z))
+        return _in_place(collected(diff(smoothed, MEAN, self.order) if self.order else smoothed))
 
     @property
     def _latex_name(self) -> str:
@@ -187,7 +187,7 @@ class SquaredResidual(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         mu_0, mu_1 = (Conditional(self.activation, k) for k in (0, 1))
-        second = _collected(_closed(self, E(self.activation(_m + _s*z)**2, z)))
+        second = collected(simplest(self, E(self.activation(MEAN + DEVIATION*z)**2, z)))
         left = _in_place(second) - mu_0.expr**2 - c*mu_1.expr**2
         return min(left, expand(left), key=count_ops) if count_ops(left) < _LONG else left
 
@@ -266,7 +266,7 @@ def mu(sigma: Any, k: int) -> Conditional:
     """
     if isinstance(k, bool) or int(k) != k or not 0 <= k <= _LARGEST_ORDER:
         raise BadInput(f"mu: the order k is an integer between 0 and {_LARGEST_ORDER}, not {k!r}")
-    return Conditional(_activation(sigma), int(k))
+    return Conditional(activation_of(sigma), int(k))
 
 
 def mu_star(sigma: Any) -> Residual:
@@ -294,10 +294,10 @@ def mu_star(sigma: Any) -> Residual:
     >>> round(mu_star("relu")(0, r=0, c=1), 12)
     0.301405137495
     """
-    return Residual(_activation(sigma))
+    return Residual(activation_of(sigma))
 
 
-def _activation(sigma: Any) -> Any:
+def activation_of(sigma: Any) -> Any:
     from hermitex.symbolic.activations import activation
 
     made = activation(sigma)
@@ -308,7 +308,7 @@ def _activation(sigma: Any) -> Any:
     return made
 
 
-def _closed(asked: Coefficient, node: Expr) -> Expr:
+def simplest(asked: Coefficient, node: Expr) -> Expr:
     """The closed form of an average over z, or the refusal in the terms of what was asked."""
     from hermitex.symbolic.integrals import closed_form
 
@@ -321,7 +321,7 @@ def _closed(asked: Coefficient, node: Expr) -> Expr:
         raise NoClosedForm(asked.node, error.reason, advice) from error
 
 
-def _collected(expr: Expr) -> Expr:
+def collected(expr: Expr) -> Expr:
     """The same with one term for each product of special functions, which derivatives and products repeat."""
     if count_ops(expr) > _LONG:
         return expr
@@ -337,14 +337,14 @@ def _collected(expr: Expr) -> Expr:
 
 
 def _in_place(expr: Expr) -> Expr:
-    return expr.xreplace({_m: r*kappa, _s: sqrt(c)})
+    return expr.xreplace({MEAN: r*kappa, DEVIATION: sqrt(c)})
 
 
 def _substitute(formula: Expr, at_kappa: Any, at_r: Any, at_c: Any) -> Expr:
     return formula.subs({kappa: at_kappa, r: at_r, c: at_c}, simultaneous=True)
 
 
-def _values(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Mapping[str, float]) -> Any:
+def values_at(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Mapping[str, float]) -> Any:
     """Numbers for arrays: one vectorised rule for all points, mpmath for those it does not settle."""
     import numpy as np
 

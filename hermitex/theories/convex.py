@@ -21,7 +21,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import f, z
-from hermitex.systems.solve import _shaped as shaped
+from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.conditional import mu, mu_star
 from hermitex.theories.losses import grid, newton

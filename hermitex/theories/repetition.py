@@ -23,7 +23,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import gamma, m, z, z1, z2
-from hermitex.theories.sgd import _target
+from hermitex.theories.sgd import target_of
 
 MOST = 12
 
@@ -200,7 +200,7 @@ def repetition(g: Any, repetitions: int = 2) -> Repetition:
 
     if isinstance(repetitions, bool) or int(repetitions) != repetitions or not 1 <= repetitions <= MOST:
         raise BadInput(f"repetition: a sample is seen between 1 and {MOST} times, not {repetitions!r}")
-    target, variables = _target(g)
+    target, variables = target_of(g)
     if variables is not None:
         raise BadInput("repetition: the target has one direction; hx.exponents(g) knows the generative leap of several")
     body = target.expr

@@ -254,7 +254,7 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     if loss not in LOSSES:
         raise BadInput(f"sgd: loss is {' or '.join(LOSSES)}, not {loss!r}")
     student = _checked("activation", activation(sigma))
-    target, variables = _target(g)
+    target, variables = target_of(g)
     if variables is not None:
         from hermitex.theories.online.directions import SGDDirections
 
@@ -264,7 +264,7 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     return SGD(student, _checked("target", target), loss)
 
 
-def _target(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
+def target_of(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
     """A target of one direction as an Activation, of several as an expression and its variables."""
     from hermitex.symbolic.parsing import expression
     from hermitex.symbols import normals

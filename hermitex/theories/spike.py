@@ -111,10 +111,10 @@ class Spike(Shown):
         given = {k: np.asarray(v, dtype=float) for k, v in given.items()}
         for name, v in given.items():
             _within("spike", name, v)
-        found = self._numbers(given, _parameters(self, parameters))
+        found = self.features_at(given, _parameters(self, parameters))
         return Spiked(*(v if v.ndim else v.item() for v in np.broadcast_arrays(*found)))
 
-    def _numbers(self, at: Mapping[str, np.ndarray], parameters: tuple[tuple[str, float], ...]) -> tuple[np.ndarray, ...]:
+    def features_at(self, at: Mapping[str, np.ndarray], parameters: tuple[tuple[str, float], ...]) -> tuple[np.ndarray, ...]:
         k = _constants(self, parameters)
         t, batch = at["eta"]/at["beta"], 1/at["alpha0"]
         bar, R_2 = k["g_0"] - k["sigma_0"], k["rest"] + at["Delta"]

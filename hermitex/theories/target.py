@@ -18,7 +18,7 @@ from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
-from hermitex.theories.conditional import Coefficient, _closed, _collected, _m, _s, _values
+from hermitex.theories.conditional import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
 
 
 class Moments(NamedTuple):
@@ -46,8 +46,8 @@ class _Moment(Coefficient):
 
     @cached_property
     def expr(self) -> Expr:
-        found = _collected(_closed(self, E(z**self.k*self.activation(_m + _s*z)**self.n, z)))
-        return found.xreplace({_m: r*kappa, _s: sqrt(c)})
+        found = collected(simplest(self, E(z**self.k*self.activation(MEAN + DEVIATION*z)**self.n, z)))
+        return found.xreplace({MEAN: r*kappa, DEVIATION: sqrt(c)})
 
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
         return (weights*t**self.k*values**self.n).sum(axis=-1)
@@ -115,7 +115,7 @@ class TargetMoments(Shown):
         inside = rho > 0
         out = np.zeros(ks.shape)
         if inside.any():
-            out[inside] = _values(moment, (ks[inside], gs[inside], rho[inside], 0.0), parameters)
+            out[inside] = values_at(moment, (ks[inside], gs[inside], rho[inside], 0.0), parameters)
         if not inside.all() and not moment.k:
             # Nothing is averaged at gamma = +-1; the function of an array is that of the kernels.
             from hermitex.kernels.compile import compile

@@ -138,7 +138,7 @@ class VocabularyOneStep(OneStepFamily):
         made = spike(self.sigma, residual)
         at = {n: np.asarray(done.get(n, d), dtype=float) for n, d in (("alpha0", 0), ("eta", 0), ("beta", 1), ("Delta", 0))}
         own = tuple((n, float(done[n])) for n in free_parameters(self.sigma, self.g))
-        return [np.asarray(made._numbers({**at, "eta": at["eta"]*u}, own)[1]) for u in self.vocabulary]
+        return [np.asarray(made.features_at({**at, "eta": at["eta"]*u}, own)[1]) for u in self.vocabulary]
 
     def _require_orthogonal(self, done: Mapping[str, np.ndarray]) -> None:
         if np.any(done["beta"] > 1):

@@ -28,7 +28,7 @@ from sympy import (
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Named, channel
-from hermitex.exponents.labels.levels import _INJECTIVE, _peel_power
+from hermitex.exponents.labels.levels import INJECTIVE, _peel_power
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.exact_eigenvalue import tidy
 from hermitex.symbolic.budget import checkpoint
@@ -73,7 +73,7 @@ def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
             new = _root(rest) if factor == 1 or nonzero_almost_everywhere(factor) else u
-        elif isinstance(u, _INJECTIVE):
+        elif isinstance(u, INJECTIVE):
             new = u.args[0]
         elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
             new = _peel_power(u, u.base, u.exp)

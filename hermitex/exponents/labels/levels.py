@@ -39,7 +39,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
 
-_INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
+INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 _DEGREE_BOUND = 400
 
 
@@ -66,7 +66,7 @@ def _peel_once(u: Expr, x: tuple[Symbol, ...]) -> Expr:
     if isinstance(u, Mul):
         constant, rest = u.as_independent(*x, as_Add=False)
         return rest if constant.is_nonzero else u
-    if isinstance(u, _INJECTIVE):
+    if isinstance(u, INJECTIVE):
         return u.args[0]
     if isinstance(u, Abs) and u.args[0].is_nonnegative:
         return u.args[0]

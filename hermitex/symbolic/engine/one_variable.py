@@ -226,7 +226,7 @@ def parity(body: Expr, x: Symbol) -> Expr | None:
         num, den = fraction(together(total))
         num, den = expand(num), expand(den)
         total = S.Zero if num == 0 else num / den
-    if depends(total, x) or total.has(S.NaN) or not _provably_finite(body, x):
+    if depends(total, x) or total.has(S.NaN) or not provably_finite(body, x):
         return None
     return total / 2
 
@@ -286,7 +286,7 @@ def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> N
             raise Refusal(f"delta sits on the jump of {s} at {a}, where their product is not defined")
 
 
-def _provably_finite(body: Expr, x: Symbol) -> bool:
+def provably_finite(body: Expr, x: Symbol) -> bool:
     return _integrable(body, x) is True
 
 

@@ -12,7 +12,7 @@ from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff,
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges
-from hermitex.symbolic.engine.one_variable import SWITCHES, _provably_finite, expectation
+from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provably_finite
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
 from hermitex.symbolic.gaussian import Expectation
@@ -98,15 +98,15 @@ def _group(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr:
     if fewer is not None:
         new, names, law, _ = fewer
         return Mul(*(_group(*g) for g in independent_groups(new, names, law)))
-    from hermitex.symbolic.gaussian import _close
+    from hermitex.symbolic.gaussian import bind
 
     factor, core = body.as_independent(*variables, as_Add=False)
-    return factor * _close(core, variables, cov)
+    return factor * bind(core, variables, cov)
 
 
 def _one(body: Expr, x: Symbol) -> Expr:
     """The reduced form of E[body] over one standard normal."""
-    from hermitex.symbolic.gaussian import _close
+    from hermitex.symbolic.gaussian import bind
 
     done: dict[Expr, Expr] = {}
     todo: dict[tuple[int, Expr], Expr] = {}
@@ -126,7 +126,7 @@ def _one(body: Expr, x: Symbol) -> Expr:
     for term, c in done.items():
         found = expectation(term, x)
         total.append(c * found.value)
-        total += [c * _mirrored(rest, x, _close) for rest, _ in found.rest]
+        total += [c * _mirrored(rest, x, bind) for rest, _ in found.rest]
     return Add(*total)
 
 
@@ -159,7 +159,7 @@ def by_parts(n: int, core: Expr, x: Symbol) -> Expr | None:
     if size == 0 or any(power for power, _ in slope):
         return None
     rest = Add(*(c * e for (_, e), c in slope.items()))
-    if not (_smooth(core, x) and _provably_finite(core, x) and _provably_finite(rest, x)):
+    if not (_smooth(core, x) and provably_finite(core, x) and provably_finite(rest, x)):
         return None
     return ((n - 1) * x ** (n - 2) * core + x ** (n - 1) * rest) / size if n > 1 else rest / size
 

@@ -15,7 +15,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbols import kappa, r, z
-from hermitex.theories.conditional import _activation, mu
+from hermitex.theories.conditional import activation_of, mu
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ class Smoothed:
     """
 
     def __init__(self, sigma: Any) -> None:
-        self.activation = _activation(sigma)
+        self.activation = activation_of(sigma)
         free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
         if free:
             raise BadInput(f"the activation's {', '.join(free)} must have a value: put it in, e.g. leaky_relu(z, 1/10)")

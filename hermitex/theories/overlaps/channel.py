@@ -15,7 +15,7 @@ import numpy as np
 from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
 
 _CHUNK = 4_000_000
-_LEAST = 1e-200  # a label less likely than this, given its field, does not occur
+LEAST = 1e-200  # a label less likely than this, given its field, does not occur
 _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
 
 
@@ -86,7 +86,7 @@ class FiniteOutput(Output):
             return
         for k in range(0, len(self.labels), size):
             part = slice(k, k + size)
-            yield Grid(self.grid.axes, partial(_stepped, self.law, self.labels[part], self.steps[part]))
+            yield Grid(self.grid.axes, partial(stepped, self.law, self.labels[part], self.steps[part]))
 
     def errors(self, M: Array) -> float:
         """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
@@ -135,7 +135,7 @@ class FiniteOutput(Output):
             if self.law is not None:
                 grid = Grid(self.grid.axes, partial(_each, self.law, y[part]))
             z, *a = grid.at(omega[part], v, np.arange(len(y[part])) if rows is None else rows[part], fineness)
-            parts.append(_ratio(np.stack(a, axis=-1), z))
+            parts.append(ratio(np.stack(a, axis=-1), z))
         return np.concatenate(parts)
 
     def _full_g_out(self, y: Array, rows: Array | None, omega: Array, V: Array) -> Array:
@@ -150,7 +150,7 @@ class FiniteOutput(Output):
             P = _each(self.law, y[part], list(points.T)) if table is None or rows is None else table[rows[part]]
             W = _kernel(omega[part] @ L.T, white)*dz*P
             z = W.sum(axis=1)
-            out[part] = _ratio((W @ points - omega[part]*z[:, None]) @ np.linalg.inv(V), z)
+            out[part] = ratio((W @ points - omega[part]*z[:, None]) @ np.linalg.inv(V), z)
         return out
 
 
@@ -162,7 +162,7 @@ def _product(weights: Sequence[Array]) -> Array:
     return found
 
 
-def _stepped(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
+def stepped(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
     """P(y_k | points) dy_k."""
     p = _each(law, y, points)
     return p*steps.reshape(-1, *[1]*(p.ndim - 1))
@@ -173,9 +173,9 @@ def _each(law: Any, y: Array, points: Sequence[Array]) -> Array:
     return np.asarray(law(y.reshape(-1, *[1]*np.ndim(points[0])), points))
 
 
-def _ratio(a: Array, z: Array) -> Array:
+def ratio(a: Array, z: Array) -> Array:
     """A/Z, and zero where the label could not have come about there in double precision."""
-    return np.where(z[:, None] > _LEAST, a/np.where(z > _LEAST, z, 1.0)[:, None], 0.0)
+    return np.where(z[:, None] > LEAST, a/np.where(z > LEAST, z, 1.0)[:, None], 0.0)
 
 
 def _kernel(a: Array, b: Array) -> Array:
@@ -185,7 +185,7 @@ def _kernel(a: Array, b: Array) -> Array:
 
 def _outer(a: Sequence[Array], z: Array, weight: Array) -> Array:
     """sum over labels and omegas of weight A_i A_j/Z."""
-    seen = z > _LEAST
+    seen = z > LEAST
     share = np.where(seen, weight/np.where(seen, z, 1.0), 0.0)
     r = len(a)
     F = np.empty((r, r))

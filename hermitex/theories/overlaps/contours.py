@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.laws.density import half_template
-from hermitex.theories.overlaps.channel import _LEAST, Output, _ratio
+from hermitex.theories.overlaps.channel import LEAST, Output, ratio
 from hermitex.theories.overlaps.grid import Array, normal_nodes
 from hermitex.theories.overlaps.structure import axis, values
 
@@ -148,7 +148,7 @@ class ContourOutput(Output):
                 kernel.append((k, k*t/np.sqrt(u)))
             (k1, d1), (k2, d2) = kernel
             z, a = (k1*w) @ k2.T, [(d1*w) @ k2.T, (k1*w) @ d2.T]
-            share = np.where(z > _LEAST, step*weight/np.where(z > _LEAST, z, 1.0), 0.0)
+            share = np.where(z > LEAST, step*weight/np.where(z > LEAST, z, 1.0), 0.0)
             F += [[float(np.sum(p*q*share)) for q in a] for p in a]
         return np.asarray(R @ F @ R.T)
 
@@ -166,7 +166,7 @@ class ContourOutput(Output):
             away = points - omega[n]
             p = w*np.exp(-np.einsum("ki,ij,kj->k", away, inverse, away)/2)
             z[n], a[n] = p.sum(), inverse @ (p @ away)
-        return _ratio(a, z)
+        return ratio(a, z)
 
 
 def spaced(centres: Sequence[float], h: float) -> tuple[Array, Array]:

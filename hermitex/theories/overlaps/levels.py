@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.exponents.laws.density import half_template
-from hermitex.theories.overlaps.channel import FiniteOutput, Output, _ratio
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.grid import Array, Grid, contracted, normal_nodes
 from hermitex.theories.overlaps.structure import Sections, branches_and_plateaus
 
@@ -236,7 +236,7 @@ class LevelOutput(Output):
         Z = np.einsum("np,pn->n", z, chance[0])
         A = [np.einsum("np,pn->n", z, d) for d in chance[1:]]
         A.insert(k, np.einsum("np,pn->n", a, chance[0]))
-        found = _ratio(np.stack(A, axis=1), Z)
+        found = ratio(np.stack(A, axis=1), Z)
         if self.atoms is not None:
             near = np.min(np.abs(y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(y))
             if near.any():

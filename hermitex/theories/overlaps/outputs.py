@@ -110,9 +110,9 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    from hermitex.theories.overlaps.channel import _stepped
+    from hermitex.theories.overlaps.channel import stepped
 
-    return FiniteOutput(Grid(axes, partial(_stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
+    return FiniteOutput(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
                         smallest=_smallest(axes))
 
 

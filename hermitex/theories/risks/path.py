@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.theories.bounds import _RATES, Bounds, _numbers, best_bias, bounds_at
+from hermitex.theories.bounds import RATES, Bounds, as_numbers, best_bias, bounds_at
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.minimum import Least, least
 from hermitex.theories.risks.projection import Projection, Target
@@ -40,7 +40,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
     target = Target(g, gamma)
     unit = path.unit
     known: dict[bytes, Projection] = {}
-    quick = smoothed.tabulated(c, 14*float(_RATES[-1])*4) if c is not None else smoothed
+    quick = smoothed.tabulated(c, 14*float(RATES[-1])*4) if c is not None else smoothed
 
     def values(which: str, t: Array) -> Array:
         key = np.asarray(t).tobytes()
@@ -52,7 +52,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
     coefficients: dict[str, Any] = {}
     value: dict[str, float] = {}
     for which in ("upper", "lower"):
-        found: Least = least(lambda t, w=which: values(w, t), _RATES*unit)  # type: ignore[misc]
+        found: Least = least(lambda t, w=which: values(w, t), RATES*unit)  # type: ignore[misc]
         value[which] = found.value
         optimum[f"r_{which}"] = optimum[f"eta_over_beta_{which}"] = None
         if found.at is None:
@@ -100,11 +100,11 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, 
     from hermitex.symbolic.precise import evaluate
     from hermitex.theories.spike import spike
 
-    alpha0 = float(_numbers("alpha0", np.inf if given["alpha0"] is None else given["alpha0"]))
-    Delta = float(_numbers("Delta", given["Delta"]))
+    alpha0 = float(as_numbers("alpha0", np.inf if given["alpha0"] is None else given["alpha0"]))
+    Delta = float(as_numbers("Delta", given["Delta"]))
     if not alpha0 > 0 or not 0 <= Delta < np.inf:
         raise BadInput("bounds: alpha0 is positive (inf is allowed) and Delta non-negative")
-    fixed = None if given["c"] is None else float(_numbers("c", given["c"]))
+    fixed = None if given["c"] is None else float(as_numbers("c", given["c"]))
     if fixed is not None and not 0 < fixed < np.inf:
         raise BadInput("bounds: c is a variance, positive and finite")
     asked = spike(smoothed.activation, g)
@@ -116,7 +116,7 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, 
     slope = k["sigma_1"]*N_v
     notes: list[str] = []
     if gamma_given := given["gamma"] is not None:
-        gamma = float(_numbers("gamma", given["gamma"]))
+        gamma = float(as_numbers("gamma", given["gamma"]))
     else:
         gamma = float(np.clip(k["g_1"]/N_v, -1, 1)) if N_v > _ZERO*size else 1.0
     if not abs(gamma) <= 1:

@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbols import z
-from hermitex.theories.conditional import _activation, mu, mu_star
+from hermitex.theories.conditional import activation_of, mu, mu_star
 from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +56,7 @@ class Target:
     """
 
     def __init__(self, g: Any, gamma: float = 1.0) -> None:
-        self.activation = _activation(g)
+        self.activation = activation_of(g)
         free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
         if free:
             raise BadInput(f"the target's {', '.join(free)} must have a value")
