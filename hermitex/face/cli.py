@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "hermite": "Hermite expansion of a function of one or several variables",
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
+    "constants": "mu_0, mu_1, mu_star of activations and their closed forms, a table",
     "curve": "learning curve of a theory, and the experiment beside it",
     "check": "re-checks derivation files, step by step",
     "bounds": "closed-form risk bounds after one giant gradient step",
