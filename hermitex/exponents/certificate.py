@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 from sympy import Expr, S
 
+from hermitex.show.display import Shown
+
 Status = Literal["zero", "nonzero", "undetermined"]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """One statement and its proof.
 
     Attributes: `quantity` (c_3 or lambda_1 in the letters of the field), `order` k, `status`, `how` the proof in words,
@@ -59,6 +61,15 @@ class Certificate:
         bounds = None if self.enclosure is None else [_outward(self.enclosure[0], -1), _outward(self.enclosure[1], +1)]
         return {"quantity": self.quantity, "order": order, "value": None if self.value is None else to_text(self.value),
                 "enclosure": bounds, "status": self.status, "how": self.how}
+
+    def _summary(self) -> str:
+        return str(self)
+
+    def _html(self) -> str:
+        from hermitex.exponents.result import certificate_row
+
+        quantity, relation, how = certificate_row(self)
+        return f"{quantity} {relation} ({how})"
 
     def __str__(self) -> str:
         relation = {"zero": "= 0", "nonzero": "!= 0", "undetermined": "undetermined"}[self.status]

@@ -19,6 +19,8 @@ from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, oo, pi, sqrt
 
 from hermitex import symbols
 from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
+from hermitex.show.display import Shown, latex
+from hermitex.symbolic.text.plain import plain
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Channel:
+class Channel(Shown):
     """A law P(y|z) of the label.
 
     Parameters
@@ -90,6 +92,18 @@ class Channel:
     def _at_points(self) -> list[Expr]:
         points = range(6) if self.support == "integers" else [Rational(k, 2) for k in (0, 1, -1, 2, -2, 3, -3, 5, -5)]
         return [self.p.xreplace({self.y: S(v)}) for v in points]
+
+    def latex(self) -> str:
+        """P(y|z) = p, and what y is taken from."""
+        letters = ", ".join(latex(s) for s in symbols.normals(self.p)) or "z"
+        values = {"real": r"y \in \mathbb{R}", "integers": r"y \in \{0, 1, 2, \dots\}"}
+        values_of = values.get(self.support) if isinstance(self.support, str) else None
+        taken = values_of or rf"y \in \{{{', '.join(latex(v) for v in self.support)}\}}"
+        return rf"P(y \mid {letters}) = {latex(self.p)}, \quad {taken}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """p, y, the support and the regression, as text that `hermitex.parse` reads."""
+        return dict(plain({"name": self.name, "p": self.p, "y": self.y, "support": self.support, "regression": self.regression}))
 
     @property
     def finite(self) -> bool:

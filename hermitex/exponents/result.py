@@ -135,7 +135,7 @@ class Exponents(Shown):
                    (_math(r"\alpha_c"), _alpha_html(self.threshold))]
         rates = [(f"{escape(RATES[key].algorithm)}", _math(_power_latex(rate)) if rate else "-")
                  for key, rate in self.complexity.items()]
-        proofs = [(_math(_quantity_latex(c.quantity)), _math(_relation(c)), escape(c.how)) for c in self.certificates]
+        proofs = [certificate_row(c) for c in self.certificates]
         channel = "" if self.channel == "deterministic" else f", channel {escape(self.channel)}"
         parts = [_table([("target", f"{_math(self.target)}{channel}"), *numbers]),
                  "<details><summary>samples asked for</summary>" + _table(rates) + "</details>"]
@@ -152,6 +152,11 @@ def _numbers(rows: Sequence[Sequence[Any]]) -> list[list[int | float]]:
 
     return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else float(evaluate(x, 20)) for x in row]
             for row in rows]
+
+
+def certificate_row(c: Certificate) -> tuple[str, str, str]:
+    """What is stated, its value and the proof, as HTML."""
+    return _math(_quantity_latex(c.quantity)), _math(_relation(c)), escape(c.how, quote=False)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:

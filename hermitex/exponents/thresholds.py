@@ -21,9 +21,16 @@ from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.equivalent_labels import peeled, without_known
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, split_products
-from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, tidy
+from hermitex.exponents.laws.exact_eigenvalue import (
+    exact_couplings,
+    exact_largest,
+    exact_largest_of_two,
+    largest_of_exact,
+    tidy,
+)
 from hermitex.exponents.laws.linearised import largest, left_out
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
+from hermitex.exponents.laws.symmetric import symmetric_second
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
@@ -142,6 +149,9 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         return _unconditional(g, law, variables)
     if isinstance(law, Channel):
         raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
+    symmetric = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
+    if symmetric is not None:
+        return _measured(*symmetric)
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if rest.free_symbols & set(given) and inner.has(Max, Min):
@@ -156,6 +166,13 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     from hermitex.exponents.laws.conditional import averaged_over
 
     return averaged_over(rest, noise, given, hidden)
+
+
+def _measured(inverse: float, error: float) -> Value:
+    """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits."""
+    alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
+    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    return Value(alpha, None, alpha * relative, notes)
 
 
 def _without_max(g: Expr) -> Expr:
@@ -213,18 +230,18 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
     names = tuple(x for x in names if (law.p if isinstance(law, Channel) else g).has(x))
     if len(names) == 1:
         return _one_variable(g, law, names[0])
-    exact = _closed(g, law, names)
-    if exact is not None:
-        alpha = tidy(1 / exact)
-        return Value(evaluate(alpha, 25), alpha, mpf(0))
+    if isinstance(law, Named) and law.name == "deterministic" and _is_radius(g, names):
+        return Value(mpf(len(names)) / 2, S(len(names)) / 2, mpf(0))
+    atoms = _finitely_many(g, law, names)
+    value = _of_atoms(atoms, names) if atoms is not None else None
+    if value is not None:
+        return value
     measured = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
     inverse, _ = largest(measured.couplings, list(range(len(names))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    alpha = 1 / mpf(inverse)
-    relative = mpf(len(names)) * mpf(measured.error) / mpf(inverse) + mpf(10) ** -13
-    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
-    return Value(alpha, None, alpha * relative, (*notes, *_partial(measured.couplings, names)))
+    value = _measured(inverse, len(names) * measured.error)
+    return value._replace(notes=(*value.notes, *_partial(measured.couplings, names)))
 
 
 def _partial(couplings: Any, names: Sequence[Symbol]) -> tuple[str, ...]:
@@ -246,24 +263,25 @@ def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:
     return Value(found.alpha_c, found.exact, found.error or mpf(0), found.notes)
 
 
-def _closed(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Expr | None:
-    """The largest eigenvalue in closed form: radial labels, discrete labels, finitely many noisy labels."""
-    if isinstance(law, Named) and law.name in ("deterministic", "random_sign", "gaussian", "multiplicative", "poisson"):
-        if law.name != "deterministic":
-            return None
-        if _is_radius(g, names):
-            return S(2) / len(names)
-        atoms = exact_atoms(g, names)
-    else:
-        atoms = exact_mixture(g, law, names)
-    return None if atoms is None else _of_atoms(atoms, list(range(len(names))))
+def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Atoms | None:
+    """The exact moments of the labels, where these are finitely many."""
+    if isinstance(law, Named) and law.name in ("random_sign", "gaussian", "multiplicative", "poisson"):
+        return None
+    return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
 
 
-def _of_atoms(atoms: Atoms, spots: list[int]) -> Expr | None:
+def _of_atoms(atoms: Atoms, names: Sequence[Symbol]) -> Value | None:
+    """Exactly where the largest eigenvalue has a closed form, else to 25 digits; None if it is zero."""
+    spots = list(range(len(names)))
     found = exact_largest_of_two(atoms, spots)
+    couplings = exact_couplings(atoms) if found is None else {}
     if found is None:
-        found = exact_largest(exact_couplings(atoms), spots)
-    return found if found != 0 else None
+        found = exact_largest(couplings, spots)
+    if found is not None:
+        alpha = tidy(1 / found) if found != 0 else None
+        return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0))
+    alpha = 1 / largest_of_exact(couplings, spots)
+    return Value(alpha, None, alpha * mpf(10) ** -25, _partial({k: float(evaluate(v, 20)) for k, v in couplings.items()}, names))
 
 
 def _is_radius(g: Expr, names: Sequence[Symbol]) -> bool:

@@ -17,14 +17,16 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
+from hermitex.show.display import Shown, latex, number
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.text.plain import plain
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(Shown):
     """alpha_c (None: infinite or not found), its exact form where there is one, an error bound, and notes."""
 
     kind: str | None
@@ -33,6 +35,21 @@ class Threshold:
     error: mpf | None = None
     notes: tuple[str, ...] = ()
     stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional}, in order; one variable: the only one
+
+    def latex(self) -> str:
+        """alpha_c: exact where it is known, then the number."""
+        if self.kind == "hard":
+            return r"\alpha_c = \infty"
+        if self.alpha_c is None:
+            return r"\alpha_c \text{ undetermined}"
+        value = number(float(self.alpha_c), 12)
+        exact = "" if self.exact is None or latex(self.exact) == value else f"{latex(self.exact)} = "
+        return rf"\alpha_c = {exact}{value}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """class, alpha_c, alpha_c_exact, error and notes; what does not exist is None."""
+        return dict(plain({"class": self.kind, "alpha_c": self.alpha_c, "alpha_c_exact": self.exact, "error": self.error,
+                           "notes": list(self.notes)}))
 
     def __repr__(self) -> str:
         if self.kind != "easy":

@@ -130,7 +130,7 @@ def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     classes: Atoms = []
     for piece in found:
         (p0, t0), (p1, t1) = beyond(piece.lo), beyond(piece.hi)
-        _collect(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
+        collect(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
     return _cleaned(classes)
 
 
@@ -161,7 +161,7 @@ def _own(e: Basic, x: Symbol) -> Iterator[Expr]:
         yield from _own(a, x)
 
 
-def _intervals(g: Expr, x: Symbol) -> list[Piece] | None:
+def intervals(g: Expr, x: Symbol) -> list[Piece] | None:
     """Intervals of x on which g does not depend on x, `expr` a point inside; None if there are none."""
     from sympy import oo
 
@@ -195,7 +195,7 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     for x in variables:
         checkpoint("cutting the target into boxes")
         if g.has(x):
-            found = _intervals(g, x)
+            found = intervals(g, x)
             if found is None:
                 return None
             sides.append(found)
@@ -210,11 +210,11 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     for cell in product(*(range(len(s)) for s in sides)):
         label = g.xreplace({x: sides[i][n].expr for i, (x, n) in enumerate(zip(variables, cell, strict=True))})
         nu = {a: Mul(*(moments[i][n][a.count(i)] for i, n in enumerate(cell))) for a in wanted}
-        _collect(classes, label, nu)
+        collect(classes, label, nu)
     return _cleaned(classes)
 
 
-def _collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
+def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
     """Add nu to the class of an equal label; equality of exact constants is decided, never guessed."""
     from hermitex.errors import NoClosedForm
     from hermitex.symbolic.zero import decide
@@ -260,7 +260,7 @@ def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
         nu: dict[Index, Expr] = {}
         for subset, a, value in tensors:
             nu[a] = nu.get(a, S.Zero) + value * prod(pattern[k] for k in subset) / 2 ** len(signs)
-        _collect(classes, label, nu)
+        collect(classes, label, nu)
     return [(label, nu) for label, nu in _cleaned(classes) if nu.get((), S.Zero) != 0]
 
 

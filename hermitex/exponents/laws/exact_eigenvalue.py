@@ -1,13 +1,14 @@
 """lambda_max(E[G (x) G]) in closed form, for a label that takes finitely many values with exact moments.
 
 The matrix of F(M) = E[G M G] falls into blocks; a block of one or two rows is solved, of a larger one an eigenvector of
-small rationals is guessed from numbers and verified exactly.
+small rationals is guessed from numbers and verified exactly. What has no closed form is a number of 25 digits.
 """
 
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
 
+from mpmath import mp, mpf
 from sympy import Expr, Matrix, Rational, S
 
 from hermitex.exponents.laws.density import Index
@@ -43,6 +44,15 @@ def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[in
     if any(v is None for v in values):
         return None
     return max(values, key=lambda v: evaluate(v, 30)) if values else S.Zero
+
+
+def largest_of_exact(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> mpf:
+    """The largest eigenvalue of F to 25 digits, from exact couplings, where it has no closed form."""
+    basis, rows = operator({key: evaluate(v, 40) for key, v in couplings.items()}, variables, mpf(0))
+    with mp.workdps(40):
+        size = [mpf(1) if i == j else mp.sqrt(2) for i, j in basis]
+        found = mp.matrix([[x * a / b for x, b in zip(row, size, strict=True)] for row, a in zip(rows, size, strict=True)])
+        return max(mp.eigsy((found + found.T) / 2, eigvals_only=True))
 
 
 def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
