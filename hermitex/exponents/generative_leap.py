@@ -83,10 +83,13 @@ def _carried(given: Family, found: Any, variables: tuple[Symbol, ...]) -> Family
 
 
 class GenerativeOracle:
-    """What E[He_k(P z) | Y, P_U z] charges, for one label; directions are rows over `variables`."""
+    """What E[He_k(P z) | Y, P_U z] charges, for one label; directions are rows over `variables`.
 
-    def __init__(self, given: Family, variables: Sequence[Symbol]) -> None:
-        self.given, self.variables = given, tuple(variables)
+    A family of the one map T(y) = y, complete, makes it what E[Y He_k(P z) | P_U z] charges: `letter` "C" names it so.
+    """
+
+    def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda") -> None:
+        self.given, self.variables, self.letter = given, tuple(variables), letter
         self.r = len(self.variables)
         self._source = iter(given.members)
         self._read: list[Moments] = []
@@ -95,7 +98,7 @@ class GenerativeOracle:
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
-        name = _name(k, known, self.variables)
+        name = _name(f"{self.letter}_{k}", known, self.variables)
         blocks = [Block(self, known, k, (m,), (m.member.mean,), True) for m in self.members()] if self.given.complete \
             else [Block(self, known, k, None, self.given.seen, False)]
         found = Shown(known, self.r)
@@ -180,11 +183,11 @@ class GenerativeOracle:
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
-def _name(k: int, known: Matrix, variables: tuple[Symbol, ...]) -> str:
+def _name(letter: str, known: Matrix, variables: tuple[Symbol, ...]) -> str:
     if known.rows == 0:
-        return f"Lambda_{k}"
+        return letter
     forms = [str(sum((_short(x)*v for x, v in zip(row, variables, strict=True)), S.Zero)) for row in known.tolist()]
-    return f"Lambda_{k} given {', '.join(forms)}"
+    return f"{letter} given {', '.join(forms)}"
 
 
 def _short(x: Expr) -> Expr:

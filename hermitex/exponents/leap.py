@@ -15,8 +15,11 @@ from sympy import Add, Expr, Symbol
 from hermitex.exponents.directions.coordinate_leap import coordinate_leap
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
-from hermitex.exponents.directions.staircase import MAX_ORDER, Staircase, staircase
+from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
+from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
+from hermitex.exponents.labels.families import Family, Member
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
 
 
@@ -63,13 +66,38 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     if seen.dimension == 1:
         return _of_one(information_exponent(seen.inner, seen.names[0]), seen)
     last = _last_order(g, variables, max_order)
-    steps = staircase(Regression(seen.inner, seen.names), seen.dimension, last, name="leap").carried(seen.outside)
+    steps = staircase(_Oracle(seen.inner, seen.names), seen.dimension, last, name="leap").carried(seen.outside)
     coordinate, proofs, notes = coordinate_leap(g if not on_coordinates(seen.basis) else seen.inner,
                                                 variables if not on_coordinates(seen.basis) else seen.names, last)
     known = {(c.quantity, c.order) for c in steps.certificates}
     more = tuple(c for c in proofs if (c.quantity, c.order) not in known) if coordinate != steps.leap else ()
     steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
     return Leap(_told(steps, seen), coordinate, (*steps.notes, *notes))
+
+
+class _Oracle:
+    """C_k^U by its entries as functions of u; where these are not decided, by invariance and single moments.
+
+    The tensors that the symmetries which leave U alone allow are few, often one: then one moment that is not zero shows
+    all that it charges. So it is tried first where there is but one and the entries are no polynomials.
+    """
+
+    def __init__(self, g: Expr, names: tuple[Symbol, ...]) -> None:
+        self.entries = Regression(g, names)
+        self.moments = GenerativeOracle(Family((g,), (Member("y", g),), True), names, letter="C")
+
+    def tensor(self, known: Matrix, k: int) -> Evidence:
+        """zero, nonzero with all that it charges, or undetermined."""
+        plain = self.entries.whole_is_polynomial or known.has(Expectation)
+        if not plain and known.rows and len(self.entries.invariant(known, k).basis) == 1:
+            found = self.moments.tensor(known, k)
+            if found.status != "undetermined":
+                return found
+        found = self.entries.tensor(known, k)
+        if found.status != "undetermined" or plain:
+            return found
+        other = self.moments.tensor(known, k)
+        return found if other.status == "undetermined" else other
 
 
 def _of_one(found: Found, seen: Relevant) -> Leap:

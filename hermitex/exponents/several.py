@@ -17,6 +17,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.directions.staircase import Staircase
+from hermitex.exponents.labels.forms import plainer
 from hermitex.exponents.leap import Leap, leap
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents, Stage
@@ -33,6 +34,7 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     notes: list[str] = []
     if isinstance(law, Named):
         law.fits(g)
+    g, target = plainer(g, variables), g
     mean, unknown = mean_of(g, law)
     integrable = _within(lambda: square_integrable(mean, variables, notes), None, notes, "square integrability")
     if unknown:
@@ -46,7 +48,7 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable, first=found.first, leap=found.order,
                        generative=generative.leap)
     return Exponents(
-        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
+        target=target, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
         square_integrable=integrable, information_exponent=found.first, leap_exponent=found.order,
         leap_coordinate=found.coordinate, staircase=plain(found.staircase.stages),
         generative_exponent=generative.leap, generative_staircase=plain(generative.stages), threshold=threshold,

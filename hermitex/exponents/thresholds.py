@@ -151,7 +151,7 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
     symmetric = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
     if symmetric is not None:
-        return _measured(*symmetric)
+        return measured(*symmetric)
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if rest.free_symbols & set(given) and inner.has(Max, Min):
@@ -168,7 +168,7 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     return averaged_over(rest, noise, given, hidden)
 
 
-def _measured(inverse: float, error: float) -> Value:
+def measured(inverse: float, error: float) -> Value:
     """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits."""
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
     notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
@@ -236,12 +236,12 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
     value = _of_atoms(atoms, names) if atoms is not None else None
     if value is not None:
         return value
-    measured = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
-    inverse, _ = largest(measured.couplings, list(range(len(names))))
+    second = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
+    inverse, _ = largest(second.couplings, list(range(len(names))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    value = _measured(inverse, len(names) * measured.error)
-    return value._replace(notes=(*value.notes, *_partial(measured.couplings, names)))
+    value = measured(inverse, len(names) * second.error)
+    return value._replace(notes=(*value.notes, *_partial(second.couplings, names)))
 
 
 def _partial(couplings: Any, names: Sequence[Symbol]) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from sympy import Expr, S
 from sympy.polys.matrices import DomainMatrix
 
-from hermitex.exponents.directions.symmetry import Symmetry
+from hermitex.exponents.directions.symmetry import Symmetry, signed_permutation
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, matrix, null_space, span, tidy
 
 Index = tuple[int, ...]
 Form = dict[Index, Expr]
+Entries = tuple[tuple[int, int], ...]
+_SIGNED = 1500
 _GROUP = 400  # elements of a group that are listed; invariance under some of them bounds a tensor as well
 
 
@@ -79,11 +81,43 @@ def product_of_forms(rows: Iterable[Sequence[Expr]], r: int) -> Form:
 
 
 def stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
-    """Elements of the group that the symmetries generate which leave every row of `known` where it is."""
+    """Elements of the group that the symmetries generate which leave every row of `known` where it is: a few that
+    generate the others."""
     if known.rows == 0:
         return list(generators)
-    return [s for s in _group(generators) if all(x == 0 for x in _tidied(known*s.matrix.T - known))
-            and s.matrix != Matrix.eye(known.cols)]
+    kept = [s for s in generators if _leaves(s, known)]
+    if len(kept) == len(generators):
+        return kept
+    if all(s.entries is not None for s in generators):
+        return _signed_stabiliser(generators, known)
+    return [s for s in _group(generators) if _leaves(s, known) and s.matrix != Matrix.eye(known.cols)]
+
+
+def _signed_stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
+    """The same for permutations with signs, as tables: the elements kept are those that the ones before do not generate."""
+    kept = [s for s in generators if _leaves(s, known)]
+    reached = {tuple((i, 1) for i in range(known.cols)), *_signed_group([(s.entries, s.sign, s.how) for s in kept if s.entries])}
+    for entries, (sign, how) in _signed_group([(s.entries, s.sign, s.how) for s in generators if s.entries]).items():
+        if entries in reached or not _leaves_as(entries, known):
+            continue
+        kept.append(Symmetry(signed_permutation(entries), sign, " with ".join(how)))
+        reached |= set(_signed_group([(s.entries, s.sign, s.how) for s in kept if s.entries]))
+    return kept
+
+
+def _leaves_as(entries: Entries, known: Matrix) -> bool:
+    """R u = u for every row u, for a permutation with signs."""
+    rows = known.tolist()
+    moved = [[e*row[j] for j, e in entries] for row in rows]
+    return moved == rows or (not all(x.is_Rational for x in known)
+                             and all(tidy(x - y) == 0 for a, b in zip(moved, rows, strict=True) for x, y in zip(a, b, strict=True)))
+
+
+def _leaves(s: Symmetry, known: Matrix) -> bool:
+    """R u = u for every row u."""
+    if s.entries is not None:
+        return _leaves_as(s.entries, known)
+    return all(x == 0 for x in _tidied(known*s.matrix.T - known))
 
 
 def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
@@ -133,6 +167,24 @@ def _group(generators: Sequence[Symmetry]) -> list[Symmetry]:
                     grown.append(product)
         fresh = grown
     return list(found.values())
+
+
+def _signed_group(generators: Sequence[tuple[Entries, int, str]]) -> dict[Entries, tuple[int, dict[str, None]]]:
+    """{R: (sign, words)} for the products of permutations with signs, each given by its entries, at most `_SIGNED` of them."""
+    found: dict[Entries, tuple[int, dict[str, None]]] = {a: (sign, {how: None}) for a, sign, how in generators}
+    fresh = list(found)
+    while fresh and len(found) < _SIGNED:
+        checkpoint("multiplying symmetries")
+        grown = []
+        for a in fresh:
+            sign, words = found[a]
+            for b, other, how in generators:
+                product = tuple((b[j][0], e*b[j][1]) for j, e in a)
+                if product not in found:
+                    found[product] = sign*other, {**words, how: None}
+                    grown.append(product)
+        fresh = grown
+    return found
 
 
 def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], mute: Mapping[int, Mapping[int, str]], *,

@@ -14,8 +14,10 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, fibres, plainly_new, points
+from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
+from hermitex.exponents.directions.turns import turns
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
@@ -36,8 +38,10 @@ class Regression:
     def __init__(self, g: Expr, variables: Sequence[Symbol]) -> None:
         self.g, self.variables = g, tuple(variables)
         self.whole = split(g, self.variables)
+        self.whole_is_polynomial = g.is_polynomial(*self.variables)  # its entries are cheaper than its symmetries
         self._given: dict[Matrix, Given] = {}
         self._group: tuple[Symmetry, ...] | None = None
+        self._invariant: dict[tuple[Matrix, int], TensorSpace] = {}
 
     def given(self, known: Matrix) -> Given:
         """The tensors given the span of the rows `known`."""
@@ -49,6 +53,9 @@ class Regression:
         """Whether C_k^U vanishes, and what it charges."""
         if known.has(Expectation):
             return self._by_blocks(known, k)
+        if not self.whole_is_polynomial and not self.invariant(known, k).basis:
+            how = f"no tensor is left: {'; '.join(self.invariant(known, k).why)}"
+            return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, how),))
         given = self.given(known)
         entries = {b: self.reduced(e.value, given) for b, e in given.entries(k).items()}
         left = {b: h for b, h in entries.items() if h != 0}
@@ -57,6 +64,23 @@ class Regression:
                                            if w != "no summand depends on it")) or "no summand charges it"
             return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, ways),))
         return self._charged(given, k, left, known)
+
+    def invariant(self, known: Matrix, k: int) -> TensorSpace:
+        """The tensors over the complement of U that the symmetries of the target leave alone, those that leave U alone.
+
+        C_k^U(u) = eps R.C_k^U(u) for g(R z) = eps g(z), R u = u: it lies in that space for every u.
+        """
+        if (known, k) not in self._invariant:
+            group = stabiliser(self.group, known)
+            self._invariant[known, k] = tensor_space(k, len(self.variables), known, group, {})
+        return self._invariant[known, k]
+
+    @property
+    def group(self) -> tuple[Symmetry, ...]:
+        """Generators of the symmetries of the target."""
+        if self._group is None:
+            self._group = (*symmetries(self.g, self.variables), *turns(self.g, self.variables))
+        return self._group
 
     def reduced(self, h: Expr, given: Given) -> Expr:
         """h, or 0 where algebra proves that it vanishes."""
@@ -156,9 +180,7 @@ class Regression:
     # -- zeros that symmetry alone proves
     def without_zeros(self, given: Given, k: int, left: dict[MultiIndex, Expr], why: str) -> tuple[dict, str]:
         """The entries that the symmetries of the target do not forbid."""
-        if self._group is None:
-            self._group = symmetries(self.g, self.variables)
-        for s in self._group:
+        for s in self.group:
             moved = (given.known*s.matrix.T - given.known) if given.known.rows else Matrix.zeros(1, 1)
             if any(not x.equals(0) for x in moved):
                 continue

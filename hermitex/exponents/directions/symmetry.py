@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import permutations, product
 from typing import Any
 
@@ -20,7 +21,7 @@ from hermitex.symbolic.invariance import linear_forms, rotations
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
 
-__all__ = ["Symmetry", "rotations", "sign_flips", "symmetries", "symmetry_of"]
+__all__ = ["Symmetry", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
 
 _DENSE = 4  # variables up to which every signed permutation is looked at
 
@@ -33,11 +34,31 @@ class Symmetry:
     sign: int
     how: str
 
-    @property
+    @cached_property
+    def entries(self) -> tuple[tuple[int, int], ...] | None:
+        """(j, e) for each row of a permutation with signs, e = +-1 its entry at j; None for any other R."""
+        found = []
+        for row in self.matrix.tolist():
+            at = [(j, int(x)) for j, x in enumerate(row) if x != 0 and x in (S.One, S.NegativeOne)]
+            if len(at) != 1 or sum(1 for x in row if x != 0) != 1:
+                return None
+            found.append(at[0])
+        return tuple(found)
+
+    @cached_property
     def flips(self) -> tuple[int, ...] | None:
         """The signs of a diagonal R, else None."""
-        diagonal = [self.matrix[i, i] for i in range(self.matrix.rows)]
-        return tuple(int(x) for x in diagonal) if self.matrix == Matrix.diag(*diagonal) else None
+        if self.entries is None or any(i != j for i, (j, _) in enumerate(self.entries)):
+            return None
+        return tuple(e for _, e in self.entries)
+
+
+def signed_permutation(entries: Sequence[tuple[int, int]]) -> Matrix:
+    """The matrix whose row i has its entry e at j, (j, e) = entries[i]."""
+    m = zeros(len(entries), len(entries))
+    for i, (j, e) in enumerate(entries):
+        m[i, j] = e
+    return Matrix(m)
 
 
 def symmetries(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
@@ -57,7 +78,11 @@ def symmetries(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
     z1 -> -z1, z2 -> -z2 -1
     z1 -> z2, z2 -> z1 -1
     """
-    variables = tuple(variables)
+    return _symmetries(g, tuple(variables))
+
+
+@lru_cache(maxsize=256)
+def _symmetries(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Symmetry, ...]:
     flips = sign_flips(g, variables)
     return (*flips, *_permuted(g, variables, flips), *_reflected(g, variables))
 
@@ -147,6 +172,7 @@ def _number(x: float) -> Any:
 def _permuted(g: Expr, variables: tuple[Symbol, ...], flips: Sequence[Symmetry]) -> Iterator[Symmetry]:
     """Generators of the signed permutations of g, beyond its sign flips."""
     values = _Values(g, variables)
+    orders: list[tuple[int, ...]] = []
     reached = {tuple(range(len(variables)))}
     for order in _orders(len(variables)):
         if order in reached:
@@ -156,7 +182,8 @@ def _permuted(g: Expr, variables: tuple[Symbol, ...], flips: Sequence[Symmetry])
             found = symmetry_of(g, variables, R, values=values)
             if found is not None:
                 yield found
-                reached = _closed(reached | {order})
+                orders.append(order)
+                reached = _closed(orders)
                 break
 
 
@@ -190,18 +217,15 @@ def _cosets(r: int, flips: Sequence[Symmetry]) -> Iterator[tuple[int, ...]]:
 
 
 def _permutation(order: Sequence[int], signs: Sequence[int]) -> Matrix:
-    m = zeros(len(order), len(order))
-    for i, (j, s) in enumerate(zip(order, signs, strict=True)):
-        m[i, j] = s
-    return Matrix(m)
+    return signed_permutation(tuple(zip(order, signs, strict=True)))
 
 
-def _closed(some: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+def _closed(orders: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
     """The group that some permutations generate."""
-    group, fresh = set(some), set(some)
+    group = fresh = {tuple(range(len(orders[0])))}
     while fresh:
-        fresh = {tuple(a[i] for i in b) for a in fresh for b in some} - group
-        group |= fresh
+        fresh = {tuple(a[i] for i in b) for a in fresh for b in orders} - group
+        group = group | fresh
     return group
 
 

@@ -11,21 +11,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from mpmath import mpf
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
+from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, exact_point
+from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.linearised import Couplings, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.pieces import Piece
+from hermitex.symbolic.precise import evaluate
 
 _RELATIVE = 1e-12
-_CLAIMED = mpf(10) ** -10
 
 
 def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Any:
@@ -35,22 +37,49 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
     ------
     NoClosedForm : more known directions than are averaged over.
     """
-    from hermitex.exponents.thresholds import Value
+    from hermitex.exponents.thresholds import measured
 
-    given = [u for u in given if g.has(u)]
+    couplings, error = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
+    inverse, _ = largest(couplings, list(range(len(hidden))))
+    if not inverse > 0:
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
+    return measured(inverse, len(hidden) * error)
+
+
+def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Couplings, float]:
+    """The couplings averaged over u, and their error: a finite sum over what enters by its steps alone."""
+    for u in given:
+        sides = intervals(g, u)
+        if sides is not None:
+            return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
+    if not given:
+        found = noisy_second(g, law, hidden) if g.has(*hidden) else None
+        return (found.couplings, found.error) if found else ({}, 0.0)
     if len(given) > 2:
         raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
     drop = conditional_zeros(g, given, hidden)
     at = _at(g, law, given, hidden, drop)
-    keys, error = _keys(at, len(given)), 0.0
+    keys = _keys(at, len(given))
     value, error = _average(lambda u: np.array([at(u).get(k, 0.0) for k in keys]), len(given), _even(g, given, hidden))
-    inverse, _ = largest(dict(zip(keys, value, strict=True)), list(range(len(hidden))))
-    if not inverse > 0:
-        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    alpha = 1 / mpf(inverse)
-    relative = mpf(len(hidden)) * mpf(error) / mpf(inverse) + mpf(10) ** -13
-    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
-    return Value(alpha, None, alpha * relative, notes)
+    return dict(zip(keys, value.tolist(), strict=True)), error
+
+
+def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
+           hidden: Sequence[Symbol]) -> tuple[Couplings, float]:
+    """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
+    u, sides = steps
+    weights: dict[Expr, float] = {}
+    for side in sides:
+        form = g.xreplace({u: side.expr})
+        weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
+    total: Couplings = {}
+    lost = 0.0
+    for form, weight in weights.items():
+        found, error = _mean_couplings(form, law, given, hidden)
+        lost += weight * error
+        for key, value in found.items():
+            total[key] = total.get(key, 0.0) + weight * value
+    return total, lost
 
 
 def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Index, ...]:

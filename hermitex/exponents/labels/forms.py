@@ -1,0 +1,69 @@
+"""f(s_1, ..., s_K) = sum_S c_S prod_{i in S} s_i, c_S = 2^-K sum_s f(s) prod_{i in S} s_i: equal forms that are integrated.
+
+A function of the signs of the variables (a majority, a parity, a table) is a polynomial of them, whose moments are exact;
+1/(1 + exp(-a)) is (1 + tanh(a/2))/2, which is bounded term by term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from math import prod
+
+from sympy import Add, Expr, Function, Heaviside, Mul, Piecewise, Pow, Rational, S, Symbol, exp, sign, tanh
+
+_MOST = 6
+
+
+def plainer(g: Expr, variables: Sequence[Symbol]) -> Expr:
+    """The same function of z with functions of signs written as polynomials and logistic functions as tanh.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> plainer(sign(sign(z1) + sign(z2) + sign(z3)), (z1, z2, z3))
+    -sign(z1)*sign(z2)*sign(z3)/2 + sign(z1)/2 + sign(z2)/2 + sign(z3)/2
+    >>> plainer(z1/(1 + 1/exp(z2)), (z1, z2))
+    z1*(tanh(z2/2)/2 + 1/2)
+    """
+    g = g.replace(lambda e: isinstance(e, Pow) and e.exp == -1 and _logistic(e.base) is not None, _as_tanh)
+    return g.replace(lambda e: _of_signs(e, variables) is not None, lambda e: _polynomial(e, variables))
+
+
+def _logistic(e: Expr) -> Expr | None:
+    """a in 1 + exp(-a)."""
+    if isinstance(e, Add) and len(e.args) == 2 and S.One in e.args:
+        other = e.args[1] if e.args[0] == 1 else e.args[0]
+        return -other.exp if isinstance(other, exp) and other.free_symbols else None
+    return None
+
+
+def _as_tanh(e: Expr) -> Expr:
+    a = _logistic(e.base)
+    return e if a is None else (1 + tanh(a / 2)) / 2
+
+
+def _of_signs(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
+    """The variables of a nested function of signs, at least one of them and not more than six."""
+    if not isinstance(e, (Function, Piecewise)) or (isinstance(e, (sign, Heaviside)) and isinstance(e.args[0], Symbol)):
+        return None
+    used = [x for x in variables if e.has(x)]
+    if not 0 < len(used) <= _MOST:
+        return None
+    marked = e.xreplace({head(x): S.Half for x in used for head in (sign, Heaviside)})
+    return None if marked.has(*used) else used
+
+
+def _polynomial(e: Expr, variables: Sequence[Symbol]) -> Expr:
+    used = _of_signs(e, variables) or []
+    cells = list(product((1, -1), repeat=len(used)))
+    values = [e.xreplace({sign(x): S(s) for x, s in zip(used, cell, strict=True)}
+                         | {Heaviside(x): S((1 + s) // 2) for x, s in zip(used, cell, strict=True)}) for cell in cells]
+    if any(v.has(*used) or not v.is_number for v in values):
+        return e
+    terms = []
+    for size in range(len(used) + 1):
+        for some in combinations(range(len(used)), size):
+            weight = Add(*(v * prod(cell[i] for i in some) for v, cell in zip(values, cells, strict=True)))
+            terms.append(weight * Rational(1, len(cells)) * Mul(*(sign(used[i]) for i in some)))
+    return Add(*terms)
