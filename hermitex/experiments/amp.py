@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.spectral import spectral_start
@@ -21,9 +23,10 @@ Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")
 _DIMENSION = 1000
 _STEPS = 150
-_TRIAL = 12  # steps after which frames of a spectral start are compared
-_STILL = 1e-5
-_TEST = 4000
+_STILL = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
+_SMALL = 1e-2  # overlap of the random part of a start at zero
+_TEST = 4096
+_MOST_TEST = 2**20
 _LARGEST = 60_000_000  # numbers in X
 
 
@@ -39,7 +42,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     seeds : how many (0, 1, ...), or which
     model : the start: "zero" where the label says something linear about z, else "spectral" (linearised AMP), or "informed", the
         truth seen through noise at overlap 0.95; default by the theory's branch
-    test : fresh samples for the test error
+    test : fresh samples for the test error, at least; the next power of 2 is taken
 
     Returns
     -------
@@ -47,7 +50,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
     Raises
     ------
-    BadInput : alpha d below 1; a label that cannot be drawn (a channel P(y|z) without a name).
+    BadInput : alpha d below 1; a number of test samples that is none; a label that cannot be drawn (a channel P(y|z) without a name).
 
     Examples
     --------
@@ -59,6 +62,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     line = np.atleast_1d(theory.complete(theory.given({"alpha": alpha, **numbers}))["alpha"])
     chosen = seeds_of(seeds)
     d = _checked(dimension, line, theory)
+    if isinstance(test, bool) or not 2 <= test <= _MOST_TEST:
+        raise BadInput(f"bayes-amp: test is a number of samples from 2 to {_MOST_TEST}, not {test!r}")
     start = _start(theory, model)
     samples = []
     for done, seed in enumerate(chosen):
@@ -114,11 +119,25 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
         S = aligned(W.T @ W0/d, theory.space.group)
         for name, value in theory.overlaps((S + S.T)/2).items():
             columns[name].append(value)
-        x = fourth.standard_normal((test, d))/np.sqrt(d)
-        truth, guess = theory.generalisation.clean(x @ W0), theory.generalisation.estimate(x @ W, V)
-        wrong = guess != truth if theory.generalisation.kind == "classification" else (guess - truth)**2
-        columns["test_error"].append(float(np.mean(wrong)))
+        columns["test_error"].append(_error(theory.generalisation, W, W0, V, test, fourth))
     return columns
+
+
+def _error(rule: Any, W: Array, W0: Array, V: Array, test: int, rng: np.random.Generator) -> float:
+    """The test error of an estimate W, given W: (z, omega) of a fresh sample are normal, of a covariance that is known.
+
+    Drawn in these 2r dimensions, and evenly, its own error lies far below what differs from seed to seed; drawn as `test` inputs x
+    it would be the larger of the two.
+    """
+    r, d = W.shape[1], len(W)
+    S, Q = W0.T @ W/d, W.T @ W/d
+    spread, R = np.linalg.eigh(Q - S.T @ S)
+    points = qmc.Sobol(2*r, seed=rng).random_base2(int(np.ceil(np.log2(test))))
+    u = ndtri(np.clip(points, 1e-15, 1 - 1e-15))
+    z = u[:, :r]
+    omega = z @ S + (u[:, r:]*np.sqrt(np.maximum(spread, 0.0))) @ R.T
+    truth, guess = rule.clean(z), rule.estimate(omega, V)
+    return float(np.mean(guess != truth if rule.kind == "classification" else (guess - truth)**2))
 
 
 def amp(output: Any, space: Any, X: Array, y: Array, W: Array, *, steps: int = _STEPS) -> tuple[Array, Array]:
@@ -154,27 +173,14 @@ def _variance(space: Any, M: Array) -> Array:
 
 def _first(theory: Any, start: str, X: Array, y: Array, W0: Array, rng: np.random.Generator) -> Array:
     if start == "zero":
-        return np.zeros_like(W0)
+        # From W = 0 itself directions that the label may exchange would stay equal for ever.
+        return np.zeros_like(W0) if W0.shape[1] == 1 else np.sqrt(_SMALL)*rng.standard_normal(W0.shape)
     if start == "informed":
         return 0.95*W0 + np.sqrt(0.95*0.05)*rng.standard_normal(W0.shape)
     # The overlap of the spectral estimate is not known to the algorithm: it starts at a moderate one and corrects itself.
     # Eigenvectors of one eigenvalue come with random weights, which would leave one direction behind: all get the same.
     left, _, right = np.linalg.svd(spectral_start(theory.output, X, y, rng), full_matrices=False)
-    W = np.sqrt(0.1*len(W0))*(left @ right)
-    # Nor is the frame inside the subspace: linearised, the label may not tell one from another (sign(z1 z2) turned by 45
-    # degrees is a saddle). Of a few frames the one that soon leaves the least variance is kept.
-    frames = [W @ R for R in turns(W.shape[1], rng)]
-    return min(frames, key=lambda start: float(np.trace(amp(theory.output, theory.space, X, y, start, steps=_TRIAL)[1])))
-
-
-def turns(r: int, rng: np.random.Generator) -> list[Array]:
-    """Orthogonal matrices to try: the identity alone for one direction, turns by pi/16 for two, random ones for more."""
-    if r == 1:
-        return [np.eye(1)]
-    if r == 2:
-        angles = np.arange(8)*np.pi/16
-        return [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
-    return [np.eye(r), *(np.linalg.qr(rng.standard_normal((r, r)))[0] for _ in range(11))]
+    return np.asarray(np.sqrt(0.1*len(W0))*(left @ right))
 
 
 def aligned(S: Array, group: tuple[Array, ...]) -> Array:
@@ -202,4 +208,4 @@ def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     return draw[law.name]()
 
 
-__all__ = ["aligned", "amp", "drawn", "simulate", "turns"]
+__all__ = ["aligned", "amp", "drawn", "simulate"]

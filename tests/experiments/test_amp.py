@@ -7,6 +7,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput
+from hermitex.experiments import amp
 from hermitex.experiments.amp import simulate
 
 
@@ -24,18 +25,40 @@ def test_what_cannot_be_drawn_or_held_is_refused():
         simulate(theory, [1e-6], dimension=100)
     with pytest.raises(BadInput, match="take a smaller dimension"):
         simulate(theory, [100], dimension=10_000)
+    with pytest.raises(BadInput, match="test is"):
+        simulate(theory, [1], dimension=10, test=0)
+
+
+def test_the_error_of_an_estimate_is_that_of_the_angle_it_makes():
+    """sign(z): given W the error is arccos(W W0/|W||W0|)/pi, with less than a third of the error of as many inputs."""
+    rule = hx.theories.multi_index("sign(z)").generalisation
+    rng = np.random.default_rng(0)
+    W0 = np.sqrt(50)*np.linalg.qr(rng.standard_normal((50, 1)))[0]
+    W = 0.6*W0 + 0.5*rng.standard_normal((50, 1))
+    exact = np.arccos((W.T @ W0)[0, 0]/np.linalg.norm(W)/np.linalg.norm(W0))/np.pi
+    found = [amp._error(rule, W, W0, np.array([[0.4]]), 4096, np.random.default_rng(s)) for s in range(8)]
+    assert abs(np.mean(found) - exact) < 4*np.std(found, ddof=1)/np.sqrt(8)
+    assert np.std(found, ddof=1) < 0.3*np.sqrt(exact*(1 - exact)/4096)
+
+
+def test_a_start_at_zero_leaves_exchangeable_directions_apart():
+    """From W = 0 itself the two columns of a committee would stay equal."""
+    theory = hx.theories.multi_index("sign(z1) + sign(z2)")
+    W0 = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 2)))[0]
+    first = amp._first(theory, "zero", np.zeros((1, 40)), np.zeros(1), W0, np.random.default_rng(1))
+    assert np.linalg.matrix_rank(first) == 2
+    assert np.trace(first.T @ first)/80 == pytest.approx(0.01, rel=0.5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "channel", "alpha", "d", "seeds"), [
-    ("sign(z)", None, [2.0], 1000, 32),
-    pytest.param("sign(z)", None, [1.0], 1000, 32, marks=pytest.mark.xfail(
-        strict=False, reason="unexplained: the overlap agrees, the test error lies 3.6 standard errors low on these seeds")),
+    ("sign(z)", None, [1.0, 2.0], 1000, 128),
     ("He3(z)", None, [0.6], 1000, 12),
     ("z**2", "gaussian:1/4", [1.6, 2.0], 500, 10),
     ("sign(z1*z2)", None, [4.25, 5.0], 800, 8),
 ])
 def test_amp_lies_within_three_standard_errors_of_state_evolution(target, channel, alpha, d, seeds):
+    """The first seeds, 0, 1, ...; where a run is cheap so many that the errors of the means are a thousandth."""
     theory = hx.theories.multi_index(target, channel)
     found = theory.solve(alpha=alpha)
     measured = simulate(theory, alpha, dimension=d, seeds=seeds)

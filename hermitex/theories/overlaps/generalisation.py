@@ -63,9 +63,11 @@ class Generalisation:
 
     def estimate(self, omega: Array, V: Array) -> Array:
         """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
-        v = np.maximum(np.diag(V), 1e-4)
-        parts = [self.grid.at(o, v)[0][0] for o in np.array_split(omega, max(1, len(omega)//500))]
-        mean = np.concatenate(parts)
+        if is_diagonal(V):
+            v = np.maximum(np.diag(V), 1e-4)
+            mean = np.concatenate([self.grid.at(o, v)[0][0] for o in np.array_split(omega, max(1, len(omega)//500))])
+        else:
+            mean = self._mean(omega, V, 1.0 if self.r < 3 else 2.2)
         return np.sign(mean) if self.kind == "classification" else mean
 
     def clean(self, z: Array) -> Array:
@@ -103,14 +105,15 @@ class Generalisation:
         V = np.eye(self.r) - M
         coarse = 1.0 if self.r < 3 else 2.2
         omega, weight = eigen_nodes(M, coarse)
+        return float(weight @ self._mean(omega, V, coarse)**2)
+
+    def _mean(self, omega: Array, V: Array, coarse: float) -> Array:
+        """E[g|omega] at fields (n, r), z ~ N(omega, V) for any V."""
         points, dz = full_points(self.axes, float(np.sqrt(np.linalg.eigvalsh(V)[0])), coarse)
         L = np.linalg.inv(np.linalg.cholesky(V))
         density: Any = dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)*values(self.g, self.names)(list(points.T))
-        total = 0.0
-        for k in range(0, len(omega), 200):
-            away = ((omega[k:k + 200, None] - points[None]) @ L.T)
-            total += float(weight[k:k + 200] @ (np.exp(-np.sum(away**2, axis=-1)/2) @ density)**2)
-        return total
+        away = ((omega[k:k + 200, None] - points[None]) @ L.T for k in range(0, len(omega), 200))
+        return np.concatenate([np.exp(-np.sum(a**2, axis=-1)/2) @ density for a in away])
 
 
 __all__ = ["Generalisation"]
