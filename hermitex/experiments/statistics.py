@@ -69,6 +69,28 @@ class Agreement(Shown):
     def _all(self, names: Sequence[str]) -> np.ndarray:
         return np.concatenate([np.ravel(self.z[n]) for n in names or ("test_error", "train_error")])
 
+    def table(self) -> dict[str, list[Any]]:
+        """Columns quantity, rms and worst |z|."""
+        names = list(self.z)
+        return {"quantity": names, "rms": [self.rms(n) for n in names], "worst": [self.worst(n) for n in names]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The z-scores by name, then rms and worst over the errors."""
+        return {"z": {n: np.asarray(v).tolist() for n, v in self.z.items()}, "rms": self.rms(), "worst": self.worst()}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a quantity."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table(), index="quantity")
+
+    def _html(self) -> str:
+        from hermitex.show.display import letter, number, words_table
+
+        rows = [(f"${letter(n)}$", f"${number(rms, 3)}$, at most ${number(worst, 3)}$")
+                for n, rms, worst in zip(*self.table().values(), strict=True)]
+        return words_table(rows, title="Standard errors between experiment and theory: root mean square, largest")
+
     def _summary(self) -> str:
         return f"rms {self.rms():.2f}, worst {self.worst():.2f} over the errors; " + ", ".join(self.z)
 

@@ -11,11 +11,12 @@ from typing import Any
 from mpmath import mpf
 from sympy import Expr
 
+from hermitex.errors import HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.explain import staircase_words
 from hermitex.exponents.weak_recovery import Threshold
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, latex
 
 Stage = dict[str, Any]
 
@@ -82,9 +83,14 @@ class Exponents(Shown):
     HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "kernel", "one-pass SGD", "reusing data",
                "AMP")
 
-    def table_row(self) -> tuple[str, ...]:
-        """One line of the table of several targets; the columns are `HEADERS`."""
+    def table_row(self, *, formulas: bool = False) -> tuple[str, ...]:
+        """One line of the table of several targets; the columns are `HEADERS`. formulas: as a notebook typesets them."""
         t = self.threshold
+        if formulas:
+            rates = (self.complexity[k] for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp"))
+            return (_math(self.target), _word(self.information_exponent), _word(self.leap_exponent),
+                    _word(self.generative_exponent), t.kind or "-", _alpha_short(t),
+                    *(rate or "-" if rate in (None, "none", "open") else _math(_power_latex(rate)) for rate in rates))
         alpha = "inf" if t.kind == "hard" else "-" if t.alpha_c is None else f"{float(t.alpha_c):.10g}"
         if t.exact is not None and len(_text(t.exact)) < 12:
             alpha = _text(t.exact)
@@ -124,7 +130,7 @@ class Exponents(Shown):
         if len(self.variables) < 2:
             return []
         pairs = (("staircase", self.staircase), ("generative staircase", self.generative_staircase))
-        return [(name, staircase_words(stages, self.variables) or "-") for name, stages in pairs]
+        return [(name, _climb(staircase_words(stages, self.variables))) for name, stages in pairs]
 
     def _html(self) -> str:
         numbers = [("information exponent", _word(self.information_exponent)),
@@ -166,8 +172,6 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _math(value: Any) -> str:
-    from hermitex.show.display import latex
-
     # A browser reads < before MathJax does.
     return f"${escape(latex(value), quote=False)}$"
 
@@ -179,6 +183,28 @@ def _alpha_html(t: Threshold) -> str:
         return "-"
     number = f"{float(t.alpha_c):.12g}"
     return number if t.exact is None or t.exact.is_Integer else f"{_math(t.exact)} = {number}"
+
+
+def _alpha_short(t: Threshold) -> str:
+    """The exact threshold where it is short, else the number."""
+    if t.exact is not None and len(_text(t.exact)) < 12:
+        return _math(t.exact)
+    return _math(r"\infty") if t.kind == "hard" else "-" if t.alpha_c is None else f"{float(t.alpha_c):.10g}"
+
+
+def _climb(words: str) -> str:
+    """1: z1, z2;  2: z3 as formulas: the directions, each stage with its order."""
+    from hermitex.symbolic.parsing import parse
+
+    stages = []
+    for stage in filter(None, words.split(";  ")):
+        order, _, forms = stage.partition(": ")
+        try:
+            forms = _math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
+        except HermitexError:  # a direction with rounded numbers stays in words
+            forms = escape(forms)
+        stages.append(f"{forms} (order {escape(order)})")
+    return ", then ".join(stages) or "-"
 
 
 def _power_latex(rate: str) -> str:
@@ -199,8 +225,6 @@ def _quantity_latex(quantity: str) -> str:
 
 
 def _relation(c: Certificate) -> str:
-    from hermitex.show.display import latex
-
     if c.status == "nonzero" and c.value is not None:
         return f"= {latex(c.value)}"
     return {"zero": "= 0", "nonzero": r"\neq 0", "undetermined": r"\text{undetermined}"}[c.status]

@@ -99,8 +99,34 @@ class Baselines(Shown):
         line, grey = self.random_features, {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
         ax.plot(line.alpha, line.test_error, linestyle="--", label="random features", **grey)
         ax.axhline(self.best_linear, linestyle=":", label="best linear predictor", **grey)
+        ax.set_xlabel(ax.get_xlabel() or r"$\alpha = n/d$")
+        ax.set_ylabel(ax.get_ylabel() or "test error")
         ax.legend(frameon=False, fontsize="small")
         return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """The curve of random features as `Curve.to_dict` has it, and the best linear predictor's error."""
+        return {"random_features": self.random_features.to_dict(), "best_linear": self.best_linear}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row an alpha."""
+        from hermitex.show.tables import to_dataframe
+
+        line = self.random_features
+        return to_dataframe({line.axis: line.alpha.tolist(), "random_features": line.test_error.tolist(),
+                             "best_linear": [self.best_linear]*len(line)})
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results were used."""
+        return self.random_features.bibtex()
+
+    def _html(self) -> str:
+        from hermitex.show.display import number, number_table, words_table
+
+        line = self.random_features
+        head = words_table([("best linear predictor", f"${number(self.best_linear, 10)}$")], title="Without feature learning")
+        return head + number_table({line.axis: line.alpha.tolist(), "test_error": line.test_error.tolist()},
+                                   words={"test_error": "random features"})
 
     def _summary(self) -> str:
         return f"best linear predictor {self.best_linear:.6g}; {self.random_features!r}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,24 +17,10 @@ _MANY_POINTS, _MANY_DIGITS = 100_000, 10_000
 
 
 def plain(value: Any) -> Any:
-    """`value` as what JSON can hold: exact expressions as text that `hermitex.parse` reads back."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, float):
-        return _float(value)
-    if hasattr(value, "tolist"):  # a NumPy array or scalar, without importing NumPy
-        return plain(value.tolist())
-    if hasattr(value, "free_symbols"):
-        from hermitex.symbolic.parsing import to_text
+    """`value` as what JSON can hold: exact expressions as text that `hermitex.parse` reads back, infinity as "inf"."""
+    from hermitex.symbolic.text.plain import plain
 
-        return to_text(value)
-    if hasattr(value, "_mpf_"):
-        return _float(float(value))
-    if isinstance(value, Iterable):
-        return [plain(v) for v in value]
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    return plain(value, number=_float)
 
 
 def number(value: Any, digits: int) -> Any:

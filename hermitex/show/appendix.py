@@ -89,6 +89,24 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
     return "\n".join(out)
 
 
+def doubted(page: str, rules: Sequence[str]) -> str:
+    r"""The page of `section` or `markdown`, with the checks that do not hold named under its title.
+
+    >>> print(doubted(r"\section{A}" + "\n\nText.", ["Stein"]))
+    \section{A}
+    <BLANKLINE>
+    \paragraph{Not established.} Checks that do not hold: Stein.
+    <BLANKLINE>
+    Text.
+    """
+    if not rules:
+        return page
+    title, _, rest = page.partition("\n")
+    words = f"Checks that do not hold: {'; '.join(rules)}."
+    said = f"**Not established.** {words}" if title.startswith("#") else rf"\paragraph{{Not established.}} {_text(words)}"
+    return f"{title}\n\n{said}\n{rest}"
+
+
 def _align(lines: Sequence[tuple[str, str, str, str, str | None]], *, numbered: bool = True, cited: bool = True) -> str:
     written = []
     for left, sign, right, note, source in lines:

@@ -65,6 +65,15 @@ def reference(key: str) -> Reference:
     return named[key]
 
 
+def known(key: str) -> bool:
+    """Whether a paper has this key.
+
+    >>> known("T24"), known("my notes")
+    (True, False)
+    """
+    return key in _by_any_key()
+
+
 def bibtex(keys: str | Iterable[str]) -> str:
     """The BibTeX entries of the keys, each once, in the order in which they are first named.
 

@@ -6,7 +6,7 @@ LaTeX and its HTML; nothing here raises into a notebook, and what is too long to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, ClassVar
 
@@ -156,6 +156,37 @@ def formula_table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = (), *,
     caption = f"<caption style='text-align:left'>{escape(title)}</caption>" if title else ""
     top = f"<thead><tr>{head}</tr></thead>" if head else ""
     return f'<table style="border:none">{caption}{top}<tbody>{"".join(body)}</tbody></table>'
+
+
+def number_table(columns: Mapping[str, Sequence[Any]], *, title: str = "", words: Mapping[str, str] | None = None,
+                 digits: int = 6, most: int = 12) -> str:
+    """An HTML table of columns of numbers by name, the names as the field's letters; of a long one the first rows.
+
+    words : {name: plain text} of the columns whose heading is no letter.
+
+    Examples
+    --------
+    >>> "first 2 of 3 rows" in number_table({"alpha": [0.5, 1, 2]}, most=2)
+    True
+    """
+    rows = list(zip(*columns.values(), strict=True))
+    cells = [[number(v, digits) if isinstance(v, float) else "" if v is None else str(v) for v in row] for row in rows[:most]]
+    heads = [(words or {}).get(n) or f"${letter(n)}$" for n in columns]
+    more = f"<p>first {most} of {len(rows)} rows</p>" if len(rows) > most else ""
+    return formula_table(cells, heads, title=title) + more
+
+
+def words_table(rows: Iterable[tuple[str, str]], *, title: str = "") -> str:
+    """A borderless HTML table of plain words, a name and what is said of it; a part between dollars is a formula.
+
+    >>> words_table([("law", "$d^{1/2}$")]).count("<td")
+    2
+    """
+    cell = '<td style="border:none;text-align:left">'
+    body = "".join(f"<tr style='background:none'>{cell}{escape(a, quote=False)}</td>{cell}{escape(b, quote=False)}</td></tr>"
+                   for a, b in rows)
+    caption = f"<caption style='text-align:left'>{escape(title)}</caption>" if title else ""
+    return f'<table style="border:none">{caption}<tbody>{body}</tbody></table>'
 
 
 def _cell(value: Any) -> str:

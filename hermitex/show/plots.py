@@ -60,6 +60,7 @@ def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, labe
         lines.markerline.set(markersize=4.5, color=colour)
     if log:
         ax.set_yscale("log")
+        _plain_ticks(ax.yaxis, ax.get_ylim())
     else:
         ax.axhline(0, color="0.6", linewidth=0.8, zorder=0)
     if not numeric:
@@ -112,11 +113,11 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
 
 
-def _plain_ticks(axis: Any) -> None:
+def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
     """0.2, 0.5, 1, 2 on a short logarithmic axis, where matplotlib would write 2 x 10^-1 over its neighbour."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = axis.get_data_interval()
+    low, high = axis.get_data_interval() if interval is None else interval
     if low > 0 and high/low < 1e4:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))

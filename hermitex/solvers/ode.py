@@ -26,6 +26,12 @@ class Trajectory(Solution):
     dense: Callable[[Any], Array] | None = None
     events: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length, a row for each time; the diagnostics are those of the whole run."""
+        rows = np.size(self["t"])
+        columns = {**self.value, "residual": self.residual, "converged": self.converged, "method": self.method}
+        return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
+
     def at(self, t: Any) -> dict[str, Any]:
         """Every variable at the times t, a scalar or an array, inside the interval that was reached."""
         if self.dense is None:

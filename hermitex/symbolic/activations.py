@@ -86,6 +86,12 @@ class Activation:
         rule = dict(self.parameters) | {p: sympify(v, strict=True) for (p, _), v in zip(self.parameters, values, strict=False)}
         return self.form.xreplace({z: sympify(u, strict=True), **rule})
 
+    def to_dict(self) -> dict[str, Any]:
+        """Its name, its expression in z as text that `hermitex.parse` reads, and its parity."""
+        from hermitex.symbolic.text.plain import plain
+
+        return {"name": self.name, "expr": plain(self.expr), "parity": self.parity}
+
     @cached_property
     def weak_derivative(self) -> Activation:
         """sigma' as a distribution: relu' = Heaviside, sign' = 2 delta."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Expr
 
-from hermitex.show.display import latex
+from hermitex.show.display import latex, words_table
 from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
@@ -35,12 +35,16 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Step:
-    """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None)."""
+    """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None).
+
+    `shown` : LaTeX that stands for `before` in print, where that is long when written out (d phi/dV).
+    """
 
     rule: str
     before: Expr
     after: Expr
     source: str | None = None
+    shown: str | None = None
 
     def check(self, **options: Any) -> Check:
         """Check the equality anew, without trusting the rule."""
@@ -48,7 +52,17 @@ class Step:
 
     def latex(self) -> str:
         """before = after, as LaTeX without dollars."""
-        return f"{latex(self.before)} = {latex(self.after)}"
+        return f"{self.left()} = {latex(self.after)}"
+
+    def left(self) -> str:
+        """The left side in print."""
+        return self.shown or latex(self.before)
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return f"$\\displaystyle {self.latex()}$"
+        except Exception:  # a notebook must show something else rather than fail
+            return None
 
     def words(self) -> str:
         """The rule in words, as LaTeX text."""
@@ -84,6 +98,16 @@ class DerivationCheck:
         if self.claim is not None:
             rows.append({"rule": "claim", "status": self.claim.status, "digits": self.claim.digits})
         return {"name": self.name, "passed": self.passed, "steps": rows}
+
+    def _repr_html_(self) -> str | None:
+        """Each step with what came of it."""
+        try:
+            rows = [(rule, repr(c).splitlines()[0]) for rule, c in self.steps]
+            if self.claim is not None:
+                rows.append(("claim", repr(self.claim).splitlines()[0]))
+            return words_table(rows, title=repr(self).splitlines()[0])
+        except Exception:  # a notebook must show something else rather than fail
+            return None
 
     def __repr__(self) -> str:
         bad = [f"{rule}: {c!r}" for rule, c in self.steps if not c]
@@ -139,7 +163,7 @@ class Derivation:
             return
         chained = self._is_chain()
         for i, step in enumerate(self.steps):
-            left = latex(step.before) if i == 0 or not chained else ""
+            left = step.left() if i == 0 or not chained else ""
             cite = rf" \cite{{{step.source}}}" if step.source else ""
             yield rf"{left} &= {latex(step.after)} && \text{{({step.words()}{cite})}}".lstrip()
 

@@ -39,6 +39,13 @@ class SymmetricTensor(Shown):
             raise IndexError(f"{slots} does not address a tensor of order {self.order} in dimension {self.dimension}")
         return self.entries[tuple(slots.count(i) for i in range(self.dimension))]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Order, dimension and the nonzero entries [multi-index, value as text that `hermitex.parse` reads]."""
+        from hermitex.symbolic.text.plain import plain
+
+        entries = [[list(a), plain(v)] for a, v in self.entries.items() if v != 0]
+        return {"order": self.order, "dimension": self.dimension, "entries": entries}
+
     # -- as a polynomial
     def polynomial(self, y: Sequence[Symbol]) -> Expr:
         """<C, y^k> = sum_a k!/a! c_a y^a.

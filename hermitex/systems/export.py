@@ -13,7 +13,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sympy import Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged
 from hermitex.kernels.source import identifier
+from hermitex.show.display import words_table
 from hermitex.solvers.journal import write_whole
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
@@ -48,6 +49,14 @@ class Exported:
     lines: int
     points: int
     checked: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields."""
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self.to_dict().items()]
+        return words_table(rows, title="A standalone solver")
 
 
 Numbers = Mapping[str, Any]

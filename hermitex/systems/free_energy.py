@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol
 
 from hermitex.errors import BadInput
+from hermitex.show.display import latex
 from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import Expectation
@@ -72,7 +74,7 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
-    steps = [Step(s.rule, s.before.xreplace(back), s.after.xreplace(back)) for s in steps]
+    steps = [replace(s, before=s.before.xreplace(back), after=s.after.xreplace(back)) for s in steps]
     system = System(equations, parameters=parameters, observables=dict(observables or {}), source=source, **options)
     claim = (steps[-1].before, steps[-1].after) if steps else (form, form)
     object.__setattr__(system, "derivation", Derivation(claim, tuple(steps), name="stationarity of the free energy"))
@@ -104,7 +106,8 @@ def _condition(phi: Expr, short: Expr, v: Symbol, steps: list[Step]) -> Expr:
     raw, rule = variation(phi, v)
     done = settle(raw)
     if v in {s for n in phi.atoms(Expectation) for s in n.free_symbols}:
-        steps.append(Step(rule, derivative(short, v), done, SOURCES.get(rule)))
+        shown = rf"\frac{{\partial \phi}}{{\partial {latex(v)}}}"
+        steps.append(Step(rule, derivative(short, v), done, SOURCES.get(rule), shown))
     return done
 
 

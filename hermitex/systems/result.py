@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
-from hermitex.show.display import Shown, latex
+from hermitex.show.display import Shown, latex, words_table
 from hermitex.symbolic.derivation import WORDS, Derivation, check
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.agreement import agreement
@@ -46,6 +47,9 @@ class Checked:
         return {"rule": self.rule, "status": self.status, "digits": self.digits, "how": self.how,
                 "counter_example": self.example or None}
 
+    def _repr_html_(self) -> str:
+        return escape(repr(self), quote=False)
+
     def __repr__(self) -> str:
         digits = f" to {self.digits} digits" if self.digits is not None and self.status == AGREES else ""
         why = f": {self.example}" if self.example and self.status in (FAILS, REFUTED) else f" ({self.how})" if self.how else ""
@@ -70,6 +74,11 @@ class ResultCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
         return {"name": self.name, "passed": self.passed, "steps": [s.to_dict() for s in self.steps]}
+
+    def _repr_html_(self) -> str:
+        """Every check with what came of it; a counter-example where one fails."""
+        rows = [(s.rule, repr(s).removeprefix(f"{s.rule}: ")) for s in self.steps]
+        return words_table(rows, title=repr(self).splitlines()[0])
 
     def __repr__(self) -> str:
         head = f"{self.passed}: {self.name}, {len(self.steps)} checks"
@@ -272,7 +281,8 @@ class Result(Shown):
     def derivation(self, derived: Derivation, words: str = "") -> None:
         """The steps of a `Derivation` (what `stein` returns), one by one."""
         for i, s in enumerate(derived.steps):
-            self.parts.append(Equality(s.rule, s.before, s.after, words if i == 0 else "", s.source))
+            shown = (s.shown, latex(s.after)) if s.shown else None
+            self.parts.append(Equality(s.rule, s.before, s.after, words if i == 0 else "", s.source, shown=shown))
 
     def same(self, rule: str, derived: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
              functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True) -> None:
@@ -372,6 +382,19 @@ class Result(Shown):
         from hermitex.show.appendix import section
 
         return section(self.title, self.place, self.source, self.blocks())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Title, place, source, and the page in reading order; formulas as LaTeX."""
+        page = []
+        for kind, content in self.blocks():
+            if kind == "align":
+                content = [dict(zip(("left", "sign", "right", "rule", "source"), line, strict=True)) for line in content]
+            elif kind == "misprints":
+                content = [p.rule for p in content]
+            elif kind == "conclusion":
+                content = content[1]
+            page.append({"kind": kind, "content": list(content) if isinstance(content, tuple) else content})
+        return {"title": self.title, "place": self.place, "source": self.source, "page": page}
 
     def markdown(self) -> str:
         """The page as Markdown with formulas between dollars."""

@@ -298,6 +298,12 @@ class System(Shown):
     def _html(self) -> str:
         return formula_table([(rf"\displaystyle {latex(a)}", rf"\displaystyle = {latex(b)}") for a, b in self.rows()])
 
+    def bibtex(self) -> str:
+        """BibTeX of its source, where it is one of the references; nothing where it has none."""
+        from hermitex.show.cite import bibtex, known
+
+        return bibtex([k for k in [self.source] if k and known(k)])
+
     def to_dict(self) -> dict[str, Any]:
         """The formulas as text that `hermitex.parse` reads back."""
         from hermitex.symbolic.parsing import to_text

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown, formula_table, number
+from hermitex.show.display import Shown, formula_table, number, number_table
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.minimum import Least, least
@@ -29,6 +29,8 @@ RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
 _BIASES = np.linspace(-1, 1, 121)     # biases, in units of the reach of a pre-activation
 _FAR = 6.0
 # LaTeX of what a table of bounds names
+_COLUMNS = {n: n.replace("_", " ") for n in ("upper", "lower", "upper_bias", "lower_bias", "b_upper", "b_lower", "r_upper",
+                                             "r_lower", "eta_over_beta_upper", "eta_over_beta_lower")}
 _LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upper_bias": r"\text{upper bound, best bias}",
             "lower_bias": r"\text{lower bound, best bias}", "b_upper": r"\text{bias } b \text{ of the upper bound}",
             "b_lower": r"\text{bias } b \text{ of the lower bound}", "r": "r", "c": "c", "gamma": r"\gamma",
@@ -68,7 +70,7 @@ class Bounds(Shown):
         where = ", ".join(f"{n}={v:.6g}" for n, v in known if np.ndim(v) == 0 and v is not None)
         values = ", ".join(f"{n}={v:.10g}" if np.ndim(v) == 0 else f"{n}: array {np.shape(v)}"
                            for n, v in (("upper", self.upper), ("lower", self.lower)))
-        return f"{self.sigma.name} for {self.target.name}: {values}; {where}"
+        return f"{self.sigma.name} for {self.target.name}: {values}" + (f"; {where}" if where else "")
 
     # -- the functions that realise the bounds ---------------------------------------------------------------------------
     @property
@@ -77,14 +79,14 @@ class Bounds(Shown):
         self._one("functions")
         smoothed = Smoothed(self.sigma)
 
-        def realised(which: str, at_r: Any, bias: float) -> Any:
+        def realised(which: str, at_r: Any, at_c: Any) -> Any:
             b = np.atleast_1d(self.coefficients["b1" if which == "upper" else "b"]).astype(float)
 
             def value(kappa: Any) -> Array:
                 x = np.asarray(kappa, dtype=float)
                 out: Array = np.zeros_like(x)
-                for k, (u, c) in enumerate(zip(self.letters, np.broadcast_to(self.c, len(self.letters)), strict=True)):
-                    mu_0, mu_1 = smoothed(u*at_r*x + bias, np.asarray(float(c)))
+                for k, (u, c) in enumerate(zip(self.letters, np.broadcast_to(at_c, len(self.letters)), strict=True)):
+                    mu_0, mu_1 = smoothed(u*at_r*x, np.asarray(float(c)))
                     out = out + b[k]*mu_0 + (b[len(self.letters) + k]*x*mu_1 if which == "lower" else 0)
                 return out
             return value
@@ -94,7 +96,7 @@ class Bounds(Shown):
         for which in ("upper", "lower"):
             at_r = self.optimum.get(f"r_{which}", self.r)
             if at_r is not None:
-                found[which] = realised(which, at_r, 0.0)
+                found[which] = realised(which, at_r, self.optimum.get(f"c_{which}", self.c))  # c may move with the rate
         return found
 
     @property
@@ -111,16 +113,37 @@ class Bounds(Shown):
 
     # -- showing -----------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
-        """The keys of ``hermitex bounds --json``."""
-        return {"sigma": self.sigma(z), "target": self.target(z), "upper": self.upper, "lower": self.lower,
+        """The keys of ``hermitex bounds --json``; numbers, lists and texts."""
+        from hermitex.symbolic.text.plain import plain
+
+        found = {"sigma": self.sigma(z), "target": self.target(z), "upper": self.upper, "lower": self.lower,
                 "upper_bias": self.upper_bias, "lower_bias": self.lower_bias, "b_upper": self.b_upper, "b_lower": self.b_lower,
                 "r": self.r, "c": self.c, "gamma": self.gamma, "coefficients": dict(self.coefficients), "error": self.error,
                 **self.optimum, "notes": list(self.notes)}
+        return dict(plain(found))
 
     def _html(self) -> str:
+        if np.ndim(self.upper):
+            return number_table(self.table(), digits=8, words=_COLUMNS, title=self._title())
         rows = [(_LETTERS[n], number(v, 12)) for n, v in self.to_dict().items() if n in _LETTERS and isinstance(v, float)]
         notes = "".join(f"<p>{escape(n)}</p>" for n in self.notes)
-        return formula_table(rows, title=f"Risk bounds, σ = {self.sigma.name}, target {self.target.name}") + notes
+        return formula_table(rows, title=self._title()) + notes
+
+    def _title(self) -> str:
+        return f"Risk bounds, σ = {self.sigma.name}, target {self.target.name}"
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length: where, and the bounds."""
+        names = ("r", "c", "gamma", *self.optimum, "upper", "lower", "upper_bias", "lower_bias", "b_upper", "b_lower")
+        own = {**{n: getattr(self, n, None) for n in names}, **self.optimum}
+        shape = np.shape(self.upper)
+        return {n: np.broadcast_to(own[n], shape).ravel().tolist() for n in names if own[n] is not None}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point: r, c, gamma and the bounds there."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
 
     def plot(self, ax: Any = None, *, reach: float = 4.0) -> Any:
         """The target against the functions that realise the bounds, over kappa."""
@@ -131,7 +154,7 @@ class Bounds(Shown):
         names = {"target": r"$h(\kappa)$, the target", "upper": r"upper bound, $b_1\mu_0(\kappa)$",
                  "lower": r"lower bound, $b_0\mu_0(\kappa) + b_1\kappa\mu_1(\kappa)$"}
         lines = {names[n]: np.broadcast_to(f(x), x.shape).tolist() for n, f in self.functions.items()}
-        return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", reference=names["target"])
+        return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", ylabel=r"$h(\kappa)$", reference=names["target"])
 
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""

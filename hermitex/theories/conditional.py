@@ -33,6 +33,7 @@ from sympy import (
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import c, kappa, r, z
 
 MEAN, DEVIATION = Symbol("m", real=True), Symbol("s", positive=True)
@@ -107,12 +108,12 @@ class Coefficient(Shown):
         return f"{self._latex_name}(\\kappa) = {latex(self.formula)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """{"name", "sigma", "node", "expr"}: expressions; `expr` is None where there is no closed form."""
+        """{"name", "sigma", "node", "expr"} as text that `hermitex.parse` reads; `expr` is None where there is no closed form."""
         try:
             expr = self.expr
         except NoClosedForm:
             expr = None
-        return {"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}
+        return dict(plain({"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}))
 
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""

@@ -12,7 +12,6 @@ import numpy as np
 from hermitex.errors import NotConverged, UnknownName
 from hermitex.show.display import Shown, shorten
 
-_HTML_ROWS = 12
 ERRORS = ("test_error", "train_error")
 _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss"}
 
@@ -192,14 +191,10 @@ class Curve(Shown):
         return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 
     def _html(self) -> str:
-        from hermitex.show.display import formula_table, letter
+        from hermitex.show.display import number_table
 
         columns = self.table()
-        wanted = [self.axis, *self.values]
-        rows = [[_cell(columns[k][i]) for k in wanted] for i in range(min(len(self), _HTML_ROWS))]
-        more = f"<p>first {_HTML_ROWS} of {len(self)} points</p>" if len(self) > _HTML_ROWS else ""
-        return formula_table(rows, [f"${letter(k)}$" if k not in _AXES else _AXES[k] for k in wanted],
-                             title=self._line(self.label)) + more
+        return number_table({k: columns[k] for k in (self.axis, *self.values)}, words=_AXES, title=self._line(self.label))
 
 
 def _geometric(x: np.ndarray) -> bool:
@@ -207,12 +202,6 @@ def _geometric(x: np.ndarray) -> bool:
         return False
     ratios = x[1:]/x[:-1]
     return bool(np.ptp(ratios) <= 1e-6*ratios[0] and abs(ratios[0] - 1) > 1e-6)
-
-
-def _cell(v: Any) -> str:
-    from hermitex.show.display import number
-
-    return number(v, 6) if isinstance(v, float) else str(v)
 
 
 def _range(v: np.ndarray) -> str:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.show.display import Shown
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class MarchenkoPastur:
+class MarchenkoPastur(Shown):
     """The law of W^T W/p (d x d) at gamma = d/p; its transforms at z > 0 (z off the support -s, complex, is allowed).
 
     Examples
@@ -75,6 +76,27 @@ class MarchenkoPastur:
         A = m/(1 + self.gamma*m)
         B = slope/(1 + self.gamma*m)**2
         return A, B, A - z*B
+
+    def latex(self) -> str:
+        """The law: its density between the edges, and its atom where there is one."""
+        low, high = (f"{edge:.6g}" for edge in self.edges)
+        atom = rf"{self.mass_at_zero:.6g}\,\delta(s) + " if self.mass_at_zero else ""
+        return (rf"\rho(s) = {atom}\frac{{\sqrt{{(s - a)(b - s)}}}}{{2 \pi \gamma s}}, \quad "
+                rf"\gamma = {self.gamma:.6g}, \quad [a, b] = [{low}, {high}]")
+
+    def to_dict(self) -> dict[str, Any]:
+        """gamma, the edges and the mass at zero."""
+        return {"gamma": float(self.gamma), "edges": list(self.edges), "mass_at_zero": self.mass_at_zero}
+
+    def plot(self, ax: Any = None, *, points: int = 400) -> Any:
+        """The density between the edges."""
+        from hermitex.show.plots import learning_curve
+
+        low, high = self.edges
+        s = low + (high - low)*np.sin(np.linspace(0, np.pi/2, points))**2  # closer together where it rises like a root
+        s = s[s > 1e-3*high] if low < 1e-3*high else s  # at gamma = 1 it is infinite at zero
+        label = rf"$\gamma = {self.gamma:g}$"
+        return learning_curve(s.tolist(), self.density(s).tolist(), ax, label=label, xlabel="$s$", ylabel="density")
 
     def _parts(self, z: Any) -> tuple[Any, Any]:
         z = np.asarray(z)

@@ -29,7 +29,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Shown):
     """What the power g^p of the label shows: c_1 = E[g^p z], c_2 = E[g^p He_2], its information exponent and the proof.
 
     order None: g^p is constant, not square integrable, or undetermined; `note` says which.
@@ -41,6 +41,17 @@ class Power:
     order: int | None
     certificates: tuple[Certificate, ...] = ()
     note: str = ""
+
+    def _summary(self) -> str:
+        return f"p = {self.power}: c_1 = {self.c_1}, c_2 = {self.c_2}, information exponent {self.order}"
+
+    def latex(self) -> str:
+        """c_1, c_2 and the information exponent of g^p."""
+        g = rf"g^{{{self.power}}}"
+        order = r"\text{none found}" if self.order is None else str(self.order)
+        means = (("z", self.c_1), (r"\mathrm{He}_2", self.c_2))
+        exact = [rf"\mathbb{{E}}[{g}\,{f}] = {latex(v)}" for f, v in means if v is not None]
+        return r",\quad ".join([*exact, rf"\ell({g}) = {order}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; exact numbers as text that `hermitex.parse` reads."""

@@ -79,11 +79,14 @@ class Spectrum(Shown):
                 f"mass at zero {self.mass_at_zero:.6g}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys of ``hermitex spectrum --json``, without `stieltjes`."""
-        return {"sigma": self.sigma(_z), "r": self.r, "c": self.c, "alpha": self.alpha, "beta": self.beta,
+        """The keys of ``hermitex spectrum --json``, without `stieltjes`; numbers, lists and texts."""
+        from hermitex.symbolic.text.plain import plain
+
+        found = {"sigma": self.sigma(_z), "r": self.r, "c": self.c, "alpha": self.alpha, "beta": self.beta,
                 "normalisation": self.normalisation, "x": self.x, "density": self.density,
                 "edges": [list(e) for e in self.edges], "mass_at_zero": self.mass_at_zero, "outlier": self.outlier,
                 "first_moment": self.first_moment, "notes": list(self.notes)}
+        return dict(plain(found))
 
     def to_dataframe(self) -> Any:
         """x and density as a pandas DataFrame."""

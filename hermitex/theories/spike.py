@@ -141,8 +141,10 @@ class Spike(Shown):
         return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}"
 
     def to_dict(self) -> dict[str, Any]:
-        """{"sigma", "target", "r", "c", "gamma", "coefficients"}: expressions."""
-        return {"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": dict(self.coefficients)}
+        """{"sigma", "target", "r", "c", "gamma", "coefficients"} as text that `hermitex.parse` reads."""
+        from hermitex.symbolic.text.plain import plain
+
+        return dict(plain({"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": self.coefficients}))
 
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""

@@ -134,8 +134,10 @@ class TargetMoments(Shown):
         return "\\begin{align}\n" + " \\\\\n".join(lines) + "\n\\end{align}"
 
     def to_dict(self) -> dict[str, Any]:
-        """{"target", "h", "h_1", "h_2"}: expressions."""
-        return {"target": self.g(z), "h": self.h, "h_1": self.h_1, "h_2": self.h_2}
+        """{"target", "h", "h_1", "h_2"} as text that `hermitex.parse` reads."""
+        from hermitex.symbolic.text.plain import plain
+
+        return dict(plain({"target": self.g(z), "h": self.h, "h_1": self.h_1, "h_2": self.h_2}))
 
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""

@@ -135,8 +135,24 @@ class Theory(Shown):
 
         return f"<p><code>{escape(repr(self))}</code></p>{self.system._html()}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Its name, functions and structure, and the numbers it takes with their defaults (None: required)."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}  # type: ignore[arg-type]
+        numbers = {n: None if d is self.REQUIRED or d is None else float(d) for n, d in self.letters().items()}
+        return {"theory": self.name, **{n: _plain(v) for n, v in own.items()}, "numbers": numbers, "sources": list(self.sources)}
+
     def bibtex(self) -> str:
         """BibTeX of the papers whose results are used."""
         from hermitex.show.cite import bibtex
 
         return bibtex(list(self.sources))
+
+
+def _plain(value: Any) -> Any:
+    """A function by its name, an expression as text, a number or a tuple as it is."""
+    from hermitex.symbolic.text.plain import plain
+
+    try:
+        return plain(getattr(value, "expr", value))
+    except TypeError:
+        return str(value)

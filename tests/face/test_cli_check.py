@@ -27,6 +27,17 @@ def test_a_planted_error_is_named_with_a_counter_example(tmp_path, capsys):
     assert "FAILS   Stein" in out and "ratio" in out
 
 
+def test_an_appendix_of_a_wrong_page_says_so(tmp_path, capsys):
+    wrong, tex, md = tmp_path/"wrong.py", tmp_path/"a.tex", tmp_path/"a.md"
+    wrong.write_text(TEMPLATE.read_text().replace("sqrt(c)*E(Derivative", "c*E(Derivative"))
+    assert main(["check", str(wrong), "--latex", str(tex), "--markdown", str(md)]) == 1
+    title, _, said, *_ = tex.read_text().partition(r"\section")[2].splitlines()
+    assert "spiked" in title and said == r"\paragraph{Not established.} Checks that do not hold: Stein."
+    assert "**Not established.** Checks that do not hold: Stein." in md.read_text()
+    assert main(["check", str(TEMPLATE), "--latex", str(tex)]) == 0 and "Not established" not in tex.read_text()
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize("text, said", [("x = 1\n", "defines no hermitex.Result"),
                                         ("import nowhere\n", "line 1: ModuleNotFoundError"),
                                         ("1 +\n", "line 1: SyntaxError"), ("raise SystemExit(3)\n", "SystemExit")])

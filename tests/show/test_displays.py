@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from sympy import Function, sqrt, symbols
+from sympy import Basic, Function, sqrt, symbols
 
 import hermitex as hx
-from hermitex.show.display import letter, number
-from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, m, r, z, z1, z2
+from hermitex.show.display import Shown, letter, number
+from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, m, r, y, z, z1, z2
 
 f, sigma = Function("f"), Function("sigma")
 
@@ -27,31 +31,121 @@ def _page():
     return page
 
 
+@cache
+def _sgd():
+    return hx.theories.sgd("erf", "sign")
+
+
+@cache
+def _measured():
+    from hermitex.experiments.one_step import simulate
+
+    return simulate(hx.theories.one_step("tanh", "sin"), [1, 2], r=1, c=1, gamma=1, lam=0.1, dimension=30, seeds=2)
+
+
+@cache
+def _predicted():
+    return hx.curve("one-step", sigma="tanh", target="sin", alpha=[1, 2], r=1, c=1, gamma=1, lam=0.1)
+
+
+def _agreement():
+    from hermitex.experiments.statistics import agreement
+
+    return agreement(_predicted(), _measured())
+
+
+def _refuted():
+    return hx.check(hx.E(z*f(2*z), z), hx.E(hx.Derivative(f)(2*z), z))
+
+
+def _exported():
+    with TemporaryDirectory() as folder:
+        return _system().export(Path(folder)/"solver.py")
+
+
+def _gaussian():
+    return hx.Channel(hx.parse("exp(-(y - z)**2/2)/sqrt(2*pi)", symbols="y"), "y")
+
+
 RESULTS = {
     "Expansion": lambda: hx.expand("relu(z)", order=4, basis="orthonormal"),
+    "Expansion, several": lambda: hx.expand("z1*relu(z2)", order=3, basis="monic"),
     "Exponents": lambda: hx.exponents("z**3 - 3*z"),
     "Exponents, several": lambda: hx.exponents("z1 + z1*z2"),
+    "Certificate": lambda: hx.exponents("z**3 - 3*z").certificates[-1],
+    "Threshold": lambda: hx.exponents("z**2").threshold,
+    "Threshold, hard": lambda: hx.exponents("z**2*exp(-z**2)").threshold,
+    "Channel": _gaussian,
     "Derivation": lambda: hx.stein(z*hx.tanh(kappa + z), z),
+    "Step": lambda: hx.stein(z*hx.tanh(kappa + z), z).steps[0],
+    "DerivationCheck": lambda: hx.stein(z*hx.tanh(kappa + z), z).check(),
     "Check, proved": lambda: hx.check("E(z*tanh(z))", "E(1 - tanh(z)**2)"),
-    "Check, refuted": lambda: hx.check(hx.E(z*f(2*z), z), hx.E(hx.Derivative(f)(2*z), z)),
+    "Check, refuted": _refuted,
+    "CounterExample": lambda: _refuted().counter_example,
     "System": _system,
+    "Exported": _exported,
     "Kernel": lambda: hx.compile(hx.E(z*hx.tanh(kappa + z), z)),
     "Solution": lambda: hx.theories.glm().solve(alpha=[1, 2], lam=0.1),
-    "Curve": lambda: hx.curve("one-step", sigma="tanh", target="sin", alpha=[1, 2], r=1, c=1, gamma=1, lam=0.1),
+    "Solution, one point": lambda: hx.theories.glm().solve(alpha=1, lam=0.1),
+    "Trajectory": lambda: _sgd().solve(t=[0, 1], dimension=100),
+    "Sweep": lambda: hx.sweep(hx.theories.glm(), {"alpha": [1, 2], "lam": [0.1, 1]}),
+    "Curve": _predicted,
+    "Curve, measured": _measured,
+    "Curve, both": lambda: _predicted().with_simulation(_measured()),
+    "Agreement": _agreement,
+    "Baselines": lambda: hx.baselines("one-step", sigma="tanh", target="sign", alpha=[1, 2], lam=0.1),
     "Theory": lambda: hx.theories.one_step("tanh", "sin"),
+    "Theory, convex loss": lambda: hx.theories.one_step("tanh", "sign", loss="logistic"),
+    "Theory, trained network": lambda: hx.theories.one_step("tanh", "sin", network="exact"),
+    "Theory, vocabulary": lambda: hx.theories.one_step("tanh", "sin", vocabulary=[1, -1], fractions=[0.5, 0.5]),
+    "Theory, regression": lambda: hx.theories.glm(),
+    "Theory, several directions": lambda: hx.theories.multi_index("sign(z1*z2)"),
+    "Transitions": lambda: hx.theories.multi_index("sign(z1*z2)").transitions(),
     "Bounds": lambda: hx.theories.bounds("tanh", "sin", r=0.9),
+    "Bounds, several": lambda: hx.theories.bounds("tanh", "sin", r=[0.5, 0.9]),
+    "Bounds, optimised": lambda: hx.theories.bounds("relu", "sin", optimise=True),
+    "BoundsMap": lambda: hx.theories.bounds_map("erf", "sin", r=[0.5, 1.0, 1.5], c=[1.0, 2.0]),
+    "BoundsMap, rates": lambda: hx.theories.bounds_map("erf", "sin", eta=[0.5, 1.0], alpha0=5),
     "Spectrum": lambda: hx.theories.spectrum("tanh", r=1, c=1, alpha=2, beta=1, points=50),
+    "MarchenkoPastur": lambda: hx.theories.MarchenkoPastur(2.0),
     "Spike": lambda: hx.theories.spike("tanh", "sign"),
     "Target": lambda: hx.theories.target_moments("sin"),
     "Result": _page,
+    "ResultCheck": lambda: _page().check(),
+    "Checked": lambda: _page().check().steps[0],
     "mu": lambda: hx.mu(hx.gelu, 1),
     "mu, no closed form": lambda: hx.mu(hx.tanh, 1),
     "mu_star": lambda: hx.mu_star("erf"),
+    "mu_star squared": lambda: hx.mu_star("erf").squared,
     "Activation": lambda: hx.tanh,
     "Expectation": lambda: hx.E("z*relu(z)"),
+    "Moreau": lambda: hx.Moreau(y**2/2, y, z1, V),
+    "Prox": lambda: hx.Prox(y**2/2, y, z1, V),
     "Tensor": lambda: hx.tensor("z1*z2", 2),
-    "SGD": lambda: hx.theories.sgd("erf", "sign"),
+    "SGD": _sgd,
+    "SGD, several directions": lambda: hx.theories.sgd("erf", "sign(z1) + z2"),
+    "Curve, sgd": lambda: _sgd().curve([0, 1, 2], dimension=100),
+    "EscapeTimes": lambda: _sgd().escape([100, 1000, 10000]),
+    "Repetition": lambda: hx.theories.repetition("He3(z)", 3),
+    "Power": lambda: hx.theories.repetition("He3(z)", 2).powers[1],
 }
+NODES = ("Expectation", "Moreau", "Prox")  # expressions: SymPy shows them
+PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Baselines", "Transitions")
+FRAMES = ("Expansion", "Exponents", "Solution", "Sweep", "Curve", "Bounds", "BoundsMap", "Spectrum", "EscapeTimes", "Baselines",
+          "Transitions", "Agreement", "Repetition", "Trajectory")
+CITED = ("Exponents", "Derivation", "Result", "Curve", "Theory", "Bounds", "BoundsMap", "Spectrum", "Spike", "Target", "mu",
+         "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System")
+FORMULAS = ("Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory", "MarchenkoPastur",
+            "Spike", "Target", "Result", "mu", "mu_star", "Tensor", "SGD", "Repetition", "Power", "CounterExample")
+
+
+@cache
+def _made(name):
+    return RESULTS[name]()
+
+
+def _kind(name):
+    return name.split(",")[0].removesuffix(" squared")
 
 
 class _Balance(HTMLParser):
@@ -71,7 +165,7 @@ class _Balance(HTMLParser):
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_shows_itself(name):
-    result = RESULTS[name]()
+    result = _made(name)
     shown = {kind: getattr(result, f"_repr_{kind}_", lambda: None)() for kind in ("latex", "html", "markdown")}
     shown = {kind: text for kind, text in shown.items() if text}
     assert shown, f"a notebook would show {name} as text only"
@@ -88,6 +182,63 @@ def test_a_result_shows_itself(name):
             assert not [s for s in formulas if "<" in s], "a browser reads < before MathJax does"
     first = repr(result).splitlines()[0]
     assert len(first) <= 400 and "object at 0x" not in first
+
+
+@pytest.mark.parametrize("name", [n for n in RESULTS if _kind(n) not in NODES])
+def test_a_result_is_data_too(name):
+    result, kind = _made(name), _kind(name)
+    assert json.loads(json.dumps(result.to_dict()))
+    assert len(repr(result).splitlines()) == 1 or kind == "Check"
+    if kind in FORMULAS:
+        assert result.latex().strip()
+    if kind in CITED:
+        assert result.bibtex().startswith("@") or kind == "System"
+    if kind in FRAMES:
+        assert len(result.to_dataframe()) >= 1
+
+
+@pytest.mark.parametrize("name", [n for n in RESULTS if _kind(n) in PICTURES
+                                  and n not in ("Expansion, several", "Bounds, several")])
+def test_a_result_is_a_picture_on_given_axes(name):
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert _made(name).plot(ax) is ax and ax.has_data() and ax.get_xlabel() and ax.get_ylabel()
+
+
+def test_no_public_class_is_left_out():
+    shown = {cls for name in RESULTS for cls in type(_made(name)).__mro__}
+    public = [getattr(place, name) for place in (hx, hx.theories) for name in place.__all__]
+    classes = {cls for cls in public if isinstance(cls, type) and not issubclass(cls, Basic)}
+    assert classes and classes <= shown | {type(hx)}
+    here = {cls for cls in _subclasses(Shown) if cls.__module__.startswith("hermitex.") and not cls.__name__.startswith("_")}
+    assert {cls.__name__ for cls in here - shown} <= {"Shown"}, "every result has an instance above"
+
+
+def _subclasses(cls):
+    return {cls}.union(*map(_subclasses, cls.__subclasses__()))
+
+
+def test_a_display_that_fails_does_not_raise(monkeypatch):
+    import hermitex.show.display as display
+
+    made = [_made(name) for name in ("Agreement", "Baselines", "EscapeTimes", "BoundsMap", "Transitions", "Repetition")]
+
+    def broken(*args, **kwargs):
+        raise ValueError
+
+    for name in ("letter", "number", "words_table", "number_table", "formula_table", "latex"):
+        monkeypatch.setattr(display, name, broken)
+    for result in made:
+        result._repr_html_()
+        assert repr(result)
+
+
+def test_a_long_table_is_summarised():
+    chart = hx.theories.bounds_map("erf", "sin", r=[0.1*k for k in range(1, 20)], c=[0.2*k for k in range(1, 20)])
+    assert len(chart._repr_html_()) < 1000 and "361 points" in chart._repr_html_() and len(chart.to_dataframe()) == 361
+    several = hx.theories.bounds("erf", "sin", r=[0.1*k for k in range(1, 40)])
+    assert "first 12 of 39 rows" in several._repr_html_()
 
 
 GOLDEN = [
@@ -110,6 +261,21 @@ GOLDEN = [
      r"(\kappa) \mapsto \mathbb{E}_{z}\left[z \tanh{\left(\kappa + z \right)}\right]"),
     (hx.theories.spike("tanh", "sign").latex().splitlines()[-2].strip(),
      r"\gamma &= \frac{\sqrt{2}}{\sqrt{\pi} \sqrt{\frac{2}{\pi} + \frac{\Delta + 1}{\alpha_0}}}"),
+    (hx.check(hx.E(z*f(2*z), z), hx.E(hx.Derivative(f)(2*z), z)).counter_example.latex(),
+     r"f = \text{tanh}: \quad 0.7294775315 \neq 0.3647387657"),
+    (hx.exponents("sign(z1*z2)").threshold.latex(), r"\alpha_c = \frac{\pi^{2}}{4} = 2.46740110027"),
+    (hx.exponents("z**2*exp(-z**2)").threshold.latex(), r"\alpha_c = \infty"),
+    (hx.exponents("z").threshold.latex(), r"\alpha_c = 0"),
+    (_gaussian().latex(), r"P(y \mid z) = \frac{\sqrt{2} e^{- \frac{\left(y - z\right)^{2}}{2}}}{2 \sqrt{\pi}}, "
+     r"\quad y \in \mathbb{R}"),
+    (hx.theories.MarchenkoPastur(0.25).latex(), r"\rho(s) = \frac{\sqrt{(s - a)(b - s)}}{2 \pi \gamma s}, \quad \gamma = 0.25, "
+     r"\quad [a, b] = [0.25, 2.25]"),
+    (hx.theories.repetition("He3(z)", 3).latex(), r"\min_{p \le 3} \ell\bigl((z^{3} - 3 z)^p\bigr) = 1"),
+    (hx.theories.repetition("He3(z)", 2).powers[1].latex(), r"\mathbb{E}[g^{2}\,z] = 0,\quad \mathbb{E}[g^{2}\,\mathrm{He}_2] = 36,"
+     r"\quad \ell(g^{2}) = 2"),
+    (hx.stein(z*f(z), z).steps[0].latex(), r"\mathbb{E}_{z}\left[z f{\left(z \right)}\right] = "
+     r"\mathbb{E}_{z}\left[f^{\prime}\left(z\right)\right]"),
+    (hx.theories.target_moments("He2").latex().splitlines()[1].strip(), r"h(\kappa) &= \gamma^{2} \kappa^{2} - \gamma^{2} \\"),
     (letter("qhat1"), r"\hat{q}_{1}"), (letter("test_error"), r"\varepsilon_{\mathrm{test}}"), (letter("lamda"), r"\lambda"),
     (number(9.8896e-6, 4), r"9.89 \cdot 10^{-6}"), (number(float("inf")), r"\infty"), (number(0.25), "0.25"),
 ]
@@ -144,7 +310,7 @@ def test_the_theory_prints_in_the_order_of_the_paper():
 
 def test_a_refuted_claim_says_what_is_missing():
     shown = hx.check(hx.E(z*f(2*z), z), hx.E(hx.Derivative(f)(2*z), z))._repr_html_()
-    assert r"\neq" in shown and "the sides differ by the factor 2" in shown and "f = tanh" in shown
+    assert r"\neq" in shown and "the sides differ by the factor $2$" in shown and "f = tanh" in shown
     assert r"2 \mathbb{E}_{z}\left[f^{\prime}\left(2 z\right)\right]" in shown.split("Stein")[1]
 
 

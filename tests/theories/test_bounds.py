@@ -245,3 +245,15 @@ def test_a_phase_diagram_is_quick(sigma, g, seconds):
     found = bounds(sigma, g, r=r, c=c)
     assert time.process_time() - start < seconds
     assert found.lower[150, 77] == pytest.approx(bounds(sigma, g, r=r[77], c=c[150, 0]).lower, rel=1e-9, abs=1e-13)
+
+
+def test_the_functions_at_the_best_rate_are_those_of_its_own_bulk():
+    # An activation that is not odd moves c along the learning rate: mu_0 is that of c at the optimum.
+    found = hx.theories.bounds("z + z**2/4", "z**3/4 + z", optimise=True)
+    assert found.c is None
+    at = {n: (found.optimum[f"r_{n}"], found.optimum[f"c_{n}"]) for n in ("upper", "lower")}
+    z, weights = np.polynomial.hermite_e.hermegauss(60)
+    for which, f in found.functions.items():
+        if which != "target":
+            risk = weights @ (f(z) - found.functions["target"](z))**2/weights.sum()
+            assert risk == pytest.approx(getattr(found, which), rel=1e-6), at[which]

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Check, print a table, and write what was asked for."""
     pages = [(path, name, page) for path in _files(args.paths) for name, page in _pages(path)]
     found = [_checked(path, name, page, args) for path, name, page in pages]
-    written = _write(args, [page for _, _, page in pages])
+    written = _write(args, [page for _, _, page in pages], found)
     if args.json:
         print(output.dumps({"derivations": [f.to_dict() for f in found], **written}))
     else:
@@ -34,8 +34,13 @@ def run(args: argparse.Namespace) -> int:
             print(f"{place}: {path}")
         bad = [f.name for f in found if not f.passed]
         checks = sum(len(f.steps) for f in found)
-        print(f"{len(found)} derivations, {checks} checks" + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
+        said = f"{_counted(len(found), 'derivation')}, {_counted(checks, 'check')}"
+        print(said + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
     return cli.ANSWERED if all(f.passed for f in found) else cli.FAILED
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _files(paths: list[str]) -> Iterator[Path]:
@@ -103,8 +108,9 @@ def _as_result(name: str, derived: Any) -> Any:
     return page
 
 
-def _write(args: argparse.Namespace, pages: list[Any]) -> dict[str, str]:
-    from hermitex.show.appendix import document
+def _write(args: argparse.Namespace, pages: list[Any], found: list[Any]) -> dict[str, str]:
+    """The files asked for; a page of which a check did not hold says so under its title."""
+    from hermitex.show.appendix import document, doubted
     from hermitex.show.cite import bibtex
     from hermitex.show.tables import write_whole
     from hermitex.symbolic.derivation import Derivation
@@ -112,13 +118,15 @@ def _write(args: argparse.Namespace, pages: list[Any]) -> dict[str, str]:
     if not (args.latex or args.markdown or args.bib):
         return {}
     pages = [_as_result("derivation", p) if isinstance(p, Derivation) else p for p in pages]
+    open_steps = [[s.rule for s in f.steps if not s] for f in found]
     keys = list(dict.fromkeys(k for p in pages for k in p.sources))
     written: dict[str, str] = {}
     if args.latex:
-        text = document([p.latex() for p in pages], keys)
+        text = document([doubted(p.latex(), bad) for p, bad in zip(pages, open_steps, strict=True)], keys)
         written["latex"] = str(write_whole(args.latex, text.encode()))
     if args.markdown:
-        written["markdown"] = str(write_whole(args.markdown, "\n\n".join(p.markdown() for p in pages).encode()))
+        text = "\n\n".join(doubted(p.markdown(), bad) for p, bad in zip(pages, open_steps, strict=True))
+        written["markdown"] = str(write_whole(args.markdown, text.encode()))
     if args.bib:
         written["bib"] = str(write_whole(args.bib, bibtex(keys).encode()))
     return written

@@ -64,6 +64,16 @@ class CounterExample:
             sides += f", ratio {nstr(self.ratio, 10)}"
         return ", ".join(given) + ": " + sides if given else sides
 
+    def latex(self) -> str:
+        """What was put in, and both sides there, as LaTeX without dollars."""
+        given = [rf"{f} = \text{{{name}}}" for f, name in self.functions.items()]
+        given += [f"{s} = {_decimal(v)}" for s, v in self.parameters.items()]
+        sides = rf"{nstr(self.left, 10)} \neq {nstr(self.right, 10)}"
+        return r",\; ".join(given) + rf": \quad {sides}" if given else sides
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.latex()}$"
+
     def to_dict(self) -> dict[str, Any]:
         """Functions, parameters and both sides."""
         return {"functions": dict(self.functions), "parameters": {k: str(v) for k, v in self.parameters.items()},
@@ -128,6 +138,8 @@ class Check:
         """The claim as a formula; below it the proof in words, or the counter-example and the right equality."""
         try:
             said = repr(self).splitlines()
+            if self.factor is not None:
+                said[0] = f"False: the sides differ by the factor ${latex(self.factor)}$"
             if self.identity is not None:
                 rule, left, right = self.identity
                 said[-1] = f"{rule}: ${latex(left)} = {latex(right)}$"

@@ -190,7 +190,7 @@ class Expansion:
         lines = {"target": [g(p) for p in points]}
         lines |= {f"order {k}": [self.evaluate(float(p), k=k) for p in points] for k in orders}
         name = self.variables[0].name
-        return curves([float(p) for p in points], lines, ax, xlabel=f"${name}$", reference="target")
+        return curves([float(p) for p in points], lines, ax, xlabel=f"${name}$", ylabel=f"$g({name})$", reference="target")
 
     def plot_coefficients(self, ax: Any = None) -> Any:
         """The absolute coefficients, order by order, on a logarithmic scale; returns the axes."""

@@ -91,6 +91,23 @@ class EscapeTimes(Shown):
 
         return to_dataframe({"dimension": self.dimensions.tolist(), "time": self.times.tolist()})
 
+    def bibtex(self) -> str:
+        """BibTeX of the paper whose result this is."""
+        from hermitex.show.cite import bibtex
+
+        return bibtex(["BAJ21"])
+
+    def _html(self) -> str:
+        from hermitex.show.display import number, number_table, words_table
+
+        law = {None: "never", 1: "$O(1)$", 2: r"$\log d$"}.get(self.order, f"$d^{{{self.predicted:g}}}$")
+        what = r"coefficient $1/(2C)$ of $\log d$" if self.order == 2 else "exponent of $d$"
+        rows = [("law", law)]
+        if self.order is not None:
+            rows.append((what, f"predicted ${number(self.predicted, 6)}$, fitted ${number(self.fitted, 6)}$"))
+        head = words_table(rows, title=f"Time to the overlap {self.level:g}: {self.label}")
+        return head + number_table({"d": self.dimensions.tolist(), "T": self.times.tolist()})
+
     def _summary(self) -> str:
         return (f"{self.label}: T = {self.times[0]:.4g} to {self.times[-1]:.4g} for d = {self.dimensions[0]:g} to "
                 f"{self.dimensions[-1]:g}; law {self.law}, predicted {self.predicted:.4g}, fitted {self.fitted:.4g}")

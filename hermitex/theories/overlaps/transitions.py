@@ -6,6 +6,7 @@ branches.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,33 @@ class Transitions(Shown):
         """Plain numbers and names."""
         return {"weak_recovery": self.weak_recovery, "spinodals": [list(s) for s in self.spinodals],
                 "stages": [[a, list(n)] for a, n in self.stages]}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a transition: what happens, at which alpha, to which overlaps."""
+        from hermitex.show.tables import to_dataframe
+
+        rows = self._rows()
+        return to_dataframe({"transition": [r[0] for r in rows], "alpha": [r[1] for r in rows],
+                             "overlaps": [", ".join(r[2]) for r in rows], "at": [r[3] for r in rows]})
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results are used."""
+        text: str = self.theory.bibtex()
+        return text
+
+    def _rows(self) -> list[tuple[str, float, tuple[str, ...], float | None]]:
+        rows: list[tuple[str, float, tuple[str, ...], float | None]] = [("weak recovery", self.weak_recovery, (), None)]
+        rows += [("turning point", a, (n,), q) for a, q, n in self.spinodals]
+        return rows + [("further overlaps", a, n, None) for a, n in self.stages]
+
+    def _html(self) -> str:
+        from hermitex.show.display import number, words_table
+
+        rows = []
+        for what, a, which, at in self._rows():
+            said = re.sub(r"M(\d)(\d)", r"M_{\1\2}", ", ".join(which)) + ("" if at is None else f" = {number(at, 5)}")
+            rows.append((what, rf"$\alpha = {number(a, 9)}$" + (f", ${said}$" if said else "")))
+        return words_table(rows, title=f"State evolution of {self.theory.g}")
 
     def _summary(self) -> str:
         said = [f"weak recovery at alpha = {self.weak_recovery:.8g}"]

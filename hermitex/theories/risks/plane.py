@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import Bounds, bounds
+
+_LEVELS = 24  # of colour
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -30,8 +32,35 @@ class BoundsMap(Shown):
         return f"{of} over {', '.join(self.axes)}, {np.size(self.bounds.upper)} points"
 
     def to_dict(self) -> dict[str, Any]:
-        """The axes and the arrays."""
-        return {**{n: getattr(self, n) for n in self.axes}, "upper": self.bounds.upper, "lower": self.bounds.lower}
+        """The axes and the arrays, as lists."""
+        return {**{n: getattr(self, n).tolist() for n in self.axes}, "upper": np.asarray(self.bounds.upper).tolist(),
+                "lower": np.asarray(self.bounds.lower).tolist()}
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length, a row for each point: the axes, then both bounds."""
+        line = {"eta": np.asarray(self.eta).tolist()} if self.axes == ("eta",) else {}
+        return {**line, **self.bounds.table()}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
+
+    def bibtex(self) -> str:
+        """BibTeX of the paper whose result this is."""
+        return self.bounds.bibtex()
+
+    def _html(self) -> str:
+        columns, rows = self.table(), []
+        along = ("eta", "r") if self.axes == ("eta",) else self.axes
+        for name in ("upper", "lower"):
+            i = int(np.argmin(columns[name]))
+            where = r",\; ".join(f"{letter(n)} = {number(columns[n][i], 6)}" for n in along)
+            rows.append((f"least {name} bound", f"${number(columns[name][i], 10)}$ at ${where}$"))
+        rows.append(("grid", ", ".join(f"${letter(n)}$ from {columns[n][0]:g} to {columns[n][-1]:g}" for n in self.axes)
+                     + f", {len(columns['upper'])} points"))
+        return words_table(rows, title=f"Risk bounds, σ = {self.bounds.sigma.name}, target {self.bounds.target.name}")
 
     def plot(self, ax: Any = None, *, which: str = "lower") -> Any:
         """Over the plane: the bound `which` as colour, logarithmic, with its least value for each c; along eta: both bounds."""
@@ -48,7 +77,7 @@ class BoundsMap(Shown):
             return ax
         values = getattr(self.bounds, which)
         shown = np.log10(np.maximum(values, 1e-12))
-        drawn = ax.pcolormesh(self.r, self.c, shown, cmap="viridis", shading="gouraud", rasterized=True)
+        drawn = ax.contourf(self.r, self.c, shown, levels=_LEVELS, cmap="viridis")
         least = np.array([_bottom(self.r, row) for row in values])
         ax.plot(least, self.c, color="white", linewidth=1.2, linestyle="--", label="least for each $c$")
         ax.set_xlim(self.r[0], self.r[-1])
