@@ -65,7 +65,7 @@ class FiniteOutput(Output):
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
         if not is_diagonal(M):
             whole = np.zeros((self.r, self.r))
-            for weight, z, parts in self._sliced(M, fineness):
+            for weight, z, parts in self.sliced(M, fineness):
                 whole += _outer(parts, z, weight)
             return whole
         m = np.diag(M)
@@ -91,7 +91,7 @@ class FiniteOutput(Output):
     def errors(self, M: Array) -> float:
         """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
         if not is_diagonal(M):
-            return float(sum(weight @ z.min(axis=0) for weight, z, _ in self._sliced(M, 0.5)))
+            return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.5)))
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
         nodes = [broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)]
@@ -101,7 +101,7 @@ class FiniteOutput(Output):
             least = np.tensordot(w, least, axes=(0, 0))
         return float(least)
 
-    def _sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
+    def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
         V = np.eye(self.r) - M
         coarse = _VAST[self.r]*fineness

@@ -17,6 +17,7 @@ from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
 from hermitex.theories.overlaps.channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
 from hermitex.theories.overlaps.grid import Array, Grid, normal_nodes
+from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
 _SAME = 1e-6
@@ -55,7 +56,8 @@ class Generalisation:
             return 0.0
         if self.kind == "classification":
             law = indicator(self.g, self.names, self.labels)
-            return FiniteOutput(Grid(self.axes, law), self.labels, r=self.r).errors(self._off_one(M))
+            kind = StepOutput if self.r > 1 else FiniteOutput
+            return kind(Grid(self.axes, law), self.labels, r=self.r).errors(self._off_one(M))
         if np.any(known < 1e-12):  # V -> 0 by Richardson's extrapolation: the parts linear and quadratic in V cancel
             near, middle, far = (self._explained(self._off_one(M, v)) for v in (1e-3, 2e-3, 4e-3))
             return max(0.0, self._second_moment - (8*near - 6*middle + far)/3)
@@ -102,6 +104,9 @@ class Generalisation:
             for _, w in nodes:
                 mean = np.tensordot(w, mean, axes=(0, 0))
             return float(mean)
+        if len(self.labels):
+            steps = StepOutput(Grid(self.axes, indicator(self.g, self.names, self.labels)), self.labels, r=self.r)
+            return float(sum(w @ (self.labels @ z)**2 for w, z, _ in steps.sliced(M, 1.0)))
         V = np.eye(self.r) - M
         coarse = 1.0 if self.r < 3 else 2.2
         omega, weight = eigen_nodes(M, coarse)

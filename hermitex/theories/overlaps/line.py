@@ -123,14 +123,14 @@ class OverlapLine:
         level = -gain
         found = []
         for n in range(1, len(q) - 1):
-            if q[n] > 1e-3 and (level[n] - level[n - 1])*(level[n + 1] - level[n]) < 0:
+            turns = q[n] > 1e-3 and (level[n] - level[n - 1])*(level[n + 1] - level[n]) < 0
+            if turns and max(abs(level[n] - level[max(0, n - 60)]), abs(level[n] - level[min(len(q) - 1, n + 60)])) > 1e-6:
                 from scipy.optimize import minimize_scalar
 
                 side = -1.0 if level[n] > level[n - 1] else 1.0
                 best = minimize_scalar(lambda x, s=side: s*np.log(self.alpha(x)), bounds=(q[n - 1], q[n + 1]), method="bounded",
                                        options={"xatol": 1e-9})
-                if abs(level[n] - level[max(0, n - 60)]) > 1e-6 or abs(level[n] - level[min(len(q) - 1, n + 60)]) > 1e-6:
-                    found.append((self.alpha(float(best.x)), float(best.x)))
+                found.append((self.alpha(float(best.x)), float(best.x)))
         return found
 
 

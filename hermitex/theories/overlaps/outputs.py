@@ -21,6 +21,7 @@ from hermitex.exponents.laws.noisy import effective
 from hermitex.theories.overlaps.channel import FiniteOutput, Output
 from hermitex.theories.overlaps.grid import Array, Axis, Grid
 from hermitex.theories.overlaps.levels import LevelOutput
+from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
 _LABELS = 6000
@@ -43,7 +44,8 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], *, diagonal: 
     if law.name in ("deterministic", "random_sign"):
         if all(a.steps for a in axes):
             labels = label_values(g, names, axes)
-            return FiniteOutput(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
+            steps = StepOutput if 2 <= len(names) <= 3 else FiniteOutput
+            return steps(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
         found = sections(g, names)
         if found is not None and (diagonal or len(names) == 1):
             return LevelOutput(found, len(names))

@@ -1,18 +1,21 @@
 r"""M <- Mhat (1 + Mhat)^{-1}, Mhat = alpha F(M): fixed points of the state evolution of Bayes-AMP, from zero and from one.
 
 Where the symmetries leave a diagonal M its entries come one by one: an overlap at 0 or at 1 stays there while that is stable,
-the free ones are solved given these. One free overlap is read off its curve alpha(q); several, or a full M, are iterated.
+the free ones are solved given these. One free overlap is read off its curve alpha(q), a full M off its branches; several are
+iterated.
 Source: Troiani et al. (2024).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.branches import Branches
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.line import OverlapLine
 from hermitex.theories.overlaps.space import OverlapSpace
@@ -21,6 +24,7 @@ Array = np.ndarray
 _SEED = 1e-5
 _ZERO = 1e-9
 _STEPS = 400
+_RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,27 @@ class StateEvolution:
 
     def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> Point:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
-        if start is not None or not self.space.diagonal:
+        if start is not None:
             return self.iterated(alpha, informed, start)
+        if self.by_branches:
+            M, residual, why = self.branches.solve(alpha, informed)
+            return Point(self.space.coordinates(M), residual, not why, reason=why)
         return self._entry_by_entry(alpha, informed)
+
+    # -- any M, along its branches --------------------------------------------------------------------------------------
+    @property
+    def by_branches(self) -> bool:
+        """Whether the overlaps are followed together: a full M, or several of which none becomes 1 at a finite alpha."""
+        return not self.space.diagonal or (self.n > 1 and not np.any(self.output.perfect))
+
+    @cached_property
+    def branches(self) -> Branches:
+        """The branches that open one after another."""
+        def F(M: Array) -> Array:
+            return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M))))
+
+        least = max(float(np.max(self.smallest)), _RESOLVED[self.output.r])
+        return Branches(F, self.space.basis, least, bool(np.all(self.output.perfect)), min(20, self.output.nodes))
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> Point:
@@ -186,7 +208,7 @@ class StateEvolution:
         vector = np.abs(vectors[:, top])
         return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
-    # -- any M ----------------------------------------------------------------------------------------------------------
+    # -- from a start ---------------------------------------------------------------------------------------------------
     def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None) -> Point:
         """Plain iteration to the neighbourhood, then Anderson's acceleration, which judges the error it leaves."""
         from hermitex.solvers.fixed_point import anderson

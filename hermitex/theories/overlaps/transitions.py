@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from hermitex.errors import NoClosedForm
 from hermitex.show.display import Shown
 
 
@@ -114,20 +114,57 @@ class Transitions(Shown):
 def transitions(theory: Any) -> Transitions:
     """The transitions of a multi-index theory.
 
-    Raises
-    ------
-    NoClosedForm : the overlap is a full matrix, whose transitions are not located; look at `.curve` instead.
-
     Examples
     --------
     >>> from hermitex.theories import multi_index
     >>> multi_index("sign(z1*z2)").transitions()
     Transitions(weak recovery at alpha = 2.4674011)
+    >>> multi_index("sign(z1) + sign(z2)").transitions()  # the two directions separate
+    Transitions(weak recovery at alpha = 0; M11/2 + M22/2 - M12 at alpha = 2.0523824)
     """
     evolution = theory.evolution
-    if not theory.space.diagonal:
-        raise NoClosedForm(f"the transitions of {theory.g}", "its overlap is a full matrix; they are located for diagonal ones",
-                           "Plot theory.curve(alpha=[...], branch=...) for both branches")
+    return _along_branches(theory, evolution) if evolution.by_branches else _entry_by_entry(theory, evolution)
+
+
+def _along_branches(theory: Any, evolution: Any) -> Transitions:
+    """The stages of the branches, and their turning points."""
+    found = evolution.branches.stages
+    if not found:
+        return Transitions(theory, float("inf"), (), ())
+    spinodals = []
+    for stage in found:
+        for alpha, q in stage.path.line.spinodals():
+            M = stage.path.at(q)[0]
+            spinodals.append((alpha, float(np.trace(stage.K @ M)/np.trace(stage.K)), combination(stage.K)))
+    stages = tuple((s.alpha, (combination(s.K),)) for s in found[1:])
+    return Transitions(theory, found[0].alpha, tuple(spinodals), stages)
+
+
+def combination(K: np.ndarray) -> str:
+    """tr(K M)/tr(K) in words: M11 - M12 for the antisymmetric direction of two, where M11 = M22.
+
+    >>> combination(np.array([[0.5, -0.5], [-0.5, 0.5]]))
+    'M11/2 + M22/2 - M12'
+    """
+    K = K/np.trace(K)
+    r = len(K)
+    parts = [(f"M{i + 1}{i + 1}", K[i, i]) for i in range(r)]
+    parts += [(f"M{i + 1}{j + 1}", 2*K[i, j]) for i in range(r) for j in range(i + 1, r)]
+    said = ""
+    for name, c in parts:
+        if abs(c) < 1e-6:
+            continue
+        size = abs(c)
+        near = Fraction(size).limit_denominator(12)
+        exact = abs(float(near) - size) < 1e-7
+        one = exact and near.numerator == 1
+        text = (name if near.denominator == 1 else f"{name}/{near.denominator}") if one else f"{near if exact else round(size, 4)} {name}"
+        said += (" - " if c < 0 else " + ")*bool(said) + ("-" if c < 0 and not said else "") + text
+    return said
+
+
+def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
+    """The transitions of overlaps that come one by one, each on its curve alpha(q)."""
     x, first, spinodals, stages = np.zeros(evolution.n), None, [], []
     left = list(range(evolution.n))
     reached = 0.0

@@ -1,0 +1,104 @@
+r"""P(z in a box | omega), z ~ N(omega, V), V a full matrix: the labels of variables that enter by steps only.
+
+Boxes of two variables by Owen's T, P(z_1 < a, z_2 < b) = (Phi(h) + Phi(k))/2 - T(h, a_h) - T(k, a_k) - delta [Owen 1956, Eq. (3.1)];
+a third variable by nodes between its steps. The slopes in omega are one-dimensional and lose no digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, owens_t
+
+from hermitex.theories.overlaps.channel import FiniteOutput
+from hermitex.theories.overlaps.grid import Array, normal_nodes, panels
+
+_ROOT = np.sqrt(2*np.pi)
+_REACH = 7.0
+_SLICE = 40_000  # fields at a time
+_LEAST = 1e-13  # what is left of a probability after the sum of four
+
+
+@dataclass(frozen=True, eq=False)
+class StepOutput(FiniteOutput):
+    """Finitely many labels of two or three variables that enter by steps; off a diagonal M by exact boxes."""
+
+    def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
+        m, R = np.linalg.eigh(M)
+        m = np.where(m < 1e-14, 0.0, m)
+        # along each eigenvector the fields are blurred by their own 1 - m
+        nodes = [normal_nodes(x, 1 - x, (0.75 if self.r == 2 else 1.5)*fineness) for x in m]
+        omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ R.T
+        weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
+        kept = weight > 1e-16*weight.max()
+        omega, weight = omega[kept], weight[kept]
+        table = self._table()
+        for k in range(0, len(omega), _SLICE):
+            part = slice(k, k + _SLICE)
+            chance = self._boxes(omega[part], np.eye(self.r) - M, fineness)
+            z, *a = (np.tensordot(table, c.reshape(table.shape[1], -1), axes=1) for c in chance)
+            yield weight[part], np.where(z > _LEAST, z, 0.0), np.array(a)
+
+    def _table(self) -> Array:
+        inside = [a.nodes(1.0)[0] for a in self.grid.axes]
+        found = np.asarray(self.grid.law(np.meshgrid(*inside, indexing="ij", sparse=True)), dtype=float)
+        return np.broadcast_to(found, (len(self.labels), *map(len, inside))).reshape(len(self.labels), -1)
+
+    def _boxes(self, omega: Array, V: Array, fineness: float) -> list[Array]:
+        """[P, dP/domega_1, ...] over the cells, each (*cells, n)."""
+        cuts = [a.cuts for a in self.grid.axes]
+        if self.r == 2:
+            return boxes(cuts[0], cuts[1], omega, V)
+        v, c = V[2, 2], V[:2, 2]/V[2, 2]
+        inner = V[:2, :2] - np.outer(c, c)*v
+        z, dz = panels(cuts[2], 2.5*fineness*np.sqrt(v), 8)
+        cell = np.searchsorted(cuts[2], z)
+        total = [np.zeros((len(cuts[0]) + 1, len(cuts[1]) + 1, len(cuts[2]) + 1, len(omega))) for _ in range(4)]
+        for x, w, k in zip(z, dz, cell, strict=True):
+            away = x - omega[:, 2]
+            near = np.flatnonzero(np.abs(away) < _REACH*np.sqrt(v))
+            if not near.size:
+                continue
+            t = away[near]
+            p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
+            P, one, two = boxes(cuts[0], cuts[1], omega[near, :2] + t[:, None]*c, inner)
+            for out, value in zip(total, (P, one, two, P*t/v - c[0]*one - c[1]*two), strict=True):
+                out[:, :, k, near] += p*value
+        return total
+
+
+def boxes(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
+    """[P(z in box), d/domega_1, d/domega_2], each (boxes along z1, along z2, n), z ~ N(omega, V) in the plane."""
+    s1, s2 = np.sqrt(np.diag(V))
+    rho = V[0, 1]/(s1*s2)
+    root = np.sqrt(1 - rho*rho)
+    n = len(omega)
+    h = np.concatenate([np.full((1, n), -np.inf), (first[:, None] - omega[:, 0])/s1, np.full((1, n), np.inf)])
+    k = np.concatenate([np.full((1, n), -np.inf), (second[:, None] - omega[:, 1])/s2, np.full((1, n), np.inf)])
+    below = np.zeros((len(h), len(k), n))
+    below[-1], below[:, -1] = ndtr(k), ndtr(h)
+    below[1:-1, 1:-1] = below_both(h[1:-1, None], k[None, 1:-1], rho)
+    with np.errstate(invalid="ignore"):
+        across = [np.where(np.isfinite(h)[:, None], -np.exp(-h[:, None]**2/2)/(_ROOT*s1)*ndtr((k[None] - rho*h[:, None])/root), 0.0),
+                  np.where(np.isfinite(k)[None], -np.exp(-k[None]**2/2)/(_ROOT*s2)*ndtr((h[:, None] - rho*k[None])/root), 0.0)]
+    return [np.diff(np.diff(b, axis=0), axis=1) for b in (below, *across)]
+
+
+def below_both(h: Array, k: Array, rho: float) -> Array:
+    """P(x < h, y < k) of two standard normals of correlation rho.
+
+    >>> round(float(below_both(np.array(0.0), np.array(0.0), 0.5)), 12)
+    0.333333333333
+    """
+    h, k = (np.where(np.abs(x) < 1e-150, 1e-150, x) for x in (h, k))
+    root = np.sqrt(1 - rho*rho)
+    with np.errstate(over="ignore"):
+        tails = owens_t(h, (k/h - rho)/root) + owens_t(k, (h/k - rho)/root)
+    found = (ndtr(h) + ndtr(k))/2 - tails - np.where((h > 0) == (k > 0), 0.0, 0.5)
+    return np.asarray(np.maximum(found, 0.0))
+
+
+__all__ = ["StepOutput", "below_both", "boxes"]
