@@ -50,7 +50,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
     Raises
     ------
-    BadInput : alpha d below 1; a number of test samples that is none; a label that cannot be drawn (a channel P(y|z) without a name).
+    BadInput : alpha d below 1; a `test` that is no number of samples; a label that cannot be drawn (P(y|z) without a name).
 
     Examples
     --------

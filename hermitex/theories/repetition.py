@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, DiracDelta, Expr, Function, S, expand, factorial
+from sympy import Add, DiracDelta, Expr, Function, S, Subs, expand, factorial
+from sympy import Derivative as SymPyDerivative
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -262,7 +263,7 @@ def extragradient(order: int = 1, sigma: Any = None, g: Any = None) -> Derivatio
 
     Returns
     -------
-    Derivation : step j says that the j-th derivative in gamma at 0 is the j-th term; h = z1 and h* = z2 have covariance m.
+    Derivation : step j does the j-th derivative in gamma at 0, which is the j-th term; h = z1 and h* = z2 have covariance m.
     """
     student, target = (Function(n) if f is None else activation(f) for n, f in (("sigma", sigma), ("g", g)))
     derivatives = [_derivative(student, 1)]
@@ -270,9 +271,9 @@ def extragradient(order: int = 1, sigma: Any = None, g: Any = None) -> Derivatio
         derivatives.append(_derivative(student, len(derivatives) + 1))
     law, y = {(z1, z2): m}, target(z2)
     steps, whole, claimed = [], [], []
-    body = y*derivatives[0](z1 + gamma*y*derivatives[0](z1))*z2
+    body = E(y*derivatives[0](z1 + gamma*y*derivatives[0](z1))*z2, z1, z2, cov=law)
     for j in range(order + 1):
-        before = E(body.diff(gamma, j).subs(gamma, 0), z1, z2, cov=law)
+        before = Subs(SymPyDerivative(body, (gamma, j)) if j else body, gamma, 0)
         after = E(y**(j + 1)*derivatives[0](z1)**j*derivatives[j](z1)*z2, z1, z2, cov=law)
         steps.append(Step("Taylor", before, after, "Dan24"))
         whole.append(gamma**j/factorial(j)*before)

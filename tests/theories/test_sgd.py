@@ -193,6 +193,9 @@ def test_expansion_is_derived_and_a_wrong_factor_is_found():
     derivation = hx.theories.repetition("He3", 3).derivation()
     assert derivation.check().passed
     assert len(derivation.steps) == 3
+    assert all(step.before != step.after for step in derivation.steps)
+    assert r"\frac{\partial^{2}}{\partial \gamma^{2}}" in derivation.latex()
+    assert not hx.check(derivation.steps[1].before, 2*derivation.steps[1].after)
     made = extragradient(1, "z**3 + z**2", "He2")
     assert made.check().passed
     wrong = hx.Derivation((made.claim[0], 2*made.claim[1]), made.steps)

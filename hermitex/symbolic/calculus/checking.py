@@ -205,11 +205,12 @@ def _read(side: Any, declared: Any) -> Expr:
         from hermitex.symbolic.parsing import parse
 
         side = parse(side, symbols=declared)
-    from sympy import Derivative, sympify
+    from sympy import Derivative, Subs, sympify
 
     expr = tidy(sympify(side, strict=True))
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")
+    expr = expr.xreplace({e: e.doit() for e in expr.atoms(Subs) if e.has(Expectation)})
     return expr.replace(lambda e: isinstance(e, Derivative) and e.has(Expectation), lambda e: e.doit())
 
 
