@@ -4,6 +4,7 @@ from sympy import Max, Min, Rational, Symbol, erf, exp, pi, sqrt
 
 import hermitex as hx
 from hermitex import E, Result, System
+from hermitex.show.display import latex
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
 
 omega, f = Symbol("omega", real=True), hx.symbols.f
@@ -37,12 +38,15 @@ phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alp
 ridge.text(r"So $\Phi = \frac12(q\hat V - V\hat q) - m\hat m + \frac{\rho\hat m^2 + \hat q}{2(\lambda + \hat V)} - "
            r"\frac{\alpha}{2}\,"
            r"\frac{\rho + \Delta + q - 2m}{1 + V}$. Its derivatives, each solved for the unknown it determines:")
-ridge.step("stationarity in $q$", 2*phi.diff(q), Vhat - alpha/(1 + V))
-ridge.step("stationarity in $V$", -2*phi.diff(V), qhat - alpha*gap/(1 + V)**2)
-ridge.step("stationarity in $m$", -phi.diff(m), mhat - alpha/(1 + V))
-ridge.step("stationarity in $\\hat q$", 2*phi.diff(qhat), 1/(lamda + Vhat) - V)
-ridge.step("stationarity in $\\hat V$", 2*phi.diff(Vhat), q - (rho*mhat**2 + qhat)/(lamda + Vhat)**2)
-ridge.step("stationarity in $\\hat m$", phi.diff(mhat), rho*mhat/(lamda + Vhat) - m)
+conditions = {
+    "q": (2, q, Vhat - alpha/(1 + V)), "V": (-2, V, qhat - alpha*gap/(1 + V)**2), "m": (-1, m, mhat - alpha/(1 + V)),
+    r"\hat q": (2, qhat, 1/(lamda + Vhat) - V), r"\hat V": (2, Vhat, q - (rho*mhat**2 + qhat)/(lamda + Vhat)**2),
+    r"\hat m": (1, mhat, rho*mhat/(lamda + Vhat) - m),
+}
+for letter, (factor, unknown, slope) in conditions.items():
+    front = {1: "", -1: "-"}.get(factor, rf"{factor}\,")
+    ridge.step(f"stationarity in ${letter}$", factor*phi.diff(unknown), slope,
+               shown=(rf"{front}\partial_{{{letter}}}\Phi", latex(slope)))
 printed = System({
     Vhat: alpha/(1 + V), qhat: alpha*gap/(1 + V)**2, mhat: alpha/(1 + V),
     V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),

@@ -6,7 +6,8 @@ r"""A page of mathematics in LaTeX or Markdown: claim, assumptions, numbered ste
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from hermitex.show.cite import reference
@@ -31,14 +32,20 @@ _FOOT = r"""
 \fi
 \ifdefined\endofpages\expandafter\endofpages\fi
 """
-_WIDEST = 80  # signs on one line of an align block; a longer right side is broken at its + and -
+_WIDEST = 76  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
 def document(sections: Iterable[str], keys: Sequence[str]) -> str:
     r"""A whole file: the sections, and where it is its own document the references that they cite."""
-    items = "\n".join(_bibitem(k) for k in keys)
+    names = {k: reference(k).key for k in keys}  # a paper may be cited by several keys, and is listed once
+    sections = [_renamed(text, names) for text in sections]
+    items = "\n".join(_bibitem(k) for k in dict.fromkeys(names.values()))
     references = f"\\begin{{thebibliography}}{{99}}\n{items}\n\\end{{thebibliography}}" if items else ""
     return _HEAD + "\n".join(sections) + _FOOT % {"references": references}
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\\cite\{([^}]*)\}", lambda m: rf"\cite{{{names.get(m[1], m[1])}}}", text)
 
 
 def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
@@ -46,7 +53,7 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
     cite = rf" \cite{{{source}}}" if source else ""
     where = f" ({place})" if place else ""
     out = [rf"\section{{{_text(title)}}}", ""]
-    for kind, content in blocks:
+    for kind, content in _gathered(blocks):
         if kind == "claim":
             out += [rf"\paragraph{{Claim{where}.}} {_text(content)}{cite}", ""]
         elif kind == "assumptions":
@@ -55,6 +62,8 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
             out += [_text(content)]
         elif kind == "align":
             out += [_align(content)]  # no blank line: the text goes on in the same paragraph
+        elif kind == "facts":
+            out += ["", _text(f"Checked by computation: {'; '.join(content)}."), ""]
         elif kind == "misprints":
             out += [r"\paragraph{Misprints of the sources.} Each line below fails its check.", _misprints(content), ""]
             out += [*_items(f"{_text(p.rule)}: {_text(p.words)}" for p in content if p.words), ""]
@@ -70,7 +79,7 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
 
     said = ", ".join(filter(None, [cite(source) if source else "", place]))
     out = [f"## {title}", ""]
-    for kind, content in blocks:
+    for kind, content in _gathered(blocks):
         if kind == "claim":
             out += [f"**Claim**{f' ({said})' if said else ''}. {content}", ""]
         elif kind == "assumptions":
@@ -79,6 +88,8 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
             out += [content, ""]
         elif kind == "align":
             out += ["$$", _align(content, numbered=False, cited=False), "$$", ""]
+        elif kind == "facts":
+            out += [f"Checked by computation: {'; '.join(content)}.", ""]
         elif kind == "misprints":
             out += ["**Misprints of the sources** (each of these fails its check).", "", "$$",
                     _misprints(content, numbered=False), "$$", ""]
@@ -87,6 +98,15 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
             value, words = content
             out += [f"**Conclusion.** {words}", "", "$$", _display(value, numbered=False), "$$", ""]
     return "\n".join(out)
+
+
+def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The same, with consecutive facts in one list."""
+    for kind, group in groupby(blocks, key=lambda b: b[0]):
+        if kind == "fact":
+            yield "facts", [content for _, content in group]
+        else:
+            yield from group
 
 
 def doubted(page: str, rules: Sequence[str]) -> str:
@@ -108,20 +128,43 @@ def doubted(page: str, rules: Sequence[str]) -> str:
 
 
 def _align(lines: Sequence[tuple[str, str, str, str, str | None]], *, numbered: bool = True, cited: bool = True) -> str:
+    """An align block: (left, sign, right, note, source) a line; the notes in a column, or behind their lines where one is wide."""
+    notes = [_note(note, source if cited else None) for *_, note, source in lines]
+    column = max((signs(left) for left, *_ in lines if signs(left) <= _WIDEST // 2), default=0)
+    rows = [_rows(left, sign, right, _WIDEST - (signs(note) if note else 0), column) for left, sign, right, note, _ in lines]
+    before, after = (max(signs(r[k]) for line in rows for r in line) for k in (0, 1))
+    beside = before + after + max((signs(line[3]) for line in lines if line[3]), default=0) <= _WIDEST
+    unnumbered = r" \nonumber \\" if numbered else r" \\"
     written = []
-    for left, sign, right, note, source in lines:
-        cite = rf" \cite{{{source}}}" if source and cited else ""
-        said = rf" && \text{{({_text(note)}{cite})}}" if note else ""
-        room = _WIDEST - (signs(note) if note else 0)
-        first = room - signs(left)
-        pieces = broken(right, max(first, room // 2), room)
-        rows = [f"{left} &{sign} {pieces[0]}", *(rf"&\qquad {p}" for p in pieces[1:])]
-        if signs(left) > room // 2 and signs(left) + signs(pieces[0]) > room:
-            rows = [rf"&{left}", rf"&\qquad {sign} {pieces[0]}", *(rf"&\qquad {p}" for p in pieces[1:])]
-        unnumbered = r" \nonumber \\" if numbered else r" \\"
-        written.append(f"{unnumbered}\n".join(row.strip() for row in rows) + said)
+    for line, note, (_, _, _, words, _) in zip(rows, notes, lines, strict=True):
+        *most, (left, right) = line
+        if note and not beside:
+            fits = before + signs(right) + signs(words) <= _WIDEST
+            most, right, left = (most, rf"{right} \qquad {note}", left) if fits else ([*most, (left, right)], rf"\qquad {note}", "")
+        elif note:
+            right = rf"{right} && {note}"
+        written.append(f"{unnumbered}\n".join(f"{a} &{b}".strip() for a, b in [*most, (left, right)]))
     name = "align" if numbered else "aligned"
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
+
+
+def _note(words: str, source: str | None) -> str:
+    cite = rf" \cite{{{source}}}" if source else ""
+    return rf"\text{{({_text(words)}{cite})}}" if words else ""
+
+
+def _rows(left: str, sign: str, right: str, room: int, column: int) -> list[tuple[str, str]]:
+    """One equation in rows of two columns, none wider than `room`: broken at its + and -, the left side too where it is long.
+
+    column : how wide the left sides of the block are.
+    """
+    if signs(left) > room // 2 and signs(left) + signs(right) > room:
+        first, *more = broken(left, room, room)
+        begin, *rest = broken(right, room, room)
+        return [("", first), *(("", rf"\quad {p}") for p in more), ("", rf"\qquad {sign} {begin}"),
+                *(("", rf"\qquad {p}") for p in rest)]
+    begin, *rest = broken(right, max(room - max(column, signs(left)), room // 2), room - column)
+    return [(left, f"{sign} {begin}"), *(("", rf"\qquad {p}") for p in rest)]
 
 
 def signs(tex: str) -> int:
@@ -247,6 +290,11 @@ def _display(value: Any, *, numbered: bool = True) -> str:
     if isinstance(value, list | tuple):
         return _align([(latex(a), "=", latex(b), "", None) for a, b in value], numbered=numbered)
     text = value.latex() if hasattr(value, "latex") and not hasattr(value, "free_symbols") else latex(value)
+    if signs(text) > _WIDEST and "\\begin" not in text:
+        first, *more = broken(text, _WIDEST, _WIDEST)
+        name = "align" if numbered else "aligned"
+        rows = [f"&{first}", *(rf"&\qquad {p}" for p in more)]
+        return f"\\begin{{{name}}}\n" + (r" \nonumber \\" if numbered else r" \\").join(f"{r}\n" for r in rows) + f"\\end{{{name}}}"
     return f"\\begin{{equation}}\n{text}\n\\end{{equation}}" if numbered else text
 
 

@@ -351,7 +351,7 @@ class Result(Shown):
 
     # -- showing -----------------------------------------------------------------------------------------------------
     def blocks(self) -> Iterator[tuple[str, Any]]:
-        """The page as ("claim" | "assumptions" | "text" | "align" | "misprints" | "conclusion", content) in reading order.
+        """The page as ("claim" | "assumptions" | "text" | "align" | "fact" | "misprints" | "conclusion", content) in reading order.
 
         An align block is a list of (left, sign, right, note, source) in LaTeX.
         """
@@ -369,6 +369,11 @@ class Result(Shown):
                 lines = []
                 yield "text", words
             lines += _lines(part)
+            if (fact := _fact(part)) is not None:
+                if lines:
+                    yield "align", lines
+                lines = []
+                yield "fact", fact
         if lines:
             yield "align", lines
         wrong = [p for p in self.parts if getattr(p, "misprint", False)]
@@ -414,6 +419,11 @@ class Result(Shown):
     def __repr__(self) -> str:
         count = sum(not isinstance(p, Words | Let) for p in self.parts)
         return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {count} checks)"
+
+
+def _fact(part: Part) -> str | None:
+    """What is compared by computation and shows no formula: its name."""
+    return part.rule if isinstance(part, Fact) or (isinstance(part, Agreement) and not part.shown) else None
 
 
 def _lines(part: Part) -> list[tuple[str, str, str, str, str | None]]:

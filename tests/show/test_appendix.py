@@ -1,0 +1,72 @@
+"""A page in LaTeX: nothing runs over its margin, notes stand beside or below, a paper is listed once."""
+
+from __future__ import annotations
+
+from sympy import Function, Symbol, sqrt, symbols
+
+import hermitex as hx
+from hermitex.show.appendix import broken, document, signs
+from hermitex.show.display import latex
+from hermitex.symbols import c, kappa, r, z
+
+a = symbols("a1:40", positive=True)
+f = Function("f")
+LONG = sum(v**2 for v in a)
+
+
+def _page(**options):
+    return hx.Result("A page", "It is so.", **options)
+
+
+def _widths(page):
+    """Signs in each row of the page's displays, notes included."""
+    inside = page.latex().split(r"\begin{align}")[1:]
+    rows = [row for block in inside for row in block.split(r"\end{align}")[0].replace(r"\nonumber", "").split(r"\\")]
+    return [signs(row.replace("&", "")) for row in rows]
+
+
+def test_a_long_equation_is_broken_on_both_sides():
+    page = _page()
+    page.step("algebra", LONG*2, LONG + LONG)
+    page.step("expanding the square of a long sum of many different letters", (a[0] + a[1])**2, (a[0] + a[1])**2,
+              shown=(r"(a_1 + a_2)^2 + " + " + ".join(["x"]*20), latex(LONG)))
+    assert max(_widths(page)) <= 90
+
+
+def test_notes_stand_in_a_column_where_there_is_room():
+    page = _page()
+    page.step("Stein", hx.E(z*f(z), z), hx.E(hx.Derivative(f)(z), z))
+    assert r"&& \text{(Stein's lemma)}" in page.latex()
+    wide = _page()
+    wide.step("a rule with a long name that says what is done here", hx.E(z*f(r*kappa + sqrt(c)*z), z),
+              sqrt(c)*hx.E(hx.Derivative(f)(r*kappa + sqrt(c)*z), z), shown=("x", r"\sqrt{" + latex(sum(a[:14])) + "}"))
+    assert "&&" not in wide.latex() and r"&\qquad \text{(a rule with a long name" in wide.latex()
+
+
+def test_a_long_conclusion_is_broken():
+    page = _page()
+    page.conclude(LONG, "So it is.")
+    assert page.latex().count(r"\nonumber") >= 2 and max(_widths(page)) <= 80
+    assert "".join(broken(latex(LONG), 60, 60)).count("a_") == 39
+
+
+def test_a_step_may_show_its_left_side_otherwise():
+    V, Vhat = Symbol("V", positive=True), Symbol("Vhat", positive=True)
+    found = hx.free_energy(V*Vhat/2 - hx.E(hx.Moreau(Symbol("f")**2/2, Symbol("f"), z, V), z) - Vhat**2/2, {V: Vhat})
+    assert r"\frac{\partial \phi}{\partial V} &= " in found.derivation.latex() and found.derivation.check()
+    page = _page()
+    page.derivation(found.derivation)
+    assert r"\frac{\partial \phi}{\partial V} &= " in page.latex() and page.check()
+
+
+def test_a_paper_under_two_keys_is_listed_once():
+    text = document([r"\section{A} \cite{T24}", r"\section{B} \cite{troiani2025}"], ["T24", "troiani2025"])
+    assert text.count(r"\bibitem") == 1 and text.count(r"\cite{T24}") == 2
+
+
+def test_what_is_compared_by_computation_is_named():
+    page = _page()
+    page.test("the first numbers", lambda: True, "In numbers:")
+    page.test("the second numbers", lambda: 12)
+    assert "Checked by computation: the first numbers; the second numbers." in page.latex()
+    assert "Checked by computation: the first numbers; the second numbers." in page.markdown()
