@@ -1,8 +1,8 @@
-r"""Z(y, omega) = int_{g = y} N(z; omega, V) ds/|grad g|: the label y = g(z1, z2) through its level curves.
+r"""Z(y, omega) = int_{g = y} N(z; omega, V) ds/|grad g|, F(M) = int dy E_omega[A A^T/Z], A = dZ/domega: labels y = g(z1, z2).
 
-A curve is crossed by lines along z1 and along z2, and the two sums are joined by weights |g_1|^p and |g_2|^p over their sum:
-where a line is tangent to the curve its own weight vanishes, so that both sums are smooth. A label next to a saddle value has a
-logarithm; the nodes in y are graded there.
+F is an integral over labels, cut at the critical ones, where Z has a logarithm (a saddle), a jump (an extremum) or a root (a
+corner): y = y_c +- tau^2, panels in tau that shrink towards y_c and halve until halving them changes nothing. A label of
+positive probability, a plateau of g, is summed beside them.
 """
 
 from __future__ import annotations
@@ -12,33 +12,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.laws.density import half_template
-from hermitex.theories.overlaps.channel import LEAST, Output, ratio
-from hermitex.theories.overlaps.grid import Array, normal_nodes
-from hermitex.theories.overlaps.structure import axis, values
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.curves import REACH, Plane, parity
+from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
 
-_REACH = 7.0
-_POWER = 6
-_NEAREST, _RATIO = 0.01, 1.2  # next to a centre lines are this near; how fast they part, in units of h
-_COARSE = 1.5  # of the fields' nodes
-_ORDER, _DEPTH = 9, 5
+_FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
+_FIELDS = 0.54  # of the step of the fields' nodes: F has poles in omega between the preimages of a label
+_ORDER, _DEPTH = 10, 6
+_TOLERANCE, _SMALL = 3e-9, 1e-10
+_ROUNDS = 9
+_WIDE = 1.3  # of a cell, in units of sqrt(V)
+_NEAR = 7.0  # sqrt(V) away from a curve there is none of its label
+
+
+class Panels(NamedTuple):
+    """y = origin + side tau^2, start < tau < stop."""
+
+    origin: Array
+    side: Array
+    start: Array
+    stop: Array
+
+    def nodes(self) -> tuple[Array, Array]:
+        """Labels and weights, (panels, nodes)."""
+        x, w = np.polynomial.legendre.leggauss(_ORDER)
+        half = (self.stop - self.start)[:, None]/2
+        tau = (self.start + self.stop)[:, None]/2 + half*x
+        return self.origin[:, None] + self.side[:, None]*tau**2, 2*tau*half*w
+
+    def halves(self) -> Panels:
+        """Both halves of each, one after the other."""
+        middle = (self.start + self.stop)/2
+        edges = np.stack([self.start, middle]), np.stack([middle, self.stop])
+        return Panels(np.repeat(self.origin, 2), np.repeat(self.side, 2), *(e.T.ravel() for e in edges))
+
+    def take(self, kept: Array) -> Panels:
+        """Some of them."""
+        return Panels(*(v[kept] for v in self))
 
 
 @dataclass(frozen=True, eq=False)
 class ContourOutput(Output):
     """The label of two smooth variables; V may be any matrix."""
 
-    g: Any
+    plane: Plane
     knots: tuple[float, ...]
+    graded: tuple[float, ...]
     low: float
     high: float
-    centres: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    atoms: FiniteOutput | None = None
+    central: int = 0
     r: int = 2
     smallest: Any = 0.04
     perfect: Any = True
@@ -47,167 +77,240 @@ class ContourOutput(Output):
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol]) -> ContourOutput:
-        """From an expression; the knots are the critical labels of its law where its structure is seen."""
+        """From an expression; the knots are the critical labels, of its law where that is known, and of its critical points."""
         from hermitex.exponents.laws.blocks import law_of
 
-        of = values(g, names)
-        turn, size = np.linspace(0, 2*np.pi, 721)[:, None], np.linspace(0, 6.4, 129)
-        sample = of([size*np.cos(turn), size*np.sin(turn)])
-        sample = sample[np.isfinite(sample)]
+        plane = Plane.of(g, names)
+        turn, size = np.linspace(0, 2*np.pi, 721)[:, None], np.linspace(0, 0.99*REACH, 155)
+        sample = plane.g([size*np.cos(turn), size*np.sin(turn)])
+        seen, near = (part[np.isfinite(part)] for part in (sample, sample[:, size < 5]))
+        low, high = float(seen.min()), float(seen.max())
         try:
-            law = law_of(g, {x: i for i, x in enumerate(names)})
-            knots = tuple(float(k) for k in law.knots)
+            knots = [float(k) for k in law_of(g, {x: i for i, x in enumerate(names)}).knots]
         except (HermitexError, ArithmeticError, ValueError):
-            knots = (float(of([np.zeros(1), np.zeros(1)])[0]),)
-        centres = [sorted({round(float(c), 12) for c in (*axis(g, x).cuts, *found)})[:8]
-                   for x, found in zip(names, critical_points(of).T, strict=True)]
-        return cls(of, knots, float(sample.min()), float(sample.max()), (tuple(centres[0]), tuple(centres[1])))
+            knots = []
+        special = [critical_points(plane), np.array([(a, b) for a in plane.cuts[0] for b in plane.cuts[1]]).reshape(-1, 2)]
+        knots += plane.g(list(np.concatenate(special).T)).tolist()
+        inside = sorted(k for k in knots if np.isfinite(k) and low - 1e-9 <= k <= high + 1e-9)
+        apart = [k for n, k in enumerate(inside) if not n or k - inside[n - 1] > 1e-9*(high - low)]
+        z = np.random.default_rng(0).standard_normal((2, 400))
+        # A label that saturates far out has a singular law there.
+        ends = [e for e, n in ((low, near.min()), (high, near.max())) if abs(e - n) < 0.05*(high - low)]
+        central = parity(plane.g, (-1, -1))
+        apart = apart or [0.0 if central == -1 else float(np.median(plane.g(list(z))))]
+        return cls(plane, tuple(apart), (*apart, *ends), low, high, plateaus(plane, z), central)
 
+    @property
+    def odd(self) -> bool:
+        """Whether a reflection of z turns y into -y: labels below zero are then left out."""
+        return self.central == -1 or -1 in self.plane.flips
+
+    # -- labels ---------------------------------------------------------------------------------------------------------
     @cached_property
-    def labels(self) -> tuple[Array, Array]:
-        """Nodes in y and their weights: graded towards the knots, and panels that grow towards the tails."""
-        spread = self.high - self.low
-        inside = sorted({k for k in self.knots if self.low - 0.05*spread <= k <= self.high + 0.05*spread})
-        ends = [self.low, *inside, self.high] if inside else [self.low, self.high]
-        ends = sorted(set(ends))
-        t, w = half_template(_ORDER, _DEPTH, 2)
-        nodes, weights = [], []
+    def panels(self) -> Panels:
+        """Between the critical labels, graded towards them."""
+        t = np.concatenate([[0.0], 4.0**-np.arange(_DEPTH, -1, -1)])
+        inside = sorted({*(k for k in self.knots if self.low < k < self.high), *([0.0] if self.odd else [])})
+        ends = [self.low, *inside, self.high]
+        found = []
         for a, b in pairwise(ends):
-            if b - a < 1e-9*spread:
+            if b - a < 1e-9*(self.high - self.low) or (self.odd and b <= 0):
                 continue
-            cut = (a + b)/2 if a in inside and b in inside else b if a in inside else a
-            for end, width in ((a, cut - a), (b, cut - b)):
-                if width:
-                    nodes.append(end + width*t)
-                    weights.append(abs(width)*w)
-        return np.concatenate(nodes), np.concatenate(weights)
+            critical = [k for k in (a, b) if any(abs(k - c) < 1e-9*(self.high - self.low) for c in self.graded)] or [a]
+            for k in critical:
+                tau = np.sqrt((b - a)/len(critical))*t
+                found += [(k, 1.0 if k == a else -1.0, p, q) for p, q in pairwise(tau)]
+        return Panels(*np.array(found).T)
 
-    def curves(self, y: Array, h: float) -> list[tuple[Array, Array]]:
-        """For each label its points (n, 2) and weights, lines a distance h apart."""
-        parts: list[list[tuple[Array, Array]]] = [[] for _ in y]
-        for along in (0, 1):
-            lines, gap = spaced(self.centres[1 - along], h)
-            fine = spaced(self.centres[along], h/1.7)[0]
-            grid = [lines[:, None], fine[None, :]] if along else [fine[None, :], lines[:, None]]
-            table = self.g(grid)
-            for n, label in enumerate(y):
-                row, col = np.nonzero((table[:, 1:] > label) != (table[:, :-1] > label))
-                point = self._root(label, lines[row], fine[col], fine[col + 1], along)
-                parts[n].append(self._weighted(label, point, along, gap[row]))
-        return [(np.concatenate([p for p, _ in ps]), np.concatenate([w for _, w in ps])) for ps in parts]
+    def _rung(self, v: float, fineness: float) -> tuple[float, float]:
+        """(the scale sqrt(v) that is resolved, which changes by steps, so that what is computed can be kept; fineness)."""
+        return float(2.0**(np.floor(2*np.log2(min(1.0, np.sqrt(v))) + 1e-9)/2)), fineness
 
-    def _root(self, label: float, fixed: Array, a: Array, b: Array, along: int) -> Array:
-        """The crossings of the line at `fixed` with the level, in (a, b), by bisection and secants."""
-        def at(t: Array) -> Array:
-            return np.asarray(self.g([fixed, t] if along else [t, fixed]) - label)
+    def labels(self, rung: tuple[float, float]) -> tuple[Array, list[tuple[Array, Array]], float]:
+        """(dy, level curves, what F lacks for the panels): panels are halved until their integrand is resolved."""
+        if rung in self._kept:
+            return self._kept[rung]
+        s, fineness = rung
+        m = np.full(2, max(0.0, 1 - s*s))
+        curves: list[Any] = []
+        steps: list[Array] = []
+        panels, small, error = self.panels, 0.0, 0.0
+        for n in range(_ROUNDS):
+            checkpoint("labels of a state evolution")
+            y, dy = panels.nodes()
+            found = self.plane.trace(y.ravel(), _WIDE*s*fineness, _SMALL*fineness**4/(self.high - self.low))
+            parts = np.array([self._summed(d, [c], m, np.eye(2), 1.3*fineness)
+                              for d, c in zip(dy.reshape(-1, 1), found, strict=True)])
+            left = _unresolved(parts.reshape(*y.shape, 4))
+            if not n:
+                small = _TOLERANCE*fineness**6*max(float(np.trace(parts.sum(axis=0))), 1e-3)
+            again = (left > small) & (n < _ROUNDS - 1)
+            error += float(left[~again].sum())
+            for k in np.flatnonzero(~again):
+                curves += found[_ORDER*k:_ORDER*(k + 1)]
+                steps.append(dy[k])
+            if not again.any():
+                break
+            panels = panels.take(again).halves()
+        self._kept[rung] = np.concatenate(steps), curves, error
+        return self._kept[rung]
 
-        fa, fb = at(a), at(b)
-        for k in range(44):
-            safe = fb != fa
-            t = np.where(safe & (k % 3 != 2), b - fb*(b - a)/np.where(safe, fb - fa, 1.0), (a + b)/2)
-            t = np.where((t > a) & (t < b), t, (a + b)/2)
-            f = at(t)
-            left = (f > 0) == (fa > 0)
-            a, fa, b, fb = np.where(left, t, a), np.where(left, f, fa), np.where(left, b, t), np.where(left, fb, f)
-        t = np.where(np.abs(fa) < np.abs(fb), a, b)
-        return np.stack([fixed, t] if along else [t, fixed], axis=1)
-
-    def _weighted(self, label: float, point: Array, along: int, gap: Array) -> tuple[Array, Array]:
-        """The points that lie on the level (a jump over it is none), gap |g_i|^(p-1)/(|g_1|^p + |g_2|^p)."""
-        z, step = list(point.T), 1e-6*(1 + np.abs(point).max(axis=1))
-        slope = np.stack([np.abs(self.g([z[0] + step*(i == 0), z[1] + step*(i == 1)])
-                                 - self.g([z[0] - step*(i == 0), z[1] - step*(i == 1)]))/(2*step) for i in (0, 1)])
-        steep = slope.max(axis=0)
-        kept = (np.abs(self.g(z) - label) <= 1e-7*(1 + abs(label)) + 1e-9*steep) & (steep > 0) & np.isfinite(steep)
-        share = slope[:, kept]/steep[kept]
-        weight = gap[kept]*share[along]**(_POWER - 1)/(share[0]**_POWER + share[1]**_POWER)/steep[kept]
-        return point[kept], weight
-
-    def _spacing(self, v: float, fineness: float) -> float:
-        return float(fineness*0.25*2.0**(np.floor(2*np.log2(min(1.0, np.sqrt(v))))/2))
-
+    # -- F --------------------------------------------------------------------------------------------------------------
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), in the frame of its eigenvectors."""
         m, R = np.linalg.eigh(M)
-        m = np.clip(m, 0.0, 1.0)
+        m = np.where(m < 1e-14, 0.0, np.minimum(m, 1.0))
+        dy, curves, _ = self.labels(self._rung(float((1 - m).min()), fineness))
+        F = self._summed(dy, curves, m, R, fineness)
+        if -1 in self.plane.flips and self.central != -1 and not _straight(R):
+            odd = np.where(np.arange(2) == self.plane.flips.index(-1), -1.0, 1.0)
+            below = [(points*odd, w) for points, w in curves]
+            F += self._summed(dy, below, m, R, fineness)
+        F = R @ F @ R.T
+        return np.asarray(F if self.atoms is None else F + self.atoms.second(M, 0.8*fineness))
+
+    def _summed(self, dy: Array, curves: Sequence[tuple[Array, Array]], m: Array, R: Array, fineness: float) -> Array:
+        """sum over labels of dy E_omega[A A^T/Z], in the frame R in which M = diag(m)."""
         v = 1 - m
-        h = self._spacing(v.min(), fineness)
-        y, dy = self.labels
-        if h not in self._kept:
-            self._kept[h] = self.curves(y, h)
-        nodes = [normal_nodes(x, u, _COARSE*fineness) for x, u in zip(m, v, strict=True)]
-        weight = nodes[0][1][:, None]*nodes[1][1]
+        s = np.sqrt(v)
+        (o1, w1), (o2, w2) = (self._fields(x, u, fineness) for x, u in zip(m, v, strict=True))
+        # Z(y, R omega) = Z(y, omega) for a reflection R of g that M shares: half of the fields tell all.
+        straight = _straight(R)
+        kept = [straight and self.plane.flips[int(np.argmax(np.abs(R[:, i])))] == 1 for i in (0, 1)]
+        if kept[0] or self.central == 1:
+            o1, w1 = _half(o1, w1)
+        if kept[1]:
+            o2, w2 = _half(o2, w2)
+        if self.central == -1 or (straight and self.odd):
+            dy = 2*dy
         F = np.zeros((2, 2))
-        for (points, w), step in zip(self._kept[h], dy, strict=True):
-            if not len(w):
-                continue
-            kernel = []
-            for (o, _), x, u in zip(nodes, (points @ R).T, v, strict=True):
-                t = (x - o[:, None])/np.sqrt(u)
-                k = np.exp(-t*t/2)/np.sqrt(2*np.pi*u)
-                kernel.append((k, k*t/np.sqrt(u)))
-            (k1, d1), (k2, d2) = kernel
-            z, a = (k1*w) @ k2.T, [(d1*w) @ k2.T, (k1*w) @ d2.T]
-            share = np.where(z > LEAST, step*weight/np.where(z > LEAST, z, 1.0), 0.0)
-            F += [[float(np.sum(p*q*share)) for q in a] for p in a]
-        return np.asarray(R @ F @ R.T)
+        for (points, w), step in zip(curves, dy, strict=True):
+            z, a = _moments(points @ R, w, (o1, o2), s)
+            seen = z > LEAST
+            share = np.where(seen, w1[:, None]*w2/np.where(seen, z, 1.0), 0.0)
+            F += step*np.array([[float(np.sum(p*q*share)) for q in a] for p in a])
+        return F*np.eye(2) if straight and any(self.plane.flips) else F
+
+    @staticmethod
+    def _fields(m: float, v: float, fineness: float) -> tuple[Array, Array]:
+        """Nodes and weights for a field."""
+        o, w = normal_nodes(m, v, _FIELDS*fineness)
+        kept = np.abs(o) <= _FAR*np.sqrt(m) + 1e-300
+        return o[kept], w[kept]
+
+    def error(self, M: Array) -> float:
+        """What the labels' panels leave in F(M)."""
+        m = np.linalg.eigvalsh(M)
+        return float(self.labels(self._rung(float((1 - m).min()), 1.0))[2])
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, 2)."""
-        h = self._spacing(float(np.linalg.eigvalsh(V)[0]), 1.0)
-        key = (h, np.asarray(y).tobytes())
+        y = np.asarray(y, dtype=float)
+        s = self._rung(float(np.linalg.eigvalsh(V)[0]), 1.0)[0]
+        key = (s, y.tobytes())
         if key not in self._kept:
-            self._kept[key] = self.curves(np.asarray(y, dtype=float), h)
-            for old in [k for k in self._kept if isinstance(k, tuple) and k != key][:-3]:
+            for old in [k for k in self._kept if isinstance(k[1], bytes)][:-2]:
                 del self._kept[old]
+            self._kept[key] = self.plane.trace(y, _WIDE*s, 1e-8/(self.high - self.low))
         inverse = np.linalg.inv(V)
         a, z = np.zeros((len(y), 2)), np.zeros(len(y))
         for n, (points, w) in enumerate(self._kept[key]):
             away = points - omega[n]
             p = w*np.exp(-np.einsum("ki,ij,kj->k", away, inverse, away)/2)
             z[n], a[n] = p.sum(), inverse @ (p @ away)
-        return ratio(a, z)
+        found = ratio(a, z)
+        if self.atoms is not None:
+            near = np.min(np.abs(y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(y))
+            if near.any():
+                found[near] = self.atoms.g_out(y[near], omega[near], V)
+        return found
 
 
-def spaced(centres: Sequence[float], h: float) -> tuple[Array, Array]:
-    """Points on the line and their gaps: h apart, and closer in proportion to their distance from the centres."""
-    def count(x: Array) -> Array:
-        return np.asarray(x/h + sum(np.arcsinh((x - c)/_NEAREST) for c in centres)/(_RATIO*h))
+def _unresolved(parts: Array) -> Array:
+    """What Gauss-Legendre leaves of each panel, from parts (panels, nodes, k) of its sum: its series goes on as it ends.
 
-    x = np.sort(np.concatenate([np.linspace(-_REACH, _REACH, 4001),
-                                *(c + s*np.geomspace(_NEAREST/20, 1, 400) for c in centres for s in (-1, 1))]))
-    x = x[np.abs(x) <= _REACH]
-    places = np.arange(np.ceil(count(x[:1])[0]) + 0.5, count(x[-1:])[0])
-    points = np.interp(places, count(x), x)
-    for _ in range(4):
-        slope = 1/h + sum(1/np.sqrt((points - c)**2 + _NEAREST**2) for c in centres)/(_RATIO*h)
-        points = points - (count(points) - places)/slope
-    return points, np.asarray(1/slope)
+    The rule is exact for twice as many Legendre coefficients as it sees: from the n-th on they go on to fall as the last do.
+    """
+    x, w = np.polynomial.legendre.leggauss(_ORDER)
+    series = (np.arange(_ORDER)[:, None] + 0.5)*np.polynomial.legendre.legvander(x, _ORDER - 1).T*w
+    c = np.abs(np.einsum("kn,pnj->pkj", series, parts/w[:, None]))
+    last, before = c[:, -2:].max(axis=1), c[:, -4:-2].max(axis=1)
+    fall = np.minimum(1.0, last/np.where(before > 0, before, 1.0))
+    return np.asarray((2*last*fall**(_ORDER/2)).max(axis=1))
 
 
-def critical_points(of: Any) -> Array:
-    """Points (k, 2) near the origin at which the gradient vanishes: there level curves have corners on every scale."""
+def _straight(R: Array) -> bool:
+    """Whether its columns are the axes."""
+    return bool(np.abs(R).max(axis=0).min() > 1 - 1e-14)
+
+
+def _half(o: Array, w: Array) -> tuple[Array, Array]:
+    """Nodes that are not negative, for a function that is even."""
+    return o[o >= 0], np.where(o == 0, w, 2*w)[o >= 0]
+
+
+def _moments(points: Array, w: Array, fields: tuple[Array, Array], s: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Z and dZ/domega on the grid of fields, from points in the frame of V = diag(s^2); only near points count."""
+    Z, A1, A2 = (np.zeros((len(fields[0]), len(fields[1]))) for _ in range(3))
+    blocks = [slice(None)]
+    if s[0] < 0.45 and len(points) > 64:
+        order = np.lexsort((np.floor(points[:, 1]/(2*s[1])), np.floor(points[:, 0]/(2*s[0]))))
+        points, w = points[order], w[order]
+        cell = np.floor(points/(2*s))
+        starts = np.flatnonzero(np.concatenate([[True], (np.diff(cell, axis=0) != 0).any(axis=1)]))
+        blocks = [slice(a, b) for a, b in pairwise([*starts, len(points)])]
+    for block in blocks:
+        p, kernels, near = points[block], [], []
+        for i, o in enumerate(fields):
+            reach = slice(*np.searchsorted(o, [p[:, i].min(initial=0) - _NEAR*s[i], p[:, i].max(initial=0) + _NEAR*s[i]])) \
+                if len(blocks) > 1 else slice(None)
+            t = (p[:, i] - o[reach, None])/s[i]
+            k = np.exp(-t*t/2)/(np.sqrt(2*np.pi)*s[i])
+            kernels.append((k, k*t/s[i]))
+            near.append(reach)
+        (k1, d1), (k2, d2) = kernels
+        Z[near[0], near[1]] += (k1*w[block]) @ k2.T
+        A1[near[0], near[1]] += (d1*w[block]) @ k2.T
+        A2[near[0], near[1]] += (k1*w[block]) @ d2.T
+    return Z, (A1, A2)
+
+
+def plateaus(plane: Plane, z: Array) -> FiniteOutput | None:
+    """The labels of positive probability, seen as points where the gradient vanishes."""
+    grid = np.meshgrid(np.linspace(-4.03, 4.01, 80), np.linspace(-4.02, 4.03, 80))
+    points = [np.concatenate([x, np.ravel(p)]) for x, p in zip(z, grid, strict=True)]
+    flat = plane.g(points)[(plane.gradient(points) == 0).all(axis=1)]
+    labels, counts = np.unique(np.round(flat, 12), return_counts=True)
+    labels = labels[counts > 3]
+    if not len(labels):
+        return None
+
+    def law(points: Sequence[Array]) -> Array:
+        value = plane.g(points)
+        return np.stack([np.abs(value - k) <= 1e-12*(1 + abs(k)) for k in labels]).astype(float)
+
+    return FiniteOutput(Grid(tuple(Axis(c) for c in plane.cuts), law), labels, r=2)
+
+
+def critical_points(plane: Plane) -> Array:
+    """Points (k, 2) near the origin at which the gradient vanishes: their labels are critical."""
     from scipy.optimize import fsolve
-
-    def gradient(z: Array) -> Array:
-        e = 1e-5
-        return np.array([of([z[0] + e, z[1]]) - of([z[0] - e, z[1]]), of([z[0], z[1] + e]) - of([z[0], z[1] - e])])/(2*e)
 
     line = np.linspace(-3.1, 3.1, 63)
     grid = np.array(np.meshgrid(line, line, indexing="ij"))
-    size = np.nan_to_num(np.hypot(*gradient(grid)), nan=1e300)
+    size = np.nan_to_num(np.hypot(*np.moveaxis(plane.gradient(list(grid)), -1, 0)), nan=1e300)
     inner = size[1:-1, 1:-1]
-    least = np.ones_like(inner, dtype=bool)
+    least = (inner < 1.0) & (inner > 0)
     for i, j in ((0, 1), (2, 1), (1, 0), (1, 2)):
         least &= inner <= size[i:i + inner.shape[0], j:j + inner.shape[1]]
-    found: list[Array] = []
-    for i, j in np.argwhere(least & (inner < 1.0))[:40]:
+    found: list[Array] = [np.zeros(2)] if size[31, 31] == 0 else []
+    for i, j in np.argwhere(least)[:40]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a start from which nothing is found is no loss
-            z, _, ok, _ = fsolve(lambda z: np.ravel(gradient(z)), [line[i + 1], line[j + 1]], full_output=True)
+            z, _, ok, _ = fsolve(lambda z: plane.gradient(list(z)), [line[i + 1], line[j + 1]], full_output=True)
         if ok == 1 and np.abs(z).max() < 3.3 and not any(np.abs(z - old).max() < 1e-4 for old in found):
             found.append(np.where(np.abs(z) < 1e-7, 0.0, z))
-    return np.array(found[:6]).reshape(-1, 2)
+    return np.array(found[:12]).reshape(-1, 2)
 
 
 __all__ = ["ContourOutput"]

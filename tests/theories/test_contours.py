@@ -1,0 +1,154 @@
+"""State evolution of smooth labels of two variables: their level curves against other routes, rotations and limits."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ive, k0, k1, ndtr
+
+import hermitex as hx
+
+ALPHA_C = 0.59375109822226   # of z1*z2: 1/alpha_c = 1 + (2/pi) int K0 (y K1/K0 - 1)^2 dy
+
+
+def output(target):
+    return hx.theories.multi_index(target).output
+
+
+def F(target, q):
+    """F(M) at M = q 1."""
+    return output(target).second(q*np.eye(2))
+
+
+def slope_of_log_z(target, y, omega, V):
+    """g_out of one label by the public route."""
+    return output(target).g_out(np.array([y]), np.array([omega]), V)[0]
+
+
+# -- third routes -------------------------------------------------------------------------------------------------------
+def radial(q):
+    """F_11 of |z|^2 at M = q 1: the angle is a Bessel function, r and |omega| are left."""
+    V = 1 - q
+
+    def given(w):
+        def f(r):
+            x = r*w/V
+            return np.exp(-(r - w)**2/(2*V))*ive(0, x)*r/V*((r*ive(1, x)/ive(0, x) - w)/V)**2
+        return quad(f, 0, 9.5, points=[min(w, 8.9)], epsabs=1e-13, epsrel=1e-11, limit=200)[0]*w/q*np.exp(-w*w/(2*q))
+
+    return quad(given, 0, 9.5*np.sqrt(q), epsabs=1e-12, epsrel=1e-10, limit=200)[0]/2
+
+
+@pytest.mark.parametrize(("target", "q"), [("z1**2 + z2**2", 0.01), ("exp(-(z1**2 + z2**2)/3)", 0.4)])
+def test_a_radial_label_is_one_bessel_function(target, q):
+    found = F(target, q)
+    assert found[0, 0] == pytest.approx(radial(q), rel=1e-9)
+    assert found[1, 1] == pytest.approx(found[0, 0], rel=1e-12)
+    assert found[0, 1] == 0
+
+
+def product_by_mpmath(y, omega, v):
+    """(Z, dZ/domega_1, dZ/domega_2) of z1 z2 at V = v 1, to 25 digits: z2 = y/z1 along the hyperbola."""
+    with mp.workdps(25):
+        def kernel(z, w):
+            return mp.exp(-(z - w)**2/(2*v))/mp.sqrt(2*mp.pi*v)
+
+        def curve(f):
+            return sum(mp.quad(lambda t, s=s: f(s*mp.exp(t), y*s*mp.exp(-t)), [-30, -8, -3, -1, 0, 1, 3, 8]) for s in (1, -1))
+
+        z = curve(lambda a, b: kernel(a, omega[0])*kernel(b, omega[1]))
+        return z, *(curve(lambda a, b, i=i: ((a, b)[i] - omega[i])/v*kernel(a, omega[0])*kernel(b, omega[1])) for i in (0, 1))
+
+
+@pytest.mark.parametrize(("y", "omega", "v"), [(0.7, (0.3, -0.2), 0.6), (-1.9, (1.1, 0.4), 0.3), (1e-4, (0.2, 0.5), 0.8)])
+def test_a_product_against_its_hyperbola(y, omega, v):
+    z, *slopes = product_by_mpmath(y, omega, v)
+    assert slope_of_log_z("z1*z2", y, omega, v*np.eye(2)) == pytest.approx([float(s/z) for s in slopes], rel=1e-7, abs=1e-9)
+
+
+def test_a_product_at_zero_overlap_is_a_bessel_function():
+    """F(q 1)/q at q -> 0 is E[G^2]: 1/alpha_c."""
+    total = 1 + 2/np.pi*quad(lambda y: k0(y)*(y*k1(y)/k0(y) - 1)**2, 0, 60, epsabs=1e-13, limit=200)[0]
+    assert 1/total == pytest.approx(ALPHA_C, abs=1e-10)
+    q = 1e-5
+    assert q/F("z1*z2", q)[0, 0] == pytest.approx(1/total, rel=1e-4)
+    assert hx.theories.multi_index("z1*z2").evolution.line(np.zeros(1), 0).threshold == pytest.approx(1/total, abs=1e-8)
+
+
+def test_a_plateau_counts_with_its_probability():
+    """relu(z1) + relu(z2) is 0 on a quadrant; at M = 0 all is one-dimensional: F = sum A A^T/Z over the label and its density."""
+    phi = lambda x: np.exp(-x*x/2)/np.sqrt(2*np.pi)  # noqa: E731
+
+    def density(y):   # one variable is negative, or both are positive
+        return phi(y) + quad(lambda x: phi(x)*phi(y - x), 0, y, epsabs=1e-13)[0]
+
+    def first(y):     # E[z1; y]
+        return y*phi(y)/2 - phi(0)*phi(y) + y/2*quad(lambda x: phi(x)*phi(y - x), 0, y, epsabs=1e-13)[0]
+
+    smooth = quad(lambda y: first(y)**2/density(y), 0, 12, epsabs=1e-12)[0]
+    plateau = (-phi(0)/2)**2/0.25
+    assert F("relu(z1) + relu(z2)", 0.0)[0, 0] == pytest.approx(smooth + plateau, rel=1e-8)
+
+
+def test_a_maximum_at_no_overlap():
+    """max(z1, z2): P(y) = 2 phi Phi, E[z1; y] = phi (y Phi - phi)."""
+    phi = lambda x: np.exp(-x*x/2)/np.sqrt(2*np.pi)  # noqa: E731
+    wanted = quad(lambda y: phi(y)*(y*ndtr(y) - phi(y))**2/(2*ndtr(y)), -9, 9, epsabs=1e-13)[0]
+    assert F("max(z1, z2)", 0.0)[0, 0] == pytest.approx(wanted, rel=1e-7)
+
+
+# -- identities ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_what_renames_the_label_changes_nothing():
+    for one, other in (("z1*z2", "tanh(z1*z2/3)"), ("z1**2 + z2**2", "log(1 + z1**2 + z2**2)")):
+        assert np.abs(F(one, 0.4) - F(other, 0.4)).max() < 1e-8
+
+
+@pytest.mark.parametrize("target", ["tanh(z1) + z2", "relu(z1) + relu(z2)"])
+def test_a_label_tells_less_than_its_variables(target):
+    """0 <= F <= V^{-1}, which z itself would give; a smooth label fixes one direction at each point, so that tr(V F) < 2."""
+    M = np.array([[0.3, 0.1], [0.1, 0.2]])
+    V = np.eye(2) - M
+    found = output(target).second(M)
+    assert np.linalg.eigvalsh(found).min() > 0
+    assert np.linalg.eigvalsh(np.linalg.inv(V) - found).min() > 0
+    assert 0.5 < np.trace(V @ found) < 2
+
+
+@pytest.mark.slow
+def test_a_rotated_label_has_the_rotated_overlap():
+    """g(R z) at M is g at R M R^T, for matrices of every kind."""
+    from hermitex.symbolic.parsing import expression
+    from hermitex.symbols import z1, z2
+    from hermitex.theories.overlaps.contours import ContourOutput
+
+    c = np.sqrt(0.5)
+    R, M = np.array([[c, c], [-c, c]]), np.array([[0.5, 0.2], [0.2, 0.3]])
+    for one, other in (("z1*z2", "(z1**2 - z2**2)/2"), ("tanh(z1)*z2 + z1", "tanh((z1+z2)/sqrt(2))*(z1-z2)/sqrt(2)+(z1+z2)/sqrt(2)")):
+        R = R if one == "z1*z2" else np.array([[c, c], [c, -c]])
+        first, second = (ContourOutput.of(expression(t), (z1, z2)) for t in (one, other))
+        turned = R.T @ second.second(R @ M @ R.T) @ R
+        assert np.abs(first.second(M) - turned).max() < 1e-8
+
+
+@pytest.mark.slow
+def test_little_noise_is_almost_none():
+    """F of y = g(z) + sqrt(D) xi tends to that of g(z) as D -> 0."""
+    clean, far, near = (hx.theories.multi_index("tanh(z1) + z2", c).output.second(0.3*np.eye(2))[1, 1]
+                        for c in (None, "gaussian:1/25", "gaussian:1/50"))
+    assert abs(near - clean) < 0.62*abs(far - clean)
+    assert 2*near - far == pytest.approx(clean, rel=2e-3)
+
+
+# -- planted errors -----------------------------------------------------------------------------------------------------
+def test_a_curve_without_the_slope_of_its_label_is_noticed():
+    """ds instead of ds/|grad g|: another density, another F."""
+    z, *_ = product_by_mpmath(0.7, (0.0, 0.0), 1.0)
+    assert float(z) == pytest.approx(k0(0.7)/np.pi, rel=1e-10)
+    (points, weights), = output("z1*z2").plane.trace(np.array([0.7]), 0.8, 1e-12)
+    gauss = np.exp(-np.sum(points**2, axis=1)/2)/(2*np.pi)
+    assert weights @ gauss == pytest.approx(float(z), rel=1e-10)
+    steep = np.hypot(*points.T)   # |grad z1 z2|
+    assert abs((weights*steep) @ gauss/float(z) - 1) > 0.1
