@@ -52,8 +52,7 @@ class Setting:
 
     def run(self, seeds: tuple[int, ...], progress: Callable[[int, int], None] | None = None) -> Array:
         """Overlaps, shape (seeds, records, r)."""
-        rngs = [np.random.default_rng(np.random.SeedSequence(s)) for s in seeds]
-        walk = self._vectors(rngs) if self.model == "vectors" else self._overlaps(rngs)
+        walk = self.walk(seeds)
         found, total, done = [], self.records[-1], 0
         m = next(walk)
         for record in self.records:
@@ -63,6 +62,11 @@ class Setting:
             if progress is not None:
                 progress(int(len(seeds)*done/max(total, 1)), len(seeds))
         return np.stack(found, axis=1)
+
+    def walk(self, seeds: tuple[int, ...]) -> Iterator[Array]:
+        """The overlaps (seeds, r) after 0, 1, 2, ... samples."""
+        rngs = [np.random.default_rng(np.random.SeedSequence(s)) for s in seeds]
+        return self._vectors(rngs) if self.model == "vectors" else self._overlaps(rngs)
 
     def _vectors(self, rngs: list[np.random.Generator]) -> Iterator[Array]:
         """The weights themselves; the directions of the target are the first r axes."""
@@ -112,9 +116,11 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
     seeds : how many (0, 1, ...), or which
     model : "vectors", weights and inputs in d dimensions; "overlaps", the same law with only the components drawn that matter
         (the overlaps are a Markov chain), for large d
-    repetition : size of a first step on the same sample, times d; 0: each sample is seen once. Its sign is that of the readout
-        times the step; with the wrong one the square of the label pushes the neuron away from the target
-    numbers : m0 (default d^(-1/2)), step (gamma d; default a tenth of the largest that the noise allows, d^(1 - max(1, l/2)))
+    repetition : size of a first step on the same sample, times d; 0: each sample is seen once. Student and size decide how much
+        of the label's powers is seen: ``theory.repeated(repetition)`` has `.growth`, which must be positive, the best `.step`,
+        and `.signal`, with n = d log d/signal samples; an even student such as sqrt(1 + z**2) makes the most of an even target
+    numbers : m0 (default d^(-1/2)), step (gamma d; default a tenth of the largest that the noise allows, d^(1 - max(1, l/2)), with
+        repetition half of ``theory.repeated(repetition).step``)
 
     Returns
     -------
@@ -153,13 +159,12 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
     d = _dimension(dimension, len(theory.order_parameters))
     if model is not None and model not in MODELS:
         raise UnknownName(str(model)[:60], MODELS, "model of the experiment")
-    fixed = {k: float(v) for k, v in theory.complete(theory.given({**numbers, "dimension": d})).items() if k != "t"}
-    step = fixed["step"] or 0.1*float(d)**(1 - _exponent(theory))
+    given = theory.given({**numbers, "dimension": d, "repetition": repetition})
+    fixed = {k: float(v) for k, v in theory.complete(given).items() if k != "t"}
+    step = fixed["step"] or _step(theory, d, float(repetition))
     records = tuple(np.rint(line*d/step).astype(int).tolist())
     if records[-1] > _MOST_STEPS:
         raise BadInput(f"sgd: {records[-1]:.3g} samples would be drawn; take a larger step than {step:.3g}, or shorter times")
-    if not np.isfinite(repetition):
-        raise BadInput(f"sgd: repetition is a number, not {repetition!r}")
     names = theory.order_parameters
     first = np.full(len(names), fixed["m0"])
     for name, value in (start or {}).items():
@@ -181,7 +186,13 @@ def _dimension(dimension: Any, r: int) -> int:
     return int(d)
 
 
-def _exponent(theory: Any) -> float:
+def _step(theory: Any, d: int, repetition: float) -> float:
+    """A tenth of the largest step that the noise allows; with repetition half of the one that takes the fewest samples."""
+    best = theory.repeated(repetition).step if repetition else 0.0
+    return best/2 or 0.1*float(d)**(1 - exponent(theory))
+
+
+def exponent(theory: Any) -> float:
     """max(1, l/2), l the order at which the student first sees the target."""
     found = float(getattr(theory, "step_exponent", float("nan")))
     return found if np.isfinite(found) else 1.0

@@ -76,7 +76,7 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
     own = dict(options or {})
     where = own.pop("alpha", None)
     own.setdefault("dimension", _finite(numbers.get("dimension")))
-    rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance")}
+    rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", *own)}
     return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)
 
 

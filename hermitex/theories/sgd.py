@@ -2,7 +2,7 @@ r"""dm/dt = (1 - m^2) sum_{k>=1} c_k s_k/(k-1)! m^(k-1) = (1 - m^2) E[sigma'(h) 
 
 Student sigma(<w, x>) on the sphere |w| = 1, target g(<theta, x>), overlap m = <w, theta>, time t = gamma x (number of samples)
 [BAJ21]. With a step gamma = step/d that is not small the norm of the gradients costs -m step/2 E[(dl/dh)^2]; the square loss has
-the same flow, because its other term is odd in what h lacks of h*.
+the same flow, because its other term is odd in what h lacks of h*. With `repetition` each sample is seen twice: online/repeated.py.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hermitex.symbols import m, z
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.escape import EscapeTimes, escape_times
 from hermitex.theories.online.flow import Drift, Leading, leading, slope
+from hermitex.theories.online.repeated import Repeated, escape_times_repeated, repeated
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
 
@@ -49,8 +50,8 @@ class Flow(Theory):
         return ()
 
     def letters(self) -> dict[str, Any]:
-        """t; dimension (d) or m0 (default d^(-1/2)); step, which is gamma d."""
-        return {"t": self.REQUIRED, "dimension": None, "m0": None, "step": 0.0}
+        """t; dimension (d) or m0 (default d^(-1/2)); step, which is gamma d; repetition, the first step on a sample times d."""
+        return {"t": self.REQUIRED, "dimension": None, "m0": None, "step": 0.0, "repetition": 0.0}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Checked numbers, m0 = d^(-1/2) where it was not given."""
@@ -66,11 +67,29 @@ class Flow(Theory):
             raise BadInput(f"sgd: m0 lies strictly between -1 and 1, not {out['m0']}")
         if not (np.all(out["step"] >= 0) and np.all(np.isfinite(out["step"]))):
             raise BadInput(f"sgd: step = gamma d is a finite number, 0 (the flow) or more, not {out['step']}")
+        if not np.all(np.isfinite(out["repetition"])):
+            raise BadInput(f"sgd: repetition is a finite number, 0 (each sample seen once) or another, not {out['repetition']}")
         return out
 
     def _rate(self, step: float) -> Any:
         """x -> dx/dt for the vector of overlaps."""
         raise NotImplementedError
+
+    def repeated(self, repetition: float) -> Repeated:
+        """What a sample shows that is seen twice, first with a step `repetition`/d: growth, best step, signal, rates.
+
+        >>> twice = sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)").repeated(5)
+        >>> round(twice.growth, 3), round(twice.step, 3)
+        (0.525, 0.61)
+        """
+        raise NotImplementedError
+
+    def _flow(self, step: float, repetition: float, tolerance: float) -> tuple[Any, str, float]:
+        """The rate, a method that integrates it, and the tolerance that its averages bear."""
+        if not repetition:
+            return self._rate(step), "DOP853", tolerance
+        twice = self.repeated(repetition)
+        return (lambda t, x, p: twice.rate(x, step)), "LSODA", max(tolerance, 1e-6)
 
     def _start(self, m0: float) -> np.ndarray:
         return np.full(len(self.order_parameters), m0)
@@ -82,7 +101,7 @@ class Flow(Theory):
         Parameters
         ----------
         t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
-        dimension or m0, step : as in `.letters()`; start : {overlap: value} instead of m0
+        dimension or m0, step, repetition : as in `.letters()`; start : {overlap: value} instead of m0
         until : the time at which the first overlap reaches this level is the event "escape", where the integration ends
         """
         given = self.complete(self.given(numbers))
@@ -91,7 +110,8 @@ class Flow(Theory):
         for name, value in (start or {}).items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
-        return integrate(self._rate(fixed["step"]), x0, times, names=self.order_parameters, events=events, terminal=tuple(events),
+        rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
+        return integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
                          rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
                          raise_on_failure=raise_on_failure)
 
@@ -109,10 +129,18 @@ class Flow(Theory):
         good = line <= found["t"][-1]
         values = {name: np.full(line.shape, np.nan) for name in self.order_parameters}
         for name, reached in found.at(line[good]).items():
-            values[name][good] = reached
+            values[name][good] = np.where(line[good] == 0, found[name][0], reached)
         return Curve(self.name, self.described(fixed), line, values, self.order_parameters, converged=good,
-                     residual=np.where(good, self._error(values, tolerance), np.nan), reason=found.reason,
+                     residual=np.where(good, self._off(values, fixed["repetition"], tolerance), np.nan), reason=found.reason,
                      title=title, axis="t", sources=self.sources)
+
+    def _off(self, values: Mapping[str, np.ndarray], repetition: float, tolerance: float) -> np.ndarray:
+        if not repetition:
+            return self._error(values, tolerance)
+        path = np.nan_to_num(np.array(list(values.values())))
+        twice, length = self.repeated(repetition), np.linalg.norm(path, axis=0)
+        ends = (int(np.argmin(np.abs(length - length.max()/2))), int(np.argmax(length)))
+        return np.full(length.shape, max(tolerance, *(twice.error(path[:, k]) for k in ends)))
 
     def _error(self, values: Mapping[str, np.ndarray], tolerance: float) -> np.ndarray:
         """How far the rate may be off along the curve: the integrator's tolerance."""
@@ -178,13 +206,21 @@ class SGD(Flow):
     def _rate(self, step: float) -> Any:
         return lambda t, x, p: self.drift(np.clip(x, -1, 1), step)
 
-    def escape_time(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0) -> Any:
+    def repeated(self, repetition: float) -> Repeated:
+        """The averages over a sample that is seen twice."""
+        return repeated(self.sigma, self.g.expr, (z,), self.loss, float(repetition))
+
+    def escape_time(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0, repetition: float = 0.0) -> Any:
         """T(d), from m = d^(-1/2) to the overlap `level`: the integral of dm/(dm/dt); inf where the flow turns back.
 
         >>> theory = sgd("He2(z)/sqrt(2)", "He2(z)/sqrt(2)")
         >>> round(theory.escape_time(1e8) - theory.escape_time(1e4), 4)   # log(d)/4
         2.3026
         """
+        if repetition:
+            d = np.atleast_1d(np.asarray(dimension, dtype=float))
+            times = escape_times_repeated(self.repeated(repetition), d, level, float(step))
+            return float(times[0]) if np.ndim(dimension) == 0 else times
         times = self.escape(dimension, level=level, step=step).times
         return float(times[0]) if np.ndim(dimension) == 0 else times
 
@@ -234,7 +270,8 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     -------
     SGD : `.rate`, `.series(order)`, `.leading`, `.solve(t=(0, 20), dimension=d)`, `.curve(t=[...], dimension=d, step=0)`,
     `.escape_time(d)`, `.escape([d, ...])`, `.samples(d)`; `SGDDirections` for a target in several variables. Numbers: t,
-    dimension (the start is then d^(-1/2)) or m0, step (gamma d; 0 is the flow of small steps).
+    dimension (the start is then d^(-1/2)) or m0, step (gamma d; 0 is the flow of small steps), repetition (the first of two steps
+    on each sample, times d; 0: one step). `.repeated(repetition)` says which step and how many samples that takes.
 
     Raises
     ------

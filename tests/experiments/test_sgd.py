@@ -8,6 +8,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
+from hermitex.experiments.escapes import escapes
 from hermitex.experiments.sgd import simulate
 from hermitex.experiments.statistics import agreement
 
@@ -81,6 +82,58 @@ def test_repetition_learns_the_third_polynomial_where_plain_sgd_does_not():
     assert plain["length"][-1] < 0.2
     assert twice["length"][-1] > 0.8
     assert hx.theories.repetition("He3").exponent == 2 < theory.information_exponent
+
+
+def test_a_repeated_sample_follows_its_flow():
+    """He4 and sqrt(1 + z^2) from an overlap of 0.3: both models within 4 standard errors of the whole average."""
+    theory, numbers = hx.theories.sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)"), {"step": 0.2, "repetition": 5.0}
+    t = [0, 2, 4]
+    flow = theory.curve(t=t, m0=0.3, **numbers)
+    for model, d in (("overlaps", 1000), ("vectors", 400)):
+        found = simulate(theory, t, dimension=d, m0=0.3, seeds=16, model=model, **numbers)
+        assert agreement(flow, found).worst("m") < 4
+    assert flow["m"][-1] > 0.5
+    assert theory.curve(t=t, m0=0.3, step=0.2)["m"][-1] < 0.3
+
+
+def test_escapes_are_counted_and_refused():
+    theory = hx.theories.sgd("z**2/2", "He2(z)/sqrt(2)")
+    found = escapes(theory, [32, 64], step=0.2, seeds=4)
+    assert found.to_dict()["law"] == "d log d"
+    assert list(found.to_dataframe()["dimension"]) == [32, 64]
+    assert "predicted" in found.to_dict()
+    found.plot()
+    again = escapes(theory, [32, 64], step=0.2, seeds=4)
+    assert again.samples.tolist() == found.samples.tolist()
+    for bad, says in (((theory, [32]), "two dimensions"), ((hx.theories.sgd("He2", "z1*z2"), [32, 64]), "one direction"),
+                      ((hx.theories.sgd("tanh", "He3"), [32, 64]), "does not reach")):
+        with pytest.raises(BadInput, match=says):
+            escapes(*bad)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sigma", "g", "dimensions", "numbers"), [
+    ("z**2/2", "He2(z)/sqrt(2)", [64, 128, 256, 512, 1024], {"step": 0.1}),
+    ("sqrt(1 + z**2)", "He4(z)/sqrt(24)", [64, 128, 256, 512, 1024], {"step": 0.2, "repetition": 5.0}),
+    ("He3(z)/sqrt(6)", "He3(z)/sqrt(6)", [16, 32, 64, 128], {"step": 0.05}),
+])
+def test_the_samples_grow_as_predicted(sigma, g, dimensions, numbers):
+    """d log d at order two and for He4 seen twice, d^2 for He3: the slopes lie within 3 standard errors of the flow's."""
+    found = escapes(hx.theories.sgd(sigma, g), dimensions, seeds=32, **numbers)
+    measured, error, predicted = found.slopes
+    assert abs(measured - predicted) < 3*error
+    assert error < 0.25*predicted
+
+
+@pytest.mark.slow
+def test_repetition_learns_the_fourth_polynomial():
+    """d = 512, d log d/signal = 10 000 samples times three; seen once they leave the overlap where it was."""
+    theory = hx.theories.sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)")
+    assert hx.theories.repetition("He4").exponent == 2 < theory.information_exponent == 4
+    plain, twice = (simulate(theory, [0, 8, 16], dimension=512, step=0.3, seeds=12, model="overlaps", repetition=r)
+                    for r in (0.0, 5.0))
+    assert plain["length"][-1] < 0.15
+    assert twice["length"][-1] > 0.7
 
 
 @pytest.mark.slow

@@ -210,6 +210,71 @@ def test_drift_of_a_repeated_sample():
     assert simplify(hx.theories.repetition("He3", 2).drift("z**2/2", order=2) - 36*gamma*m*(1 - m**2)) == 0
 
 
+# -- repetition, whole ------------------------------------------------------------------------------------------------------
+def test_a_first_step_of_no_size_is_the_flow_of_fresh_samples():
+    """Identity: at repetition -> 0 the averages are those of the series, in one direction and in several, for both losses."""
+    for loss in ("correlation", "square"):
+        theory = hx.theories.sgd("tanh", "He3(z)/2 + z", loss=loss)
+        for at in (0.2, 0.8):
+            assert theory.repeated(0.0).rate([at], 0.3)[0] == pytest.approx(theory.drift(at, 0.3)[0], rel=2e-5)
+    several = hx.theories.sgd("He2(z)/10 + He3(z)/2", "He2(z1)/2 + sign(z1*z2)")
+    at = np.array([0.4, -0.3])
+    np.testing.assert_allclose(several.repeated(0.0).rate(at, 0.2), several._rate(0.2)(0, at, None), atol=2e-5)
+
+
+def test_a_small_first_step_adds_the_square_of_the_label():
+    """Third route: the exact expansion, with its powers of the label, against the whole average at small repetition."""
+    theory, size = hx.theories.sgd("z**2/2 + z**3/6", "He3(z)/sqrt(6)"), 1e-3
+    expanded = hx.theories.repetition("He3(z)/sqrt(6)", 2).drift(theory.sigma.expr, order=5)
+    for at in (0.1, 0.6):
+        exact = float(expanded.subs({hx.symbols.gamma: size, m: at}))
+        assert theory.repeated(size).rate([at])[0] == pytest.approx(exact, abs=3e-4*abs(exact) + 30*size**2)
+
+
+def test_growth_and_signal_of_a_repeated_sample():
+    """sigma = z^2/2: G = y h (1 + rho y), so J = E[g He2] + rho E[g^2 He2] = 192/24 rho, E[G^2] = E[y^2 (1 + rho y)^2], exact."""
+    rho = 0.3
+    twice = hx.theories.sgd("z**2/2", "He4(z)/sqrt(24)").repeated(rho)
+    y = hx.parse("(z**4 - 6*z**2 + 3)/sqrt(24)")
+    square = float(hx.E((y**2*(1 + rho*y)**2).expand(), hx.symbols.z).doit())
+    assert twice.growth == pytest.approx(8*rho, rel=1e-4)
+    assert twice.start[2] == pytest.approx(square, rel=1e-3)
+    assert twice.growth != pytest.approx(4*rho, rel=0.1)  # planted: the factor of He_2 lost
+    assert twice.step == pytest.approx(twice.growth/twice.start[2])
+
+
+@pytest.mark.parametrize(("g", "students"), [("He4(z)/sqrt(24)", (("sqrt(1 + z**2)", 5.0), ("z**2/2", 3.0), ("tanh", -1.0))),
+                                             ("He3(z)/sqrt(6)", (("sqrt(1 + z**2)", 2.0), ("gelu(z + 1/2)", 1.0)))])
+def test_no_student_sees_more_than_the_weak_recovery_of_the_label(g, students):
+    """Cauchy and Schwarz: lambda_max(J)^2/E[G^2] <= E[(E[z^2|y] - 1)^2], which for He4 is 1/alpha_c."""
+    most = 1/hx.exponents("He4(z)").weak_recovery["alpha_c"] if "He4" in g else 2.0
+    for sigma, size in students:
+        assert 0 < hx.theories.sgd(sigma, g).repeated(size).signal < most
+
+
+def test_escape_with_repetition_by_quadrature_and_by_the_flow():
+    theory = hx.theories.sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)")
+    numbers = {"step": 0.3, "repetition": 5.0}
+    event = theory.solve(t=(0, 50), dimension=512, until=0.5, **numbers).events["escape"]["t"][0]
+    assert theory.escape_time(512, **numbers) == pytest.approx(event, rel=1e-4)
+    slope = (theory.escape_time(2**20, **numbers) - theory.escape_time(2**14, **numbers))/(6*np.log(2))
+    twice = theory.repeated(5.0)
+    assert slope == pytest.approx(1/(2*(twice.growth - 0.15*twice.start[2])), rel=1e-3)
+    assert theory.escape_time(512, step=2.0, repetition=5.0) == np.inf
+    curve = theory.curve(t=[0, 8, 16], dimension=512, **numbers)
+    assert curve["m"][-1] > 0.75
+    assert np.all(curve.residual < 1e-3)
+
+
+def test_a_student_that_overflows_or_jumps_is_refused_in_one_line():
+    with pytest.raises(BadInput, match="overflows"):
+        hx.theories.sgd("log(cosh(z))", "He4(z)/sqrt(24)").repeated(5.0).rate([0.1])
+    with pytest.raises(BadInput, match="jumps"):
+        hx.theories.sgd("sign", "He3").repeated(1.0)
+    with pytest.raises(BadInput, match="repetition"):
+        hx.theories.sgd("tanh", "He3").curve(t=[0, 1], dimension=100, repetition=np.inf)
+
+
 # -- several directions ----------------------------------------------------------------------------------------------------
 def test_flow_of_several_directions_from_its_definition():
     """dm_i/dt = E[g(z) sigma'(h) (z_i - m_i h)], here for polynomials by exact expectations."""

@@ -22,15 +22,14 @@ class Entry(NamedTuple):
     numbers: tuple[str, ...]
     shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
     axis: str = "alpha"  # the option that varies along the curve
-    experiment: tuple[str, ...] = ("model",)  # options of the experiment alone
 
 
 THEORIES: dict[str, Entry] = {
     "one-step": Entry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
-    "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step"), ("m", *(f"m{i}" for i in range(1, 7))), "t",
-                 ("model", "repetition")),
+    "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
+                 ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
@@ -58,6 +57,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
+    "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
 }
 
 
@@ -72,7 +72,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
     parser.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
     parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network)")
-    parser.add_argument("--repetition", metavar="R", help="sgd: first step on the same sample, times d (of the experiment)")
     parser.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
     parser.add_argument("--progress", action="store_true", help="say on stderr how far the experiment is (always on a terminal)")
     parser.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
@@ -96,8 +95,6 @@ def run(args: argparse.Namespace) -> int:
         lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
     if args.simulate:  # a simulation takes as long as it takes
         options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
-        if args.repetition is not None:
-            options["repetition"] = _number("repetition", args.repetition)
         if args.simulate_dimension is not None:
             options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
         measured = face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
@@ -122,8 +119,7 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
     for name in entry.functions:
         if name not in given:
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
-    if strangers := [n for n in ("alpha", "t", "repetition")
-                     if getattr(args, n) is not None and n != entry.axis and n not in entry.experiment]:
+    if strangers := [n for n in ("alpha", "t") if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} 0.2:3:50")

@@ -24,6 +24,7 @@ from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
 from hermitex.theories.online.flow import hermite
+from hermitex.theories.online.repeated import Repeated, repeated
 from hermitex.theories.sgd import Flow
 
 ORDER = 7
@@ -145,6 +146,10 @@ class SGDDirections(Flow):
 
         return rate
 
+    def repeated(self, repetition: float) -> Repeated:
+        """The averages over a sample that is seen twice."""
+        return repeated(self.sigma, self.g, self.variables, "correlation", float(repetition))
+
     @cached_property
     def _missing(self) -> float:
         """||P_{>K} g||, the part of the target beyond the series."""
@@ -165,7 +170,8 @@ class SGDDirections(Flow):
         powers = np.nan_to_num(length)[:, None]**(k - 1)
         return np.asarray(tolerance + self._missing*np.sqrt(np.sum((k*student*powers)**2, axis=1)))
 
-    def learned(self, dimension: Any, *, level: float = 0.3, horizon: float = 1e4) -> dict[str, float]:
+    def learned(self, dimension: Any, *, level: float = 0.3, horizon: float = 1e4, step: float = 0.0,
+                repetition: float = 0.0) -> dict[str, float]:
         """The times at which each |m_i| first reaches `level`, in the order in which it happens; inf: not before `horizon`.
 
         >>> from hermitex.theories import sgd
@@ -173,13 +179,14 @@ class SGDDirections(Flow):
         >>> list(times)
         ['m1', 'm2', 'm3']
         """
-        given = self.complete(self.given({"dimension": dimension}))
+        given = self.complete(self.given({"dimension": dimension, "step": step, "repetition": repetition}))
         from hermitex.solvers.ode import integrate
 
         names = self.order_parameters
         events = {n: (lambda t, x, p, i=i: abs(float(x[i])) - level) for i, n in enumerate(names)}
-        run = integrate(self._rate(0.0), self._start(_one(given["m0"])), (0.0, horizon), names=names, events=events, method="LSODA",
-                        rtol=1e-9, atol=1e-13, dense=False)
+        rate, _, tolerance = self._flow(float(step), float(repetition), 1e-9)
+        run = integrate(rate, self._start(_one(given["m0"])), (0.0, horizon), names=names, events=events, method="LSODA",
+                        rtol=tolerance, atol=1e-4*tolerance, dense=False)
         first = {n: float(run.events[n]["t"][0]) if len(run.events[n]["t"]) else float("inf") for n in names}
         return dict(sorted(first.items(), key=lambda pair: pair[1]))
 
