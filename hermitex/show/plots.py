@@ -58,7 +58,7 @@ def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, labe
         lines = ax.stem(*zip(*shown, strict=True), linefmt=colour, markerfmt=MARKERS[0], basefmt=" ",
                         label=label or None)
         lines.markerline.set(markersize=4.5, color=colour)
-    if log:
+    if log and shown:
         ax.set_yscale("log")
         _plain_ticks(ax.yaxis, ax.get_ylim())
     else:
