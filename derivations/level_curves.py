@@ -1,0 +1,240 @@
+r"""State evolution of a label y = g(z1, z2) without noise: averages over its level curves, by the coarea formula."""
+
+from math import floor, log10
+
+import numpy as np
+from scipy import special
+from sympy import Abs, Integral, besseli, besselk, cos, exp, oo, pi, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Result
+from hermitex.symbols import alpha, z, z1, z2
+
+V, y, r, t, beta, s1, s2, w, x = symbols("V y r t beta g_1 g_2 omega_r x", positive=True)
+a, o = symbols("z omega", real=True)
+
+page = Result(
+    "Labels seen through their level curves",
+    r"A label $y = g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, the density "
+    r"$Z(y, \omega) = \int_{g = y}\mathcal{N}(z; \omega, V)\,ds/|\nabla g|$, $g_{out} = \nabla_\omega\log Z$ and "
+    r"$F(M) = \int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For $y = z_1z_2$ these are Bessel functions at zero "
+    r"overlap, and "
+    r"$\alpha_c = 0.59375109822\ldots$",
+    source="troiani2024", place="state evolution",
+    assumptions=[r"$z \sim \mathcal{N}(0, I_2)$, $\omega \sim \mathcal{N}(0, M)$, $V = 1 - M$",
+                 r"$g$ is smooth off finitely many curves, $\nabla g \neq 0$ on almost every level curve; where $g$ is constant "
+                 r"on an open set, that label has a probability and counts as a discrete one"],
+)
+page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is a ribbon along the curve $g = y$, of width "
+          r"$dy/|\nabla "
+          r"g|$. Where the curve is a graph over $z_1$, its slope is $-g_1/g_2$, and arc length and gradient leave one partial "
+          r"derivative:")
+page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 + s2**2), 1/s2,
+          shown=(r"\frac{ds}{|\nabla g|\,dz_1}", r"\frac{1}{|g_2|}"))
+page.text(r"The field enters through the Gaussian only, whose derivative brings down $V^{-1}(z - \omega)$:")
+gauss = exp(-(a - o)**2/(2*V))/sqrt(2*pi*V)
+page.step("differentiation", gauss.diff(o), (a - o)/V*gauss, shown=(r"\partial_\omega\mathcal{N}(z; \omega, V)",
+                                                                  r"V^{-1}(z - \omega)\,\mathcal{N}(z; \omega, V)"))
+page.text(r"so that $g_{out} = V^{-1}(\mathbb{E}[z|y, \omega] - \omega)$ with the average along the curve. All that follows "
+          r"chooses a "
+          r"parameter on the curve.")
+page.text(r"(ii) A circle. For $y = r^2 = z_1^2 + z_2^2$ the parameter is the angle, $ds/|\nabla g| = d\theta/2$, and with "
+          r"$V$ a multiple "
+          r"of the identity $Z = e^{-(r^2 + \omega^2)/2V}I_0(r\omega/V)/2V$; its logarithmic slope is along $\omega$:")
+Z = exp(-(r**2 + w**2)/(2*V))*besseli(0, r*w/V)/(2*V)
+page.step("Bessel's integral", Integral(exp(x*cos(t)), (t, 0, pi))/pi, besseli(0, x), points=2)
+page.step("differentiation", Z.diff(w)/Z, (r*besseli(1, r*w/V)/besseli(0, r*w/V) - w)/V,
+          shown=(r"\partial_\omega\log Z", r"\frac1V\Bigl(r\,\frac{I_1(r\omega/V)}{I_0(r\omega/V)} - \omega\Bigr)"))
+page.text(r"(iii) A hyperbola. For $y = z_1z_2 > 0$ the curve is the graph $z_2 = y/z_1$ with $|g_2| = |z_1|$; by $z = "
+          r"\pm\sqrt y\,(e^t, "
+          r"e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
+density_ = exp(-(y/z)**2/2)/(sqrt(2*pi)*Abs(z))
+page.step("Basset's integral", E(density_, z), besselk(0, y)/pi, points=1,
+          shown=(r"Z(y, 0) = \mathbb{E}_{z_1}\,\frac{\varphi(y/z_1)}{|z_1|}", r"\frac{K_0(y)}{\pi}"))
+page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, $K_0(\sqrt\beta\,y)$, and its derivative at $\beta = 1$ is the "
+          r"second "
+          r"moment:")
+page.step("differentiation", -2*besselk(0, sqrt(beta)*y).diff(beta).subs(beta, 1)/pi, y*besselk(1, y)/pi,
+          shown=(r"-\frac2\pi\,\partial_\beta K_0(\sqrt\beta\,y)\Big|_1", r"\frac{y\,K_1(y)}{\pi}"))
+page.step("the second moment", E(z**2*density_, z), y*besselk(1, y)/pi, points=1,
+          shown=(r"\mathbb{E}[z_1^2; y]", r"\frac{y\,K_1(y)}{\pi}"))
+page.text(r"(iv) The threshold. $\mathbb{E}[z|y] = 0$, and $G(y) = \mathbb{E}[zz^\top - 1\,|\,y]$ has $G_{11} = G_{22} = "
+          r"yK_1/K_0 - 1$ and "
+          r"$G_{12} = y$. To first order in the overlap $M = q$, $F = q\,\mathbb{E}[G^2]$, and")
+page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1, shown=(r"\mathbb{E}\,G_{12}^2 = \mathbb{E}\,y^2", "1"))
+page.text(r"Both signs of $y$ count, so that $1/\alpha_c = 1 + \frac2\pi\int_0^\infty K_0\,(yK_1/K_0 - 1)^2\,dy$.")
+page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
+          r"parameters of "
+          r"(ii) and (iii), against the graph $z_2 = y - \tanh z_1$, and against the rays and the segment that are the "
+          r"levels of "
+          r"$\mathrm{relu}(z_1) + \mathrm{relu}(z_2)$, whose plateau has the probability of a quadrant:")
+
+
+def agreed(pairs, most=1e-6):
+    """The worst agreement in digits; a number that is off is named."""
+    worst = 0.0
+    for name, value, wanted in pairs:
+        gap = float(np.max(np.abs(np.asarray(value) - wanted))/max(np.max(np.abs(wanted)), 1e-3))
+        assert gap < most, f"{name}: {np.asarray(value).tolist()} here, {np.asarray(wanted).tolist()} in the package"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def normal(points, at, v):
+    """N(z; omega, V) and its slopes in omega, at all points and fields: arrays (3, fields, points)."""
+    inverse = np.linalg.inv(v)
+    away = points[None] - at[:, None]
+    pull = away @ inverse
+    k = np.exp(-np.sum(away*pull, axis=2)/2)*np.sqrt(np.linalg.det(inverse))/(2*np.pi)
+    return np.stack([k, k*pull[..., 0], k*pull[..., 1]])
+
+
+def fields(m, n=26):
+    """Nodes and weights for omega ~ N(0, M)."""
+    u, c = np.polynomial.hermite_e.hermegauss(n)
+    values, R = np.linalg.eigh(m)
+    u = u*np.sqrt(np.maximum(values, 0))[:, None]
+    return np.stack(np.meshgrid(*u, indexing="ij"), axis=-1).reshape(-1, 2) @ R.T, np.outer(c, c).ravel()/c.sum()**2
+
+
+def F(labels, steps, curve, m, rest=None):
+    """int dy E[A A^T/Z] over curves that are given by points and weights; `rest`: the (Z, A) of a plateau."""
+    at, chance = fields(m)
+    parts = [(dy, np.einsum("ifp,p->if", normal(points, at, np.eye(2) - m), share))
+             for dy, (points, share) in ((dy, curve(u)) for u, dy in zip(labels, steps, strict=True))]
+    parts += [(1.0, rest(at, np.eye(2) - m))] if rest else []
+    total = np.zeros((2, 2))
+    for dy, (density, *slopes) in parts:
+        share = np.where(density > 1e-150, dy*chance/np.where(density > 1e-150, density, 1.0), 0.0)
+        total += [[np.sum(p*p_*share) for p_ in slopes] for p in slopes]
+    return total
+
+
+STEP = 0.125
+LINE = np.arange(-6, 6 + STEP/2, STEP)
+
+
+def hyperbola(u):
+    """z1 z2 = u."""
+    side = np.sqrt(abs(u))
+    far = np.ceil(np.log(max(12/side, 1.0))/STEP)*STEP
+    along = np.arange(-far, far + STEP/2, STEP)
+    e = side*np.exp(np.stack([along, -along], axis=1))*np.array([1.0, np.sign(u)])
+    return np.concatenate([e, -e]), np.full(2*len(e), STEP)
+
+
+def moved(u):
+    """z1 (z2 + 1) = u."""
+    points, share = hyperbola(u)
+    return points - np.array([0.0, 1.0]), share
+
+
+def circle(u):
+    """z1^2 + z2^2 = u."""
+    angle = 2*np.pi*np.arange(64)/64
+    return np.sqrt(u)*np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(64, np.pi/64)
+
+
+def wave(u):
+    """tanh(z1) + z2 = u."""
+    return np.stack([LINE*1.3, u - np.tanh(LINE*1.3)], axis=1), np.full(len(LINE), 1.3*STEP)
+
+
+NODE, SHARE = np.polynomial.legendre.leggauss(40)
+
+
+def ramp(u):
+    """relu(z1) + relu(z2) = u > 0: two rays and a segment."""
+    low, middle = 4*(NODE - 1), u*(NODE + 1)/2
+    rays = [np.stack(p, axis=1) for p in ((low, np.full(40, u)), (np.full(40, u), low), (middle, u - middle))]
+    return np.concatenate(rays), np.concatenate([4*SHARE, 4*SHARE, u*SHARE/2])
+
+
+def quadrant(at, v):
+    """P(z1 < 0, z2 < 0) at V = v 1 and its slopes."""
+    s = np.sqrt(v[0, 0])
+    below, density = special.ndtr(-at/s), np.exp(-at**2/(2*s*s))/np.sqrt(2*np.pi)/s
+    return below[:, 0]*below[:, 1], -density[:, 0]*below[:, 1], -below[:, 0]*density[:, 1]
+
+
+def spread_out(high, n=40):
+    """Labels from 0 to `high`, as squares."""
+    u, c = np.polynomial.legendre.leggauss(n)
+    tau = np.sqrt(high)*(u + 1)/2
+    return tau**2, np.sqrt(high)*c*tau
+
+
+STRAIGHT, TILTED = 0.1*np.eye(2), np.array([[0.07, 0.03], [0.03, 0.05]])
+
+
+def output(target):
+    """The label as the state evolution uses it."""
+    return hx.theories.multi_index(target).output
+
+
+def estimates():
+    """g_out at a few labels and fields, V not diagonal."""
+    v, at = np.eye(2) - TILTED, np.array([[0.4, -0.7], [-1.1, 0.3]])
+    pairs = []
+    for target, curve, labels in (("z1*z2 + z1", moved, (0.8, -0.3)), ("z1**2 + z2**2", circle, (0.5, 3.0)),
+                                  ("tanh(z1) + z2", wave, (-0.6, 1.2)), ("relu(z1) + relu(z2)", ramp, (0.4, 1.7))):
+        wanted = output(target).g_out(np.array(labels), at, v)
+        for u, o_, g_ in zip(labels, at, wanted, strict=True):
+            points, share = curve(u)
+            density, *slopes = normal(points, o_[None], v)[:, 0] @ share
+            pairs.append((f"g_out of {target}", np.array(slopes)/density, g_))
+    return agreed(pairs)
+
+
+def products():
+    """F of z1*z2, and of the same hyperbola moved off the origin, M not diagonal."""
+    u = np.arange(-24, 4.2, 0.3)
+    labels, steps = np.concatenate([np.exp(u), -np.exp(u)]), np.tile(0.3*np.exp(u), 2)
+    return agreed([("F", F(labels, steps, curve, m), output(target).second(m))
+                   for target, curve, m in (("z1*z2", hyperbola, STRAIGHT), ("z1*z2 + z1", moved, TILTED))])
+
+
+def circles():
+    """F of z1**2 + z2**2."""
+    labels, steps = spread_out(60)
+    return agreed([("F", F(labels, steps, circle, m), output("z1**2 + z2**2").second(m)) for m in (STRAIGHT, TILTED)])
+
+
+def waves():
+    """F of tanh(z1) + z2."""
+    u, c = np.polynomial.legendre.leggauss(50)
+    return agreed([("F", F(7.6*u, 7.6*c, wave, TILTED), output("tanh(z1) + z2").second(TILTED))])
+
+
+def ramps():
+    """F of relu(z1) + relu(z2), with its plateau."""
+    labels, steps = spread_out(10.9)
+    return agreed([("F", F(labels, steps, ramp, STRAIGHT, quadrant), output("relu(z1) + relu(z2)").second(STRAIGHT))])
+
+
+def threshold():
+    """alpha_c of the product: the integral of (iv), the exponents, and alpha = q/((1 - q) F) at a small overlap."""
+    u = np.linspace(-30, 4.2, 4000)
+    v = np.exp(u)
+    k = special.k0(v)
+    inverse = 1 + 2/np.pi*np.sum(k*(v*special.k1(v)/k - 1)**2*v)*(u[1] - u[0])
+    near, middle, far = (p/((1 - p)*output("z1*z2").second(p*np.eye(2))[0, 0]) for p in (1e-4, 2e-4, 4e-4))
+    return agreed([("alpha_c", 1/inverse, float(hx.exponents("z1*z2").alpha_c)),
+                   ("alpha(0)", 1/inverse, (8*near - 6*middle + far)/3)])
+
+
+def errors():
+    """E(g - E[g|omega])^2 of the product: E[z1 z2|omega] = omega_1 omega_2 + V_12."""
+    found = hx.theories.multi_index("z1*z2").generalisation
+    # E omega_1^2 omega_2^2 = M_11 M_22 + 2 M_12^2, V_12 = -M_12, so that E(omega_1 omega_2 + V_12)^2 = M_11 M_22 + M_12^2.
+    return agreed([("error", 1 - m[0, 0]*m[1, 1] - m[0, 1]**2, found(m)) for m in (STRAIGHT, TILTED)])
+
+
+for rule, fact in (("g_out along curves", estimates), ("the product", products), ("the square of the radius", circles),
+                   ("a graph", waves), ("a plateau", ramps), ("the threshold of the product", threshold),
+                   ("what is not explained", errors)):
+    page.test(rule, fact)
+page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten")
+page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")
+page.conclude([(1/alpha, 1 + 2/pi*Integral(besselk(0, y)*(y*besselk(1, y)/besselk(0, y) - 1)**2, (y, 0, oo)))],
+              r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha = \alpha_c$,")
