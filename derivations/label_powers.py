@@ -1,6 +1,7 @@
 r"""Seeing a sample twice: the extragradient step multiplies the label into the gradient again, and powers of it lower the "
 r"exponent."""
 
+import numpy as np
 from sympy import Function, factorial, symbols
 
 import hermitex as hx
@@ -63,5 +64,34 @@ page.step("Mehler", projected, rate.subs({x: step for x in rate.free_symbols if 
           r"and its drift across the sphere, for $\sigma = z^2/2 + z^3/6$ and $g = He_3$, where the series ends by itself:",
           shown=(r"\mathbb{E}[g\,\sigma'(h + \gamma g\sigma'(h))\,(h^\star - mh)]",
                  r"(1 - m^2)\sum_{j, k}\frac{\gamma^j}{j!}\,c_{k+1}(g^{j+1})\,f_{j,k}\,\frac{m^k}{k!}"))
+page.text(r"(iii) How much a student sees of it. With the whole second gradient $G = y\,\sigma'(x + \rho\,y\,\sigma'(x))$ small overlaps "
+          r"grow at the rate $\partial_m \mathbb{E}[G\,(h^\star - mh)]$ at $m = 0$, which Stein's lemma writes without a derivative. For "
+          r"$\sigma = z^2/2$ and $\sigma = z^2/2 + z^3/6$:")
+rho = symbols("rho", real=True)
+for name, first_slope, target in (("z^2/2", lambda u: u, He(4, z2)), ("z^2/2 + z^3/6", lambda u: u + u**2/2, He(3, z2))):
+    second_look = target*first_slope(z1 + rho*target*first_slope(z1))
+    growth = E((second_look*(z2 - m*z1)).expand(), z1, z2, cov=law).doit().diff(m).subs(m, 0)
+    page.step("Stein", growth, E(second_look*z1*(z2**2 - 1), z1, z2),
+              shown=(rf"\sigma = {name}:\quad \partial_m\mathbb{{E}}[G\,(h^\star - mh)]\big|_{{m=0}}",
+                     r"\mathbb{E}[G\,x\,(z^2 - 1)]"))
+
+
+def whole_average():
+    """The package's growth of a sample seen twice, for a student whose expansion does not end, by plain quadrature."""
+    twice = hx.theories.sgd("sqrt(1 + z**2)", "He3(z)").repeated(0.1)
+    x, w = np.polynomial.legendre.leggauss(1200)
+    x, w = 9*x, 9*w*np.exp(-(9*x)**2/2)/np.sqrt(2*np.pi)
+    u, y = x[:, None], (x**3 - 3*x)[None]
+    seen = u + 0.1*y*u/np.sqrt(1 + u**2)
+    second = y*seen/np.sqrt(1 + seen**2)
+    growth, noise = w @ (second*u*(x**2 - 1)) @ w, w @ second**2 @ w
+    worst = max(abs(twice.growth - growth), abs(twice.start[2]/noise - 1), abs(twice.step - growth/noise))
+    assert worst < 1e-5
+    return int(-np.log10(worst))
+
+
+page.test("the package's growth and step", whole_average,
+          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that $\gamma d = J/\mathbb{E}[G^2]$ takes the fewest samples, "
+          r"$d\log d\;\mathbb{E}[G^2]/J^2$:")
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")

@@ -124,7 +124,8 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
 
     Returns
     -------
-    Curve : values m (or m1, m2, ...) and length = |m|, which does not see the sign; `standard_error`; `seeds`; axis t.
+    Curve : values m (or m1, m2, ...) and length = |m|, which does not see the sign (in several directions also length1 = |m1|, ...);
+    `standard_error`; `seeds`; axis t.
 
     Raises
     ------
@@ -141,6 +142,8 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
     found = setting.run(chosen, progress)
     columns = {name: found[..., i] for i, name in enumerate(theory.order_parameters)}
     columns["length"] = np.sqrt(np.sum(found**2, axis=-1))
+    if len(columns) > 2:  # where the label allows a sign, runs of both would cancel
+        columns.update({name.replace("m", "length"): np.abs(found[..., i]) for i, name in enumerate(theory.order_parameters)})
     values, errors = {}, {}
     for name, samples in columns.items():
         mean, error = mean_and_error(samples)

@@ -143,3 +143,39 @@ def test_staircase_follows_the_flow_and_the_order():
     found = simulate(theory, t, dimension=1000, step=0.04, seeds=16, m0=0.2, model="overlaps")
     assert agreement(theory.curve(t=t, m0=0.2, step=0.04), found).worst("m1", "m2", "m3") < 4
     assert found["m1"][1] > found["m2"][1] + 3*found.standard_error["m2"][1]
+
+
+@pytest.mark.slow
+def test_a_staircase_of_order_one_follows_the_flow():
+    """z1 + He3(z1) z2 + He3(z2) z3, each step linear given the last: the overlaps leave in that order."""
+    theory, t = hx.theories.sgd("z + He4(z)/4", "z1 + He3(z1)*z2 + He3(z2)*z3"), [0, 0.1, 0.2, 0.4]
+    found = simulate(theory, t, dimension=1000, step=0.005, seeds=16, m0=0.2, model="overlaps")
+    assert agreement(theory.curve(t=t, m0=0.2, step=0.005), found).worst("m1", "m2", "m3") < 4
+    assert list(theory.learned(1e4, level=0.05)) == ["m1", "m2", "m3"]
+
+
+@pytest.mark.slow
+def test_second_order_staircase_from_the_equator_seen_once():
+    """He2(z1) + sign(z1 z2 z3) has leap two: d log d samples, z1 first; d = 256, 170 000 samples."""
+    theory = hx.theories.sgd("He2(z)/10 + He3(z)/2", "He2(z1) + sign(z1*z2*z3)")
+    found = simulate(theory, [0, 5, 20], dimension=256, step=0.03, seeds=12, model="overlaps")
+    assert found["length1"][1] > 2*found["length2"][1]
+    flow = theory.curve(t=[20], dimension=256, step=0.03)
+    for i in "123":
+        assert abs(found[f"length{i}"][-1] - flow[f"m{i}"][-1]) < 0.1
+
+
+@pytest.mark.slow
+def test_repetition_climbs_the_staircase_of_the_fourth_polynomial():
+    """He4(z1)/10 + sign(z1 z2 z3): leap three seen once, generative leap two; seen twice it is climbed, z1 first."""
+    theory = hx.theories.sgd("-cos(z + 5/4)", "He4(z1)/10 + sign(z1*z2*z3)")
+    numbers = {"dimension": 256, "step": 0.07, "repetition": 2.7}
+    flow = theory.curve(t=[0, 20, 55], **numbers)
+    assert flow["m1"][1] > 5*flow["m2"][1]
+    assert flow["m2"][-1] == pytest.approx(flow["m3"][-1], rel=1e-4)
+    found = simulate(theory, [0, 20, 55], seeds=8, model="overlaps", **numbers)
+    assert found["length1"][1] > 3*found["length2"][1]
+    assert min(found[f"length{i}"][-1] for i in "23") > 3.5*256**-0.5
+    assert found["length"][-1] > 0.8
+    exponents = hx.exponents("He4(z1)/10 + sign(z1*z2*z3)")
+    assert (exponents.leap_exponent, exponents.generative_exponent) == (3, 2)
