@@ -19,8 +19,10 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
 from hermitex.theories.overlaps.channel import FiniteOutput, Output
+from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.grid import Array, Axis, Grid
 from hermitex.theories.overlaps.levels import LevelOutput
+from hermitex.theories.overlaps.products import ProductOutput
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
@@ -46,10 +48,14 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], *, diagonal: 
             labels = label_values(g, names, axes)
             steps = StepOutput if 2 <= len(names) <= 3 else FiniteOutput
             return steps(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
+        if diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
+            return monomial
         found = sections(g, names)
         if found is not None and (diagonal or len(names) == 1):
             return LevelOutput(found, len(names))
         return _implicit(g, names, axes)
+    if law.name == "multiplicative" and diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
+        return monomial
     return _drawn(g, law, names, axes)
 
 
@@ -57,7 +63,9 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Out
     """A label without noise that mixes several variables: discrete by its values, or the level curves over a plane."""
     labels = _few_values(g, names)
     if labels is not None:
-        return FiniteOutput(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
+        grid = Grid(axes, indicator(g, names, labels))
+        return (FibreOutput.through(grid, labels, values(g, names), labels, np.eye(len(labels))) if len(names) == 2
+                else FiniteOutput(grid, labels, r=len(names)))
     if len(names) == 2:
         from hermitex.theories.overlaps.contours import ContourOutput
 
@@ -88,6 +96,12 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
             at = of(points)
             return np.stack([np.broadcast_to(p(at), at.shape) for p in laws])
 
+        if all(a.steps for a in axes) and len(names) > 1:
+            return StepOutput(Grid(axes, finite), labels, r=len(names))
+        levels = _few_values(g, names)
+        if levels is not None and len(names) == 2:
+            mixed = np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws])
+            return FibreOutput.through(Grid(axes, finite), labels, of, levels, mixed)
         return FiniteOutput(Grid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)

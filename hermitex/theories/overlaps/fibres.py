@@ -1,0 +1,160 @@
+r"""P(y_k | omega) = int N(z1; omega_1, V_11) P(z2 in the intervals where g(z1, z2) = y_k | z1, omega) dz1: labels with curved borders.
+
+On each line z1 = const the label jumps at points that are found to rounding, so that z2 is integrated exactly; the nodes in z1 are
+graded towards the lines at which jumps appear or vanish, where they move like square roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from hermitex.exponents.laws.density import half_template
+from hermitex.theories.overlaps.channel import FiniteOutput, ratio
+from hermitex.theories.overlaps.grid import Array, Grid, normal_nodes
+
+_REACH = 8.0
+_SCAN, _LINES = 1601, 321
+_ORDER = 10
+_NEAR = 7.5
+_SLICE = 40_000
+_ROOT = np.sqrt(2*np.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class FibreOutput(FiniteOutput):
+    """Finitely many labels of two variables with jumps anywhere; M may be any matrix."""
+
+    of: Callable[[Sequence[Array]], Array] = field(default=lambda points: points[0])
+    levels: Array = field(default_factory=lambda: np.zeros(0))
+    mixed: Array = field(default_factory=lambda: np.eye(1))
+    smallest: Any = 1e-2
+    _kept: dict[float, Any] = field(default_factory=dict)
+
+    @classmethod
+    def through(cls, grid: Grid, labels: Array, of: Callable[[Sequence[Array]], Array], levels: Array, mixed: Array) -> FibreOutput:
+        """The label y_k with probability mixed[k, j] where g = levels[j]."""
+        return cls(grid, labels, r=2, of=of, levels=levels, mixed=mixed)
+
+    def _fibres(self, v: float) -> list[tuple[float, float, Array, Array]]:
+        """(z1, its weight, the jumps in z2, the level between them) of every node."""
+        panel = 0.9 if v > 0.15 else 0.4
+        if panel not in self._kept:
+            self._kept[panel] = _fibres(self.of, self.levels, panel)
+        return list(self._kept[panel])
+
+    def chances(self, omega: Array, V: Array) -> tuple[Array, Array]:
+        """(Z, A) at fields (n, 2): P(y_k | omega), shape (k, n), and its slopes, (2, k, n)."""
+        c, v = V[0, 1]/V[0, 0], V[0, 0]
+        s = np.sqrt(V[1, 1] - c*V[0, 1])
+        order = np.argsort(omega[:, 0], kind="stable")
+        o1, o2 = omega[order].T
+        z, a = np.zeros((len(self.levels), len(omega))), np.zeros((2, len(self.levels), len(omega)))
+        for x, w, jumps, which in self._fibres(v):
+            lo, hi = np.searchsorted(o1, [x - _NEAR*np.sqrt(v), x + _NEAR*np.sqrt(v)])
+            if lo == hi:
+                continue
+            t = x - o1[lo:hi]
+            p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
+            u = (jumps[:, None] - o2[lo:hi] - c*t)/s
+            edge = np.full((1, hi - lo), 40.0)  # where ndtr and its slope are 0 and 1 exactly
+            u = np.concatenate([-edge, np.clip(u, -40, 40), edge])
+            low, high = u[:-1], u[1:]
+            chance = p*np.where(low + high > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+            phi = np.exp(-u*u/2)/_ROOT
+            slope = p*(phi[:-1] - phi[1:])/s
+            for k, q, d in zip(which, chance, slope, strict=True):
+                z[k, lo:hi] += q
+                a[0, k, lo:hi] += q*t/v - c*d
+                a[1, k, lo:hi] += d
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return self.mixed @ z[:, back], self.mixed @ a[:, :, back]
+
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M), in the frame of its eigenvectors."""
+        F = np.zeros((2, 2))
+        for weight, z, (one, two) in self.sliced(M, fineness):
+            share = np.where(z > 1e-200, weight/np.where(z > 1e-200, z, 1.0), 0.0)
+            F += [[np.sum(p*q*share) for q in (one, two)] for p in (one, two)]
+        return F
+
+    def errors(self, M: Array) -> float:
+        """How often the Bayes classifier of two labels is wrong."""
+        return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.7)))
+
+    def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
+        """(weights, Z, [A_i]) over slices of the omegas."""
+        m, R = np.linalg.eigh(M)
+        m = np.clip(m, 0.0, None)*(m > 1e-14)
+        nodes = [normal_nodes(x, 1 - x, 0.8*fineness) for x in m]
+        omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ R.T
+        weight = np.multiply.outer(nodes[0][1], nodes[1][1]).ravel()
+        kept = weight > 1e-16*weight.max()
+        for k in range(0, int(kept.sum()), _SLICE):
+            part = slice(k, k + _SLICE)
+            z, a = self.chances(omega[kept][part], np.eye(2) - M)
+            yield weight[kept][part], z, a
+
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, 2)."""
+        rows = np.argmin(np.abs(np.asarray(y, dtype=float)[:, None] - self.labels), axis=1)
+        z, a = self.chances(omega, V)
+        n = np.arange(len(rows))
+        return ratio(a[:, rows, n].T, z[rows, n])
+
+
+def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float) -> list[tuple[float, float, Array, Array]]:
+    scan = np.linspace(-_REACH - 0.011, _REACH + 0.013, _SCAN)  # not on the jumps of everyday targets
+
+    def kind(x: Array, t: Array) -> Array:
+        return np.asarray(np.argmin(np.abs(of([x, t])[..., None] - labels), axis=-1))
+
+    def word(x: float) -> tuple[int, ...]:
+        row = kind(np.full(_SCAN, x), scan)
+        return tuple(row[np.concatenate([[True], np.diff(row) != 0])])
+
+    lines = np.linspace(-_REACH - 0.007, _REACH + 0.003, _LINES)
+    words = [word(x) for x in lines]
+    turns = []
+    for (a, b), (wa, wb) in zip(pairwise(lines), pairwise(words), strict=True):
+        if wa == wb:
+            continue
+        for _ in range(46):
+            middle = (a + b)/2
+            a, b = (middle, b) if word(middle) == wa else (a, middle)
+        turns.append((a + b)/2)
+    t, w = half_template(9, 4)
+    g, v = np.polynomial.legendre.leggauss(_ORDER)
+    found = []
+    ends = np.array([-_REACH, *turns, _REACH])
+    for a, b in pairwise(ends):
+        if b - a < 1e-12:
+            continue
+        side = min((b - a)/2, panel)
+        edges = np.linspace(a + side, b - side, max(1, int(np.ceil((b - a - 2*side)/panel))) + 1)
+        half = np.diff(edges)[:, None]/2
+        xs = np.concatenate([a + side*t, b - side*t, (edges[:-1, None] + half*(1 + g)).ravel()])
+        ws = np.concatenate([side*w, side*w, (half*v).ravel()])
+        found += [(float(x), float(c), *_jumps(kind, x, scan)) for x, c in zip(xs, ws, strict=True) if c > 0]
+    return found
+
+
+def _jumps(kind: Callable[[Array, Array], Array], x: float, scan: Array) -> tuple[Array, Array]:
+    """(where the label jumps on the line z1 = x, the label between)."""
+    row = kind(np.full(len(scan), x), scan)
+    at = np.flatnonzero(np.diff(row))
+    a, b, left = scan[at], scan[at + 1], row[at]
+    for _ in range(50):
+        middle = (a + b)/2
+        same = kind(np.full(len(middle), x), middle) == left
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    return (a + b)/2, np.concatenate([row[:1], row[at + 1]])
+
+
+__all__ = ["FibreOutput"]

@@ -1,0 +1,157 @@
+r"""log|y| = sum_i k_i log|z_i|: the label y = c z_1^{k_1} ... z_r^{k_r}, whose Z(y, omega) is a convolution in log|y|.
+
+With E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the two signs of z_i (the sum alone where k_i is even),
+Z(+-|y|) = (E_1 * ... * E_r +- O_1 * ... * O_r)/2, and its slopes in omega_i have the slopes of the factor i. A multiplicative noise
+is one factor more, in which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sympy import Abs, Expr, Integer, Mul, Pow, Symbol
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import Output, ratio
+from hermitex.theories.overlaps.grid import Array, normal_nodes
+
+_ROOT = np.sqrt(2*np.pi)
+_RIGHT, _LEFT = 2.15, 24.0  # log of the largest |z|; how far to the left a density e^t is followed, for k = 1
+_LEAST = 1e-12
+_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class ProductOutput(Output):
+    """A monomial: `powers` and whether each factor is |z|^k; `noisy`: times a standard normal; c `scale`. V is diagonal."""
+
+    powers: tuple[int, ...]
+    even: tuple[bool, ...]
+    scale: float = 1.0
+    noisy: bool = False
+    r: int = 2
+    smallest: Any = 0.06
+    perfect: Any = True
+    nodes: int = 16
+
+    @classmethod
+    def of(cls, g: Expr, names: Sequence[Symbol], law: str) -> ProductOutput | None:
+        """From an expression; None if it is not a monomial in several variables."""
+        c, rest = g.as_coeff_Mul()
+        powers, even = dict.fromkeys(names, 0), dict.fromkeys(names, True)
+        for factor in Mul.make_args(rest):
+            base, k = factor.as_base_exp() if isinstance(factor, Pow) else (factor, Integer(1))
+            bare = base.args[0] if isinstance(base, Abs) else base
+            for x in Mul.make_args(bare):
+                if x not in powers or powers[x] or not (k.is_Integer and 0 < int(k) <= 4):
+                    return None
+                powers[x] = int(k)
+                even[x] = isinstance(base, Abs) or int(k) % 2 == 0
+        if len(names) < 2 or not all(powers.values()):
+            return None
+        noisy = law == "multiplicative"
+        return cls(tuple(powers.values()), tuple(even.values()), float(c), noisy, len(names),
+                   0.06 if len(names) == 3 else 0.01, not noisy, 16 if len(names) == 3 else 24)
+
+    def _grid(self, v: float, fineness: float) -> tuple[Array, float]:
+        """t on the circle of convolutions, and its step."""
+        k = [*self.powers, *([1] if self.noisy else [])]
+        right, left = _RIGHT*sum(k) + 1, _LEFT*max(k) + 4
+        n = int(2**np.ceil(np.log2((right + left)/(fineness*0.22*min(0.5, np.sqrt(v))))))
+        h = (right + left)/n
+        j = np.arange(n)
+        return np.where(j*h <= right, j*h, (j - n)*h), h
+
+    @staticmethod
+    def _hats(t: Array, omega: Array, v: float, k: int, even: bool) -> Array:
+        """Fourier transforms of E, O, dE/domega, dO/domega: (4, n, frequencies)."""
+        x = np.exp(t/k)
+        found = []
+        for s in (1, -1):
+            away = (s*x - omega[:, None])/np.sqrt(v)
+            p = np.exp(-away*away/2)*x/(k*np.sqrt(v)*_ROOT)
+            found.append((p, p*away/np.sqrt(v)))
+        (p, dp), (n, dn) = found
+        parts = [p + n, p + n if even else p - n, dp + dn, dp + dn if even else dp - dn]
+        return np.stack([np.fft.rfft(a, axis=1) for a in parts])
+
+    def _factors(self, t: Array, omega: Sequence[Array], v: Array) -> tuple[list[Array], Array]:
+        hats = [self._hats(t, o, u, k, e) for o, u, k, e in zip(omega, v, self.powers, self.even, strict=True)]
+        noise = self._hats(t, np.zeros(1), 1.0, 1, False)[:2, 0] if self.noisy else np.ones((2, hats[0].shape[2]))
+        return hats, noise
+
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M) for a diagonal M."""
+        m = np.diag(M)
+        t, h = self._grid(float((1 - m).min()), fineness)
+        nodes = [_half(*normal_nodes(x, 1 - x, (1.3 if self.r == 3 else 1.0)*fineness)) for x in m]
+        hats, noise = self._factors(t, [o for o, _ in nodes], 1 - m)
+        alike = len({*zip(m, self.powers, self.even, strict=True)}) == 1
+        index = np.array([i for i in product(*(range(len(o)) for o, _ in nodes)) if not alike or list(i) == sorted(i)])
+        weight = np.prod([w[i] for (_, w), i in zip(nodes, index.T, strict=True)], axis=0)
+        if alike:
+            weight = weight*_orderings(index)
+        kept = weight > 1e-13*weight.max()
+        index, weight = index[kept], weight[kept]
+        F = np.zeros(self.r)
+        for k in range(0, len(index), size := max(1, _ROWS*512//len(t))):
+            checkpoint("state evolution")
+            rows = index[k:k + size]
+            Z, A = self._labels(hats, noise, rows, len(t), h)
+            share = weight[k:k + size, None]*np.where(_LEAST*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)
+            F += [h*np.sum(a*a*share) for a in A]
+        return np.diag(np.full(self.r, F.mean()) if alike else F)
+
+    def _labels(self, hats: list[Array], noise: Array, rows: Array, n: int, h: float) -> tuple[Array, Array]:
+        """Z and the A_i at labels of both signs: (2, rows, t) and (r, 2, rows, t)."""
+        def both(slope: int | None) -> Array:
+            even, odd = (noise[c]*np.prod([hat[c + (2 if i == slope else 0), rows[:, i]] for i, hat in enumerate(hats)], axis=0)
+                         for c in (0, 1))
+            steps = h**(len(hats) - 1 + self.noisy)
+            e, o = (np.fft.irfft(x, n, axis=1)*steps for x in (even, odd))
+            return np.stack([e + o, e - o])/2
+
+        return both(None), np.stack([both(i) for i in range(self.r)])
+
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, r); of V only the diagonal counts."""
+        v = np.diag(V)
+        t, _ = self._grid(float(v.min()), 1.0)
+        period = t.size*(t[1] - t[0])
+        waves = 2j*np.pi*np.arange(t.size//2 + 1)/period
+        y = np.asarray(y, dtype=float)/self.scale
+        double = np.where(np.arange(len(waves)) % (len(waves) - 1) == 0, 1.0, 2.0)
+        out = np.empty((len(y), self.r))
+        for k in range(0, len(y), 500):
+            part = slice(k, k + 500)
+            hats, noise = self._factors(t, list(omega[part].T), v)
+            turn = double*np.exp(waves*np.log(np.maximum(np.abs(y[part]), 1e-300))[:, None])
+            sign = np.where(y[part] < 0, -1.0, 1.0)
+
+            def at(slope: int | None, hats: Any = hats, noise: Any = noise, turn: Any = turn, sign: Any = sign) -> Array:
+                e, o = (noise[c]*np.prod([x[c + (2 if i == slope else 0)] for i, x in enumerate(hats)], axis=0) for c in (0, 1))
+                return np.real(np.sum(turn*e, axis=1)) + sign*np.real(np.sum(turn*o, axis=1))
+
+            out[part] = ratio(np.stack([at(i) for i in range(self.r)], axis=1), at(None))
+        return out
+
+
+def _half(x: Array, w: Array) -> tuple[Array, Array]:
+    """The nodes that are not negative: the other half says the same."""
+    kept = x > -1e-12
+    return np.maximum(x[kept], 0.0), np.where(x[kept] > 1e-12, 2.0, 1.0)*w[kept]
+
+
+def _orderings(index: Array) -> Array:
+    """How many orderings of each sorted row differ."""
+    from math import factorial
+
+    repeats = np.array([np.prod([factorial(c) for c in np.unique(row, return_counts=True)[1]]) for row in index])
+    return factorial(index.shape[1])/repeats
+
+
+__all__ = ["ProductOutput"]

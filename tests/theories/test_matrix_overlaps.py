@@ -1,0 +1,165 @@
+"""Overlaps that are full matrices, labels with curved borders, products: other routes, transitions, planted errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+import hermitex as hx
+from hermitex.theories.overlaps.channel import FiniteOutput
+from hermitex.theories.overlaps.fibres import FibreOutput
+from hermitex.theories.overlaps.steps import below_both
+
+COMMITTEE = "sign(z1) + sign(z2)"
+M = np.array([[0.45, 0.2], [0.2, 0.35]])
+
+
+def together(m):
+    """F of z1 + z2 for sign(z1) + sign(z2), where nothing is known of z1 - z2: u = (z1 + z2)/sqrt 2 is seen through |w| < u."""
+    v = 1 - m
+
+    def chances(omega):
+        def part(power):
+            return quad(lambda u: norm.pdf(u, omega, np.sqrt(v))*(2*ndtr(u) - 1)*((u - omega)/v)**power, 0, 12, epsabs=1e-13)[0]
+        return part(0), part(1)
+
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    table = np.array([chances(np.sqrt(m)*a) for a in x])
+    (up, du), (down, dd) = table.T, table[::-1].T
+    dd = -dd
+    none, dn = 1 - up - down, -du - dd
+    return float(np.sum(w/w.sum()*(du**2/up + dd**2/down + dn**2/none)))
+
+
+# -- third routes -------------------------------------------------------------------------------------------------------
+def test_a_committee_before_its_directions_separate():
+    x = hx.theories.multi_index(COMMITTEE).evolution
+    point = x.iterated(1.5)
+    m = 2*point.x[0]
+    assert point.x[0] == pytest.approx(point.x[1], abs=1e-9)
+    assert m/(1 - m)/together(m) == pytest.approx(1.5, rel=1e-6)
+
+
+def test_boxes_agree_with_nodes_over_the_plane():
+    output = hx.theories.multi_index(COMMITTEE).output
+    plain = FiniteOutput(output.grid, output.labels, r=2)
+    assert output.second(M) == pytest.approx(plain.second(M), rel=1e-9)
+    fibres = FibreOutput.through(output.grid, output.labels, lambda p: np.sign(p[0]) + np.sign(p[1]), output.labels, np.eye(3))
+    assert output.second(M) == pytest.approx(fibres.second(M), rel=1e-8)
+
+
+def test_two_normals_below_bounds():
+    expected = quad(lambda x: norm.pdf(x)*ndtr((-0.4 - 0.7*x)/np.sqrt(1 - 0.49)), -12, 0.8, epsabs=1e-14)[0]
+    assert below_both(np.array(0.8), np.array(-0.4), 0.7) == pytest.approx(expected, abs=1e-13)
+    assert below_both(np.array(0.0), np.array(0.0), -0.3) == pytest.approx(0.25 + np.arcsin(-0.3)/(2*np.pi), abs=1e-14)
+
+
+@pytest.mark.parametrize("target", [COMMITTEE, "sign(z1*z2 - 1/2)", "sign(z1 + z2) + sign(z1)"])
+def test_full_matrix_against_monte_carlo(target):
+    rng = np.random.default_rng(5)
+    g = {COMMITTEE: lambda a, b: np.sign(a) + np.sign(b), "sign(z1*z2 - 1/2)": lambda a, b: np.sign(a*b - 0.5),
+         "sign(z1 + z2) + sign(z1)": lambda a, b: np.sign(a + b) + np.sign(a)}[target]
+    n, V = 700, np.eye(2) - M
+    omega = rng.multivariate_normal([0, 0], M, n)
+    y = g(*(omega + rng.multivariate_normal([0, 0], V, n)).T)
+    t = np.linspace(-5, 5, 100)
+    grid = np.stack([a.ravel() for a in np.meshgrid(t, t*0.999, indexing="ij")])
+    away = (np.linalg.cholesky(np.linalg.inv(V)).T @ (grid[:, None] - omega.T[:, :, None]).reshape(2, -1)).reshape(2, n, -1)
+    weight = np.exp(-np.sum(away**2, axis=0)/2)*(g(*grid) == y[:, None])
+    mean = weight @ grid.T/weight.sum(axis=1)[:, None]
+    score = np.linalg.solve(V, (mean - omega).T)
+    samples = np.array([score[0]**2, score[0]*score[1], score[1]**2])
+    found = hx.theories.multi_index(target).output.second(M)
+    error = samples.std(axis=1)/np.sqrt(n)
+    assert np.all(np.abs(samples.mean(axis=1) - found[[0, 0, 1], [0, 1, 1]]) < 4*error)
+
+
+# -- transitions --------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_where_the_directions_of_a_committee_separate():
+    theory = hx.theories.multi_index(COMMITTEE)
+    found = theory.transitions()
+    (alpha, names), = found.stages
+    assert found.weak_recovery == 0
+    assert names == ("M11/2 + M22/2 - M12",)
+    assert alpha == pytest.approx(2.0523824, abs=1e-6)
+    assert alpha > 1.43083366  # what perfect knowledge of z1 + z2 would need
+    for factor, grows in ((0.98, False), (1.02, True)):  # by the map itself
+        x = theory.evolution.iterated(alpha*factor).x*0 + theory.solve(alpha=0.98*alpha)["M11"]
+        gap = [1e-4]
+        x = x + np.array([gap[0]/2, -gap[0]/2])
+        for _ in range(60):
+            x = theory.evolution.step(x, alpha*factor)
+            gap.append(x[0] - x[1])
+        assert (gap[-1] > gap[30]) == grows
+    assert theory.solve(alpha=2.02)["M12"] == pytest.approx(theory.solve(alpha=2.02)["M11"], abs=1e-9)
+    above = theory.solve(alpha=2.5)
+    assert above["M11"] - above["M12"] > 0.1
+    other = theory.evolution.iterated(2.5, informed=True).x
+    assert [above["M11"], above["M12"]] == pytest.approx(other, abs=1e-7)
+
+
+def test_weak_recovery_through_curved_borders():
+    """P(y) and E[z1^2 - 1; y] of a disc: alpha_c = 1/sum_y E[z1^2 - 1; y]^2/P(y)."""
+    inside = 1 - np.exp(-0.5)
+    moment = quad(lambda s: (s - 2)/2*np.exp(-s/2)/2, 0, 1)[0]
+    expected = 1/(moment**2/inside + moment**2/(1 - inside))
+    line = hx.theories.multi_index("sign(z1**2 + z2**2 - 1)").evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize(("target", "channel"), [("z1*z2*z3", None), ("z1*z2", None), ("z1*z2", "multiplicative"),
+                                                 ("z1*z2", "random_sign"), ("sign(z1*z2)", "flip:1/10")])
+def test_weak_recovery_is_that_of_the_exponents(target, channel):
+    line = hx.theories.multi_index(target, channel).evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=1e-6)
+
+
+# -- products -----------------------------------------------------------------------------------------------------------
+def test_a_product_is_its_level_curves():
+    from hermitex.symbols import z1, z2
+    from hermitex.theories.overlaps.contours import ContourOutput
+
+    both = hx.theories.multi_index("z1*z2").output, ContourOutput.of(z1*z2, (z1, z2))
+    first, second = (o.second(0.5*np.eye(2))[0, 0] for o in both)
+    assert first == pytest.approx(second, rel=2e-4)
+    y, omega, V = np.array([0.7, -0.3]), np.array([[0.4, 1.0], [-0.5, 0.3]]), 0.5*np.eye(2)
+    assert both[0].g_out(y, omega, V) == pytest.approx(both[1].g_out(y, omega, V), rel=1e-4)
+
+
+def test_gate_function_of_three_factors():
+    output = hx.theories.multi_index("z1*z2*z3").output
+    y, omega, v = 0.6, np.array([0.5, -0.8, 0.3]), 0.6
+    u = np.linspace(-16, 2.2, 900)
+    x = np.concatenate([-np.exp(u[::-1]), np.exp(u)])
+    p = [np.exp(-(x - o)**2/(2*v))*np.abs(x) for o in omega[:2]]
+    over = np.multiply.outer(x, x)
+    W = p[0][:, None]*p[1]/np.abs(over)*np.exp(-(y/over - omega[2])**2/(2*v))
+    mean = np.array([W.sum(axis=1) @ x, W.sum(axis=0) @ x, (W*y/over).sum()])/W.sum()
+    found = output.g_out(np.array([y]), omega[None], v*np.eye(3))[0]
+    assert found == pytest.approx((mean - omega)/v, rel=1e-5)
+
+
+def test_a_lost_sign_is_noticed():
+    signed, lost = (hx.theories.multi_index("z1*z2", c).output.second(0.3*np.eye(2))[0, 0] for c in (None, "random_sign"))
+    assert signed > 1.5*lost
+
+
+def test_three_factors_turn_before_they_leave_zero():
+    """alpha(q) falls below alpha_c at small overlaps: a transition that is barely discontinuous."""
+    theory = hx.theories.multi_index("z1*z2*z3")
+    alpha = [q/(1 - q)/theory.output.second(q*np.eye(3))[0, 0] for q in (1e-4, 0.027, 0.1)]
+    assert alpha[1] < alpha[0] - 0.01 < alpha[2]
+    finer = 0.027/0.973/theory.output.second(0.027*np.eye(3), 0.6)[0, 0]
+    assert finer == pytest.approx(alpha[1], rel=1e-8)
+
+
+# -- equality of products -----------------------------------------------------------------------------------------------
+def test_curve_and_solution_agree():
+    theory = hx.theories.multi_index("sign(z1*z2) + sign(z1)")
+    curve = theory.curve([0.7, 1.9])
+    assert curve["M22"].tolist() == theory.solve(alpha=[0.7, 1.9])["M22"].tolist()
+    assert curve.all_converged
