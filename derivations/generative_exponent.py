@@ -4,6 +4,7 @@ from sympy import Function, Rational, Symbol, exp, pi, sign, sqrt, symbols
 
 import hermitex as hx
 from hermitex import E, He, Result
+from hermitex.show.display import latex
 from hermitex.symbols import z
 
 T, zeta = Function("T"), Function("zeta")
@@ -57,7 +58,7 @@ page.step("closed form", E(z**2*exp(-z**2)*He(4, z), z), Rational(-4, 9)/sqrt(3)
 page.text("(iv) The package's exponents:")
 rows = {"z**3 - 3*z": (3, 1), "z**2": (2, 2), "sign(z**3 - 3*z)": (1, 1), "z**2*exp(-z**2)": (4, 4), "He4(z)": (4, 2)}
 for target, pair in rows.items():
-    page.test(f"the exponents of {target}", lambda target=target, pair=pair: (
+    page.test(f"the exponents of ${latex(hx.parse(target))}$", lambda target=target, pair=pair: (
         lambda found: (found.information_exponent, found.generative_exponent) == pair)(hx.exponents(target)))
 page.misprint("the wrong branch sign", (u - 1)*density/abs(slope), 1/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
               r"without $\mathrm{sign}(u - 1)$ the branches would add up, and $\lambda_2$ would not vanish")
