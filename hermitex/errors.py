@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
+_FEW = 16  # choices that still fit in a line
 
 
 def _plain(value: Any) -> str:
@@ -45,6 +46,8 @@ class UnknownName(BadInput):
         near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
         self.name, self.close_matches = name, [lower[k] for k in near]
         hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
+        if not hint and 0 < len(known) <= _FEW:
+            hint = f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
         super().__init__(f"unknown {what} {name!r}{hint}")
 
 

@@ -43,6 +43,10 @@ class Channel(Shown):
     support : "real", "integers" (y = 0, 1, 2, ...) or a list of values
     regression : E[Y|z], needed for the information exponent where it is not found from p
 
+    Raises
+    ------
+    BadInput : p is negative somewhere, or does not integrate (sum) to one: the value found, and at which z.
+
     Named channels are made by `channel("gaussian:1/4")` and their like; this class is for any other.
     """
 
@@ -53,19 +57,25 @@ class Channel(Shown):
     name: str = "custom"
 
     def __post_init__(self) -> None:
-        from hermitex.symbolic.parsing import expression
+        from hermitex.exponents.labels.law_check import check_law
+        from hermitex.symbolic.parsing import parse, real_expression
 
-        object.__setattr__(self, "p", expression(self.p))
         object.__setattr__(self, "y", Symbol(str(self.y), real=True))
+        law = parse(self.p, symbols={self.y.name: "real"}) if isinstance(self.p, str) else real_expression(self.p)
+        object.__setattr__(self, "p", law)
+        if self.regression is not None:
+            object.__setattr__(self, "regression", real_expression(self.regression))
         swap = {s: self.y for s in self.p.free_symbols if type(s) is Symbol and s.name == self.y.name}
         object.__setattr__(self, "p", self.p.xreplace(swap))
-        if not (self.support in ("real", "integers") if isinstance(self.support, str) else len(self.support) > 0):
+        if isinstance(self.support, str) and self.support not in ("real", "integers"):
             raise BadInput(f"Channel: support {self.support!r} is not 'real', 'integers' or a list of values")
         if not isinstance(self.support, str):
-            object.__setattr__(self, "support", tuple(S(v) for v in self.support))
+            object.__setattr__(self, "support", _listed(self.support))
         unknown = self.p.free_symbols - {self.y} - set(symbols.normals(self.p))
         if unknown:
-            raise BadInput(f"Channel: p holds {', '.join(map(str, unknown))}; only y and z, z1, ... may stand in it")
+            held = ", ".join(sorted(map(str, unknown)))
+            raise BadInput(f"Channel: p holds {held}; only {self.y} and z, z1, ... may stand in it")
+        check_law(self.p, self.y, self.support)
 
     def mean(self, g: Expr) -> Expr:
         """E[Y|z]: `regression` if given, else the sum, or for a Gaussian-like density the integral, of y p(y|z)."""
@@ -109,6 +119,19 @@ class Channel(Shown):
     def finite(self) -> bool:
         """True if the label takes finitely many listed values."""
         return not isinstance(self.support, str)
+
+
+def _listed(support: Any) -> tuple[Expr, ...]:
+    """The values of a label: distinct real numbers."""
+    from hermitex.symbolic.parsing import real_expression
+
+    try:
+        values = tuple(real_expression(v) for v in support)
+    except TypeError:
+        raise BadInput(f"Channel: support {support!r} is not 'real', 'integers' or a list of values") from None
+    if not values or any(v.free_symbols for v in values) or len(set(values)) < len(values):
+        raise BadInput(f"Channel: support {list(values)} is not a list of distinct numbers; e.g. support=[-1, 1]")
+    return values
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Add, Expr, Symbol
 
 from hermitex import symbols
-from hermitex.errors import BadInput, BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded, UnknownName
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
@@ -30,6 +30,7 @@ from hermitex.symbolic.subspaces import Matrix
 from hermitex.symbolic.tensors import MAX_VARIABLES
 
 DEFAULT_BUDGET = 60.0
+_A_NUMBER = ("a number", "numbers")
 
 
 def exponents(target: Any, channel: Any = None, *, variables: Any = None,
@@ -66,6 +67,8 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     Exponents(sign(z1*z2): information 2, leap 2, generative 2, easy, alpha_c = pi**2/4 = 2.46740110027)
     """
     g, law, names, used = _read(target, channel, variables)
+    if budget == 0:
+        raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with time_budget(budget):
         try:
             return _any_number(g, law, names, used)
@@ -114,13 +117,26 @@ def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: s
 
 
 def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], tuple[Symbol, ...]]:
-    from hermitex.symbolic.parsing import expression, parse
+    from hermitex.symbolic.parsing import real_expression
 
     declared = _declared(variables)
-    g = parse(target, variables=declared or None) if isinstance(target, str) else expression(target)
+    g = _parsed(target, declared) if isinstance(target, str) else real_expression(target)
     law = read_channel(channel)
     names, used = _variables(g, law, declared)
     return g, law, names, used
+
+
+def _parsed(text: str, declared: list[str]) -> Expr:
+    """A text; an unknown letter in it is no parameter to be declared, for a target has none."""
+    from hermitex.symbolic.parsing import parse
+
+    try:
+        return parse(text, variables=declared or None)
+    except UnknownName as error:
+        told, _, declaring = str(error).partition("; or declare it, symbols=")
+        if declaring:
+            error.args = (f"{told}; a target holds z, or z1, z2, ... only: put a number in for a parameter",)
+        raise
 
 
 def _nothing(g: Expr, law: Named | Channel, names: tuple[str, ...], why: str) -> Exponents:
@@ -137,6 +153,8 @@ def _declared(variables: Any) -> list[str]:
         return []
     names = variables.split(",") if isinstance(variables, str) else [str(v) for v in variables]
     names = [n.strip() for n in names]
+    if twice := sorted({n for n in names if names.count(n) > 1}):
+        raise BadInput(f"variables: {', '.join(twice)} stands there twice; name each variable once")
     bad = [n for n in names if not symbols.is_normal_name(n)]
     if bad:
         raise BadInput(f"variables: {', '.join(bad)} is not a standard normal; they are named z, or z1, z2, ...")
@@ -149,7 +167,8 @@ def _variables(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tupl
     used = tuple(sorted(held, key=symbols.natural))
     free = {s for s in g.free_symbols if s not in used}
     if free:
-        raise BadInput(f"exponents: {', '.join(sorted(map(str, free)))} has no value; put a number in, "
+        letters = ", ".join(sorted(map(str, free)))
+        raise BadInput(f"exponents: {letters} {'has' if len(free) == 1 else 'have'} no value; put {_A_NUMBER[len(free) > 1]} in, "
                        "the target must hold z, or z1, z2, ... only")
     names = tuple(declared) or tuple(s.name for s in used) or ("z",)
     missing = [v.name for v in used if v.name not in names]

@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded
 
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
 
 
 @contextmanager
 def budget(seconds: float | None) -> Iterator[None]:
-    """Bound the work inside to `seconds` of wall time (None: no further bound); an enclosing budget still holds."""
+    """Bound the work inside to `seconds` of wall time (None: no further bound); an enclosing budget still holds.
+
+    Raises
+    ------
+    BadInput : not a number, or a negative one. Inside, `BudgetExceeded` at the first check after the time.
+    """
+    if not (seconds is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0)):
+        raise BadInput(f"budget: a number of seconds is needed, or None for no bound, not {seconds!r}; e.g. budget=60")
     outer = _current.get()
     mine = None if seconds is None else (time.monotonic() + seconds, seconds)
     token = _current.set(min((b for b in (outer, mine) if b is not None), default=None))

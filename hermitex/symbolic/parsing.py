@@ -21,7 +21,7 @@ from hermitex.symbolic.text.names import declared
 from hermitex.symbolic.text.reality import check_real
 from hermitex.symbolic.text.trees import from_tree, to_text, to_tree
 
-__all__ = ["check_real", "expression", "from_tree", "parse", "to_text", "to_tree"]
+__all__ = ["check_real", "expression", "from_tree", "parse", "real_expression", "to_text", "to_tree"]
 
 
 def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None = None) -> Expr:
@@ -94,6 +94,20 @@ def expression(x: Any) -> Expr:
         bounded.check_polynomial(power)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     return bounded.exists(field.standard(value.xreplace(floats) if floats else value))
+
+
+def real_expression(x: Any) -> Expr:
+    """The same, for what must be a real number whatever its variables are.
+
+    >>> real_expression(I*field.z)
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: I*z is not a real number
+    """
+    value = expression(x)
+    if value.has(I):
+        raise BadInput(f"{bounded.short(value)} is not a real number")
+    return check_real(value, field.normals(value))
 
 
 def _exact_float(text: str) -> Expr:

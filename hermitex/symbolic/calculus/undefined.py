@@ -12,6 +12,8 @@ import sympy
 from sympy import Expr, Subs, Symbol
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
+from hermitex.errors import BadInput
+
 
 class AppliedPrime(AppliedUndef):
     """f^(n)(u); its class knows `base` (f) and `order` (n)."""
@@ -80,10 +82,25 @@ def Derivative(f: Any, *variables: Any, **hints: Any) -> Any:
     >>> from sympy import Function, Symbol
     >>> Derivative(Function("f"))(Symbol("x"))
     f'(x)
+
+    Of a named function it is its weak derivative, a function too:
+
+    >>> from hermitex.symbolic.activations import NAMED
+    >>> Derivative(NAMED["erf"])(Symbol("x"))
+    2*exp(-x**2)/sqrt(pi)
+
+    Raises
+    ------
+    BadInput : f is neither a function nor an expression.
     """
     if isinstance(f, UndefinedFunction):
         return prime(f, *(int(n) for n in variables))
-    return sympy.Derivative(f, *variables, **hints)
+    if isinstance(f, sympy.Basic):
+        return sympy.Derivative(f, *variables, **hints)
+    if not callable(f):
+        raise BadInput(f"Derivative: a function such as hx.tanh or Function('f') is needed, not {f!r}")
+    order = int(variables[0]) if variables else 1
+    return lambda u: _nth_derivative(f, order, sympy.sympify(u))
 
 
 def undefined_functions(expr: Expr) -> tuple[UndefinedFunction, ...]:

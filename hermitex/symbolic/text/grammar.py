@@ -28,6 +28,7 @@ MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SPECIAL = ("E", "Piecewise", "Eq", "Ne", "CRootOf")
+_INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
 _MISSING = "an operator or operand is missing here; write * for a product"
 
@@ -225,6 +226,10 @@ class Reader:
         function = self.scopes[0].get(name)
         if (isinstance(function, Symbol) and not is_function(name)) or field.is_normal_name(name):
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
+        if name == "He" and function is None:
+            return self._hermite(node, depth)
+        if name in _INDICATORS and not is_function(name) and function is None:
+            self.fail(node, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))")
         if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
             self.unknown(node, UnknownName(name[:60], [*_SPECIAL, *function_names(), *self.scopes[0]], "function"))
         if node.keywords:
@@ -246,6 +251,13 @@ class Reader:
         if bounded.size(value) > bounded.MAX_SIZE:
             self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
         return value
+
+    def _hermite(self, node: ast.Call, depth: int) -> Any:
+        """He(3, z1), as in Python, is He3(z1)."""
+        order = node.args[0] if node.args else None
+        if len(node.args) != 2 or node.keywords or not (isinstance(order, ast.Constant) and type(order.value) is int):
+            self.fail(node, "He takes its order and an argument: He(3, z) or He3(z)")
+        return call(f"He{order.value}", [self.expr(node.args[1], depth)])
 
     def _root(self, node: ast.Call, depth: int) -> Any:
         """CRootOf(x**5 - x - 1, 0), as exact values are printed: a real root of a polynomial in x, by its number."""

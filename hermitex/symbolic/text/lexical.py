@@ -91,11 +91,14 @@ def _check_tokens(source: Source) -> None:
         kind, token = match.lastgroup or "", match.group()
         if kind == "number":
             _check_number(source, place, token)
+        if token == "lambda" and re.match(r"[\s\w,*=]*:", source.text[match.end():]):
+            source.fail(place, "a formula is written, not a function (the parameter is spelled lamda)", token)
         if token == "lambda":
             source.fail(place, "write lamda, and declare it", token)
         if iskeyword(token) and token not in _WORDS:
             source.fail(place, "this word is not in the grammar; for a choice write Piecewise((1, z > 0), (0, True))",
                         token)
+        _explain_bars(source, place, token, before)
         operand = bool(kind) and token not in _OPERATORS
         if before and (operand or (token == "(" and not before.isidentifier())):
             source.fail(place, f"an operator is missing; write * for a product: {before}*{token}", token[:40])
@@ -105,6 +108,15 @@ def _check_tokens(source: Source) -> None:
         place = match.end()
     if open_at:
         source.fail(open_at[-1], "this bracket is never closed", source.text[open_at[-1]])
+
+
+def _explain_bars(source: Source, place: int, token: str, before: str) -> None:
+    """Bars that stand where no `or` can, and braces that follow a number, mean something on paper."""
+    after = source.text[place + 1:].lstrip()
+    if token == "|" and (not before or not after or after[0] in ")|*/+,"):
+        source.fail(place, "write abs(z1) for |z1|", token)
+    if token == "{" and before == "1":
+        source.fail(place, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))", "1{")
 
 
 def _match_bracket(source: Source, open_at: list[int], place: int, token: str) -> None:

@@ -1,0 +1,180 @@
+"""int P(y|z) dy = 1 and P(y|z) >= 0 for every z: is what a user wrote the law of a label?
+
+A density is integrated over y at several z, a count summed, listed values added up; signs are looked at over many z. A
+law is refused where its total is off by far more than the estimated error; a total that was not reached refuses
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol, expand_log, factorial, gamma, lambdify, log, loggamma
+
+from hermitex.errors import BadInput
+from hermitex.symbols import natural, normals
+
+_OFF = 1e-5       # a total this far from one is no rounding
+_REACHED = 1e-7   # estimated error below which a total counts as known
+_COUNTS = 4000
+_ROUNDS = 45
+_PANELS = 400
+
+
+def check_law(p: Expr, y: Symbol, support: Any) -> None:
+    """Refuse a P(y|z) that is negative somewhere, or does not integrate (sum) to one.
+
+    Parameters: `p` over the label `y` and standard normals; `support` "real", "integers" or the listed values.
+
+    Raises
+    ------
+    BadInput : the value that was found, and at which z.
+
+    Examples
+    --------
+    >>> from sympy import exp
+    >>> from hermitex.symbols import z
+    >>> y = Symbol("y", real=True)
+    >>> check_law(exp(-(y - z)**2/2), y, "real")
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: Channel: P(y|z) integrates to 2.50663, not to 1, at z = 0.5; divide it by what it integrates to
+    """
+    z = tuple(sorted(normals(p), key=natural))
+    density = _Law(p, y, z)
+    if not isinstance(support, str):
+        _signs(density, z, [float(v) for v in support])
+        for point in _points(len(z), 12):
+            _is_one(sum(float(density(float(v), point)) for v in support), 0.0, "sums", z, point)
+        return
+    _signs(density, z, list(range(12)) if support == "integers" else [*np.linspace(-6, 6, 25)])
+    for point in _points(len(z), 5, 2.5):
+        total, error = _counted(density, point) if support == "integers" else _integrated(density, point)
+        _is_one(total, error, "sums" if support == "integers" else "integrates", z, point)
+
+
+class _Law:
+    """p(y, z) on arrays of y, by way of log p where p itself overflows."""
+
+    def __init__(self, p: Expr, y: Symbol, z: Sequence[Symbol]) -> None:
+        smooth = p.replace(factorial, lambda n: gamma(n + 1))
+        logarithm = expand_log(log(smooth), force=True).replace(lambda e: isinstance(e, log) and isinstance(e.args[0], gamma),
+                                                                lambda e: loggamma(e.args[0].args[0]))
+        self._plain = lambdify((y, *z), p, modules=["numpy", "scipy"])
+        self._log = lambdify((y, *z), logarithm, modules=["numpy", "scipy"])
+
+    def __call__(self, y: Any, point: Sequence[float]) -> np.ndarray:
+        """p, nan where it is not known."""
+        values = self._array(self._plain, y, point)
+        if np.isfinite(values).all():
+            return values
+        return np.where(np.isfinite(values), values, np.exp(np.minimum(self.log(y, point), 700)))
+
+    def log(self, y: Any, point: Sequence[float]) -> np.ndarray:
+        """log p, -inf where p is zero."""
+        values = self._array(self._log, y, point)
+        return np.where(np.isnan(values), np.log(np.maximum(self._array(self._plain, y, point), 0)), values)
+
+    @staticmethod
+    def _array(f: Callable, y: Any, point: Sequence[float]) -> np.ndarray:
+        y = np.asarray(y, dtype=float)
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(f(y, *map(np.float64, point)))
+        except (TypeError, ValueError, NameError, ArithmeticError, AttributeError, KeyError):
+            return np.full(y.shape, np.nan)
+        values = np.real(np.where(np.imag(values) == 0, values, np.nan)) if np.iscomplexobj(values) else values
+        return np.broadcast_to(values, y.shape).astype(float)
+
+
+def _points(r: int, count: int, reach: float = 6.0) -> list[tuple[float, ...]]:
+    """A point off the kinks of everyday laws, then multiples of irrationals, spread over the window."""
+    steps = [0.6180339887498949*(i + 1)**0.5 for i in range(r)]
+    spread = [tuple(reach*(2*((k*s) % 1) - 1) for s in steps) for k in range(1, count)]
+    return [tuple(0.5 + 0.25*i for i in range(r)), *spread] if r else [()]
+
+
+def _signs(law: _Law, z: Sequence[Symbol], labels: Sequence[float]) -> None:
+    y = np.array(labels, dtype=float)
+    for point in _points(len(z), 200):
+        with np.errstate(all="ignore"):
+            values = law(y, point)
+        values = np.nan_to_num(values, nan=0.0)
+        worst = int(np.argmin(values))
+        if values[worst] < -1e-9*max(1.0, float(np.abs(values).max())):
+            raise BadInput(f"Channel: P(y|z) is negative, {values[worst]:.6g}, at y = {y[worst]:g}{_at(z, point, ', ')}; "
+                           "a probability is at least 0")
+
+
+def _is_one(total: float, error: float, verb: str, z: Sequence[Symbol], point: Sequence[float]) -> None:
+    if np.isfinite(total) and error < _REACHED and abs(total - 1) > _OFF:
+        raise BadInput(f"Channel: P(y|z) {verb} to {total:.6g}, not to 1{_at(z, point, ', at ')}; "
+                       f"divide it by what it {verb} to")
+
+
+def _at(z: Sequence[Symbol], point: Sequence[float], lead: str) -> str:
+    return lead + ", ".join(f"{v} = {x:.4g}" for v, x in zip(z, point, strict=True)) if z else ""
+
+
+# -- totals ------------------------------------------------------------------------------------------------------------
+def _counted(law: _Law, point: Sequence[float]) -> tuple[float, float]:
+    """(sum over the counts, the size of what was left out)."""
+    with np.errstate(all="ignore"):
+        values = law(np.arange(float(_COUNTS)), point)
+    if not np.isfinite(values).all():
+        return float("nan"), 0.0
+    return float(values.sum()), float(_COUNTS*np.abs(values[-10:]).max())
+
+
+def _integrated(law: _Law, point: Sequence[float]) -> tuple[float, float]:
+    """(int p dy, its error): panels that accumulate at the peaks of p, halved where two rules disagree."""
+    with np.errstate(all="ignore"):
+        edges = _edges(law, point)
+        total = error = 0.0
+        for _ in range(_ROUNDS):
+            fine, coarse = (_gauss(law, edges, point, n) for n in (14, 9))
+            gap = np.abs(fine - coarse)
+            bad = ~(gap < 1e-12)
+            total, error = total + float(fine[~bad].sum()), error + float(gap[~bad].sum())
+            width = np.diff(edges, axis=0)[0]
+            if not bad.any() or bad.sum() > _PANELS:
+                break
+            small = bad & (width <= 1e-12*np.maximum(1, np.abs(edges[0])))
+            error += float(np.abs(fine[small]).sum()) + float(gap[small].sum())
+            low, high = edges[:, bad & ~small]
+            middle = (low + high)/2
+            edges = np.array([[*low, *middle], [*middle, *high]])
+        left = _gauss(law, edges, point, 14)[bad] if bad.any() and bad.sum() > _PANELS else np.zeros(0)
+    return total, error + (float("inf") if len(left) else 0.0)
+
+
+def _gauss(law: _Law, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
+    x, w = np.polynomial.legendre.leggauss(order)
+    half = (edges[1] - edges[0])/2
+    y = (edges[0] + half)[:, None] + half[:, None]*x
+    return half*(law(y, point) @ w)
+
+
+def _edges(law: _Law, point: Sequence[float]) -> np.ndarray:
+    """Panels over the line, uniform in t, y = sinh(pi/2 sinh t), and geometric about each peak of log p."""
+    t = np.arange(-4.2, 4.2, 1/40)
+    y = np.sinh(np.pi/2*np.sinh(t))
+    height = np.nan_to_num(law.log(y, point), nan=-np.inf, posinf=700.0)
+    inner = np.flatnonzero((height[1:-1] >= height[:-2]) & (height[1:-1] >= height[2:]) & (height[1:-1] > -np.inf)) + 1
+    ends = [y]
+    for i in inner[np.argsort(-height[inner])][:12]:
+        peak = _peak(law, point, y[i - 1], y[i + 1])
+        offsets = max(1.0, abs(peak))*2.0**-np.arange(0, 44)
+        ends += [peak + offsets, peak - offsets, np.array([peak])]
+    found = np.unique(np.concatenate(ends))
+    return np.array([found[:-1], found[1:]])
+
+
+def _peak(law: _Law, point: Sequence[float], low: float, high: float) -> float:
+    for _ in range(40):
+        y = np.linspace(low, high, 9)
+        i = int(np.argmax(np.nan_to_num(law.log(y, point), nan=-np.inf, posinf=700.0)))
+        low, high = y[max(i - 1, 0)], y[min(i + 1, 8)]
+    return float((low + high)/2)

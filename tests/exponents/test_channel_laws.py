@@ -1,0 +1,76 @@
+"""A channel P(y|z) must be a law: not negative, and of total one at every z; what is none is refused with the value found."""
+
+import pytest
+from sympy import Abs, Heaviside, I, Piecewise, Rational, S, Symbol, cos, exp, factorial, log, pi, sqrt, tanh
+
+import hermitex as hx
+from hermitex.errors import BadInput
+from hermitex.symbols import z, z1, z2
+
+y = Symbol("y", real=True)
+
+
+def gauss(mean, variance):
+    return exp(-(y - mean)**2/(2*variance))/sqrt(2*pi*variance)
+
+
+@pytest.mark.parametrize("p, support, told", [
+    (2/(1 + exp(-y*z1*z2)), [-1, 1], "sums to 2, not to 1, at z1 = 0.5, z2 = 0.75"),
+    (S.Half + z1*z2*y/10, [-1, 1], "is negative"),
+    (exp(-(y - z1)**2/2), "real", "integrates to 2.50663, not to 1, at z1 = 0.5"),
+    (gauss(z, 1)/3 + gauss(-z, Rational(1, 10**6))/3, "real", "integrates to 0.666667"),  # a narrow peak is not missed
+    (Piecewise((1, Abs(y - z) < 1), (0, True)), "real", "integrates to 2"),
+    (exp(-z**2)*z**(2*y)/factorial(y)/2, "integers", "sums to 0.5"),
+    ((1 + y*z)/2*Heaviside(1 - y**2), "real", "is negative"),
+    (I*y*z, "real", "is not a real number"),
+    (S.Half, [1, 1], "not a list of distinct numbers"),
+    (S.Half, 3, "not 'real', 'integers' or a list"),
+])
+def test_what_is_no_law_is_refused(p, support, told):
+    with pytest.raises(BadInput) as refused:
+        hx.Channel(p, y, support)
+    assert told in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("p, support", [
+    (1/(1 + exp(-y*z1*z2)), [-1, 1]),
+    (gauss(z**3, Rational(1, 10**8)), "real"),            # far from zero and narrow
+    (gauss(100*z1**5, Rational(1, 4)), "real"),
+    (gauss(z, 1)/3 + 2*gauss(-z, Rational(1, 10**6))/3, "real"),
+    (exp(-Abs(y - z1*z2))/2, "real"),
+    (1/(pi*(1 + (y - z1*z2)**2)), "real"),                # heavy tails
+    (Piecewise((S.Half, Abs(y - z) < 1), (0, True)), "real"),
+    (exp(-exp(z))*exp(z*y)/factorial(y), "integers"),
+    (6/(pi**2*(y + 1)**2), "integers"),                   # a slow sum, not reached: nothing is refused
+    (exp(-y**2/(2*z**2))/(sqrt(2*pi)*Abs(z)), "real"),
+    ((1 + y*tanh(z))/2, [-1, 1]),
+])
+def test_laws_are_accepted(p, support):
+    assert hx.Channel(p, y, support).p.free_symbols <= {y, z, z1, z2}
+
+
+def test_a_law_may_be_written_as_text():
+    assert hx.Channel("exp(-(y - z)**2/2)/sqrt(2*pi)", "y").p == gauss(z, 1).xreplace({y: Symbol("y", real=True)})
+
+
+@pytest.mark.parametrize("target", [I*z1, exp(I*z1), I + z1*z2, log(z1), sqrt(z1*z2)])
+def test_a_complex_target_is_refused(target):
+    with pytest.raises(BadInput, match=r"not a real number|is not real at"):
+        hx.exponents(target)
+
+
+@pytest.mark.parametrize("keywords, told", [
+    ({"budget": "a"}, "a number of seconds"), ({"budget": 0}, "no time"), ({"budget": -1}, "a number of seconds"),
+    ({"variables": "z1,z1,z2"}, "z1 stands there twice"), ({"channel": "nosuch"}, "gaussian, multiplicative, poisson"),
+])
+def test_arguments_that_mean_nothing_get_one_line(keywords, told):
+    with pytest.raises(BadInput, match=told):
+        hx.exponents("z1*z2", **keywords)
+
+
+def test_a_parameter_is_answered_with_what_to_do():
+    with pytest.raises(BadInput, match="put a number in") as refused:
+        hx.exponents("a*z1*z2")
+    assert "symbols=" not in str(refused.value)
+    with pytest.raises(BadInput, match="a has no value; put a number in"):
+        hx.exponents(Symbol("a")*cos(z1))
