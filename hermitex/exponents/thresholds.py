@@ -30,7 +30,8 @@ from hermitex.exponents.laws.exact_eigenvalue import (
 )
 from hermitex.exponents.laws.linearised import largest, left_out
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
-from hermitex.exponents.laws.symmetric import symmetric_second
+from hermitex.exponents.laws.separate import pair_of_labels
+from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
@@ -149,6 +150,8 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         return _unconditional(g, law, variables)
     if isinstance(law, Channel):
         raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
+    if law.name == "deterministic" and injective_pair(g, variables, known):
+        return Value(mpf(1) / 2, S.Half, mpf(0))
     symmetric = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
     if symmetric is not None:
         return measured(*symmetric)
@@ -232,6 +235,9 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
         return _one_variable(g, law, names[0])
     if isinstance(law, Named) and law.name == "deterministic" and _is_radius(g, names):
         return Value(mpf(len(names)) / 2, S(len(names)) / 2, mpf(0))
+    pair = pair_of_labels(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
+    if pair is not None and isinstance(law, Named):
+        return _of_pair(pair, law, names)
     atoms = _finitely_many(g, law, names)
     value = _of_atoms(atoms, names) if atoms is not None else None
     if value is not None:
@@ -242,6 +248,19 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
     value = measured(inverse, len(names) * second.error)
     return value._replace(notes=(*value.notes, *_partial(second.couplings, names)))
+
+
+def _of_pair(pair: tuple[Expr, Expr], law: Named, names: Sequence[Symbol]) -> Value:
+    """The smaller of the thresholds of two independent labels, of which the first takes two values."""
+    atoms = exact_atoms(pair[0], [x for x in names if pair[0].has(x)])
+    silent = atoms is not None and not exact_couplings(atoms)
+    found = [_unconditional(part, law, [x for x in names if part.has(x)]) for part in (pair[1:] if silent else pair)]
+    found.sort(key=lambda v: v.alpha)
+    if len(found) == 2 and found[0].alpha < found[1].alpha:
+        later = f"{found[1].exact} = " if found[1].exact is not None else ""
+        note = f"alpha_c is that of one of two independent parts of the label; the other has {later}{float(found[1].alpha):.12g}"
+        return found[0]._replace(notes=(*found[0].notes, note))
+    return found[0]
 
 
 def _partial(couplings: Any, names: Sequence[Symbol]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import erf, wofz
+from sympy import S
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws import symmetric
@@ -147,3 +148,18 @@ def test_stages(text):
     assert found.kind == "easy"
     assert float(found.alpha_c) == pytest.approx(given_mean(text), rel=1e-13)
     assert found.error < 1e-10
+
+
+@pytest.mark.parametrize("text", ["tanh(z1) + tanh(z2)", "erf(z1) - erf(z2)", "exp(z1) + exp(z2)", "z1**3 + z2**3",
+                                  "softplus(z1) + softplus(z2)"])
+def test_two_terms_that_tell_the_difference(text):
+    """(y, u) determine |z1 - z2|: exactly 1/2."""
+    sign = -1 if " - " in text else 1
+    found = weak_recovery_several(parse(text), channel(), normals(parse(text)), stages=[
+        {"order": 1, "directions": [[1, sign]]}, {"order": 2, "directions": [[1, -sign]]}])
+    assert found.exact == S.Half
+
+
+def test_two_terms_that_do_not():
+    """f' of a wave is not monotone: nothing exact is claimed."""
+    assert not symmetric.injective_pair(parse("sin(z1) + sin(z2)"), list(normals(parse("z1*z2"))), matrix([[1, 1]], 2))

@@ -22,7 +22,7 @@ Index = tuple[int, ...]
 Form = dict[Index, Expr]
 Entries = tuple[tuple[int, int], ...]
 _SIGNED = 1500
-_GROUP = 400  # elements of a group that are listed; invariance under some of them bounds a tensor as well
+_GROUP = 120  # elements of a group that are listed; invariance under some of them bounds a tensor as well
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from sympy import (
     Abs,
@@ -35,21 +36,22 @@ from sympy import (
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
+from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.levels import peel
-from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.text.bounded import polynomial_size
+from hermitex.symbolic.series.fields import in_field, to_expr
 
 MOST_VALUES = 9
 _COMBINATIONS = 400
-_POWERS, _POLYNOMIAL_POWERS, _TERMS = 4, 8, 4000
+_POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 4000, 200
 
 
 @dataclass(frozen=True)
 class Member:
-    """E[T(Y)|z] as an expression in z, and T in words."""
+    """E[T(Y)|z] as an expression in z, and T in words; `element` is the same as an element of K[z], if it is one."""
 
     words: str
     mean: Expr
+    element: Any = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,9 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     if labels.levels is not None:
         u = _squared_modulus(peel(labels.levels, *variables), variables)
         text = "y" if u == labels.levels else "u(y)"
+        used = signs_of(u, variables)
+        if used is not None and not any(v.has(*used) for _, v in cells_of(u, used)):
+            return _of_signs(u, used, text)
         values = finite_values(u)
         if values is not None and len(values) <= MOST_VALUES:
             powers = range(1, max(len(values), 2))
@@ -94,6 +99,17 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
         return Family((mean,), (Member("+1, -1 for the two labels", mean),), True)
     members = tuple(Member(f"the indicator of label {i}", p) for i, p in enumerate(labels.probabilities[1:], start=2))
     return Family(tuple(m.mean for m in members), members, True)
+
+
+def _of_signs(u: Expr, used: Sequence[Symbol], text: str) -> Family:
+    """Powers of a function of signs, as polynomials of them: a power that is constant, or seen before, adds no map."""
+    values = {v for _, v in cells_of(u, used)}
+    members: dict[Expr, Member] = {}
+    for p in range(1, max(len(values), 2)):
+        mean = polynomial_of_signs(u**p, used)
+        if mean.free_symbols:
+            members.setdefault(mean, Member(_power(text, p), mean))
+    return Family((polynomial_of_signs(u, used),), tuple(members.values()), True)
 
 
 def _power(text: str, p: int) -> str:
@@ -168,13 +184,16 @@ def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member
 
 
 def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    poly = poly_of(u, *variables)
-    power = poly
-    for p in range(1, _POLYNOMIAL_POWERS + 1):
-        yield Member(_power(text, p), power.as_expr())
-        if len(power.terms())*len(poly.terms()) > _TERMS or polynomial_size(u**(p + 1), variables)[0] > 20*_TERMS:
+    p = in_field(u, variables)
+    if p is None:
+        yield from (Member(_power(text, n), u**n) for n in range(1, _POWERS + 1))
+        return
+    power = p
+    for n in range(1, _POLYNOMIAL_POWERS + 1):
+        yield Member(_power(text, n), to_expr(power) if len(power) <= _SHORT else u**n, power)
+        if len(power)*len(p) > _TERMS:
             return
-        power = power*poly
+        power = power*p
 
 
 def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
@@ -198,6 +217,9 @@ def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Memb
 
 def _apart(e: Expr) -> Expr:
     """sin(a + b), cos(a + b) as sums of products where a and b share no variable, so that expectations factorise."""
+    if not isinstance(e, (sin, cos)):  # sin(-a) is -sin(a) at once
+        factor, wave = e.as_coeff_Mul()
+        return e if wave == e else factor*_apart(wave)
     (w,) = e.args
     w = w.expand() if w.count_ops() < 60 else w
     if not isinstance(w, Add):

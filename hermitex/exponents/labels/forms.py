@@ -27,7 +27,8 @@ def plainer(g: Expr, variables: Sequence[Symbol]) -> Expr:
     z1*(tanh(z2/2)/2 + 1/2)
     """
     g = g.replace(lambda e: isinstance(e, Pow) and e.exp == -1 and _logistic(e.base) is not None, _as_tanh)
-    return g.replace(lambda e: _of_signs(e, variables) is not None, lambda e: _polynomial(e, variables))
+    return g.replace(lambda e: _nested(e, variables) is not None,
+                     lambda e: polynomial_of_signs(e, _nested(e, variables) or []))
 
 
 def _logistic(e: Expr) -> Expr | None:
@@ -43,10 +44,8 @@ def _as_tanh(e: Expr) -> Expr:
     return e if a is None else (1 + tanh(a / 2)) / 2
 
 
-def _of_signs(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
-    """The variables of a nested function of signs, at least one of them and not more than six."""
-    if not isinstance(e, (Function, Piecewise)) or (isinstance(e, (sign, Heaviside)) and isinstance(e.args[0], Symbol)):
-        return None
+def signs_of(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
+    """The variables of an expression that sees their signs only, at least one of them and not more than six."""
     used = [x for x in variables if e.has(x)]
     if not 0 < len(used) <= _MOST:
         return None
@@ -54,16 +53,35 @@ def _of_signs(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
     return None if marked.has(*used) else used
 
 
-def _polynomial(e: Expr, variables: Sequence[Symbol]) -> Expr:
-    used = _of_signs(e, variables) or []
-    cells = list(product((1, -1), repeat=len(used)))
-    values = [e.xreplace({sign(x): S(s) for x, s in zip(used, cell, strict=True)}
-                         | {Heaviside(x): S((1 + s) // 2) for x, s in zip(used, cell, strict=True)}) for cell in cells]
-    if any(v.has(*used) or not v.is_number for v in values):
+def cells_of(e: Expr, used: Sequence[Symbol]) -> list[tuple[tuple[int, ...], Expr]]:
+    """(signs, value) of a function of signs."""
+    return [(cell, e.xreplace({sign(x): S(s) for x, s in zip(used, cell, strict=True)}
+                              | {Heaviside(x): S((1 + s) // 2) for x, s in zip(used, cell, strict=True)}))
+            for cell in product((1, -1), repeat=len(used))]
+
+
+def polynomial_of_signs(e: Expr, used: Sequence[Symbol]) -> Expr:
+    """sum_S c_S prod s_i of a function of the signs of these variables; e itself if its values are not numbers.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> polynomial_of_signs((sign(z1) + sign(z2))**2, [z1, z2])
+    2*sign(z1)*sign(z2) + 2
+    """
+    cells = cells_of(e, used)
+    if any(v.has(*used) or not v.is_number for _, v in cells):
         return e
     terms = []
     for size in range(len(used) + 1):
         for some in combinations(range(len(used)), size):
-            weight = Add(*(v * prod(cell[i] for i in some) for v, cell in zip(values, cells, strict=True)))
+            weight = Add(*(v * prod(cell[i] for i in some) for cell, v in cells))
             terms.append(weight * Rational(1, len(cells)) * Mul(*(sign(used[i]) for i in some)))
     return Add(*terms)
+
+
+def _nested(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
+    """The variables of a function of signs that is not one sign itself."""
+    if not isinstance(e, (Function, Piecewise)) or (isinstance(e, (sign, Heaviside)) and isinstance(e.args[0], Symbol)):
+        return None
+    return signs_of(e, variables)

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol, preorder_traversal
+from sympy import Abs, Add, Dummy, Expr, Max, Min, Mul, Poly, Pow, S, Symbol, preorder_traversal
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
@@ -20,6 +20,7 @@ from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
+from hermitex.exponents.laws.maxima import largest_of, smallest_of
 from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.slices import sliced
@@ -50,8 +51,8 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if len(used) == 1:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
-    found = _radial(g, used, place) or _sum(g, used, place, drop) or _product(g, used, place, drop)
-    found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
+    found = _radial(g, used, place) or _extremum(g, used, place, drop) or _sum(g, used, place, drop)
+    found = found or _product(g, used, place, drop) or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         other = _factored(g, used)
         found = law_of(other, place) if other is not None else None
@@ -171,6 +172,25 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     costly = len(used) == 2 and g.is_polynomial(*used) and any(k != 0 for law in laws for k in law.knots)
     found = _slices(g, used, place, drop) if costly else None
     return found or _combined(multiplied, laws, drop)
+
+
+def _extremum(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
+    """The larger, or the smaller, of independent blocks without atoms."""
+    if not isinstance(g, (Max, Min)) or any(not a.free_symbols for a in g.args):
+        return None
+    powers = {a.exp if isinstance(a, Pow) else S.One for a in g.args}
+    p = powers.pop()
+    if not powers and p.is_even and p.is_positive:
+        # Of moduli: a density of |w| is milder next to 0 than one of w^2.
+        w = Dummy("w", nonnegative=True)
+        return push(tabulated(law_of(g.func(*(Abs(a.base) for a in g.args)), place)), w**p, w, drop=drop)
+    blocks = [g.func(*b) for b in groups(g.args, used)]
+    if len(blocks) < 2:
+        return None
+    laws = [law_of(b, place) for b in blocks]
+    if any(law.atoms for law in laws):
+        return None
+    return _combined(largest_of if isinstance(g, Max) else smallest_of, laws, drop)
 
 
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:

@@ -3,7 +3,7 @@
 Permutations leave the label and u alone, and nothing orthogonal to u is left alone by all of them but multiples of the
 identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. Labels that see the intervals of the
 z_i (committees of signs and other steps) and sums of piecewise linear functions are done here: the law of (Y, u) is made
-of sums of normals on intervals.
+of sums of normals on intervals. Sums of three smooth terms go through their level curves (`three_terms`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Named
-from hermitex.exponents.labels.levels import peel
+from hermitex.exponents.labels.levels import monotone, peel
 from hermitex.exponents.laws.density import distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
 from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
+from hermitex.symbolic.activations import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix
@@ -52,9 +53,47 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
         return None
     g, used = turned
     try:
-        return _of_steps(g, law, used) or _of_lines(g, law, used)
+        return _of_steps(g, law, used) or _of_lines(g, law, used) or _of_curves(g, law, used)
     except HermitexError:
         return None
+
+
+def injective_pair(g: Expr, variables: Sequence[Symbol], known: Matrix) -> bool:
+    """y = f(z_1) + f(z_2): do (y, z_1 + z_2) determine |z_1 - z_2|? Then E[z_perp^2|y, u] = z_perp^2, and alpha_c = 1/2.
+
+    f(u + v) + f(u - v) is monotone in |v| where f' is strictly monotone, or even and strictly monotone on x > 0: there
+    f'(u + v) - f'(u - v) has one sign, as |u + v| - |u - v| has.
+    """
+    turned = _turned(g, variables, known)
+    if turned is None or len(turned[1]) != 2:
+        return False
+    try:
+        f = _summand(*turned)
+        return f is not None and _slope(f, turned[1][0]) is not None
+    except HermitexError:
+        return False
+
+
+def _slope(f: Expr, x: Symbol) -> str | None:
+    """"monotone" or "even" if f' is proved to be strictly monotone, or even and strictly monotone on x > 0."""
+    if not f.free_symbols or len(pieces(f, x)) > 1:
+        return None
+    t, slope = Dummy("t", positive=True), f.diff(x)
+    right, left = monotone(slope.xreplace({x: t}), t), monotone(slope.xreplace({x: -t}), t)
+    if right != 0 and right == -left:
+        return "monotone"
+    return "even" if right != 0 and right == left and parity(slope, x) == 1 else None
+
+
+def _of_curves(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+    """Three smooth terms: the level curves of (y, u) followed by one coordinate."""
+    f = _summand(g, used) if law.name == "deterministic" and len(used) == 3 else None
+    kind = None if f is None else _slope(f, used[0])
+    if f is None or kind is None:
+        return None
+    from hermitex.exponents.laws.three_terms import ThreeTerms
+
+    return Found(*ThreeTerms(f - f.subs(used[0], 0), used[0], even_slope=kind == "even").squares())
 
 
 def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, list[Symbol]] | None:
