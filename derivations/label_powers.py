@@ -64,9 +64,9 @@ page.step("Mehler", projected, rate.subs({x: step for x in rate.free_symbols if 
           r"and its drift across the sphere, for $\sigma = z^2/2 + z^3/6$ and $g = He_3$, where the series ends by itself:",
           shown=(r"\mathbb{E}[g\,\sigma'(h + \gamma g\sigma'(h))\,(h^\star - mh)]",
                  r"(1 - m^2)\sum_{j, k}\frac{\gamma^j}{j!}\,c_{k+1}(g^{j+1})\,f_{j,k}\,\frac{m^k}{k!}"))
-page.text(r"(iii) How much a student sees of it. With the whole second gradient $G = y\,\sigma'(x + \rho\,y\,\sigma'(x))$ small overlaps "
-          r"grow at the rate $\partial_m \mathbb{E}[G\,(h^\star - mh)]$ at $m = 0$, which Stein's lemma writes without a derivative. For "
-          r"$\sigma = z^2/2$ and $\sigma = z^2/2 + z^3/6$:")
+page.text(r"(iii) How much a student sees of it. With the whole second gradient $G = y\,\sigma'(x + \rho\,y\,\sigma'(x))$ small "
+          r"overlaps grow at the rate $\partial_m \mathbb{E}[G\,(h^\star - mh)]$ at $m = 0$, which Stein's lemma writes without a "
+          r"derivative. For $\sigma = z^2/2$ and $\sigma = z^2/2 + z^3/6$:")
 rho = symbols("rho", real=True)
 for name, first_slope, target in (("z^2/2", lambda u: u, He(4, z2)), ("z^2/2 + z^3/6", lambda u: u + u**2/2, He(3, z2))):
     second_look = target*first_slope(z1 + rho*target*first_slope(z1))
@@ -91,7 +91,7 @@ def whole_average():
 
 
 page.test("the package's growth and step", whole_average,
-          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that $\gamma d = J/\mathbb{E}[G^2]$ takes the fewest samples, "
-          r"$d\log d\;\mathbb{E}[G^2]/J^2$:")
+          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that $\gamma d = J/\mathbb{E}[G^2]$ takes the fewest "
+          r"samples, $d\log d\;\mathbb{E}[G^2]/J^2$:")
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")

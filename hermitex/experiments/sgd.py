@@ -124,8 +124,8 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
 
     Returns
     -------
-    Curve : values m (or m1, m2, ...) and length = |m|, which does not see the sign (in several directions also length1 = |m1|, ...);
-    `standard_error`; `seeds`; axis t.
+    Curve : values m (or m1, m2, ...) and length = |m|, which does not see the sign, in several directions also length1 = |m1|,
+    ...; `standard_error`; `seeds`; axis t.
 
     Raises
     ------
