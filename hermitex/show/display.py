@@ -47,6 +47,15 @@ def shorten(text: str, width: int = WIDE) -> str:
     return f"{text[:width - 3 - half]}...{text[-half:]}" if half else text[:width]
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "check"), counted(3, "check")
+    ('1 check', '3 checks')
+    """
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
 class Shown:
     """A result that shows itself: a one-line repr, LaTeX and HTML that never raise.
 

@@ -164,7 +164,7 @@ class Solution:
             rows = len(columns["converged"])
             head = "".join(f"<th>${letter(k)}$</th>" if k in self.value else f"<th>{escape(k)}</th>" for k in names)
             body = "".join(
-                "<tr>" + "".join(f"<td>{escape(_short(columns[k][i]))}</td>" for k in names) + "</tr>"
+                "<tr>" + "".join(f"<td>{escape(_cell(k, columns[k][i]))}</td>" for k in names) + "</tr>"
                 for i in range(min(rows, _HTML_ROWS))
             )
             more = f"<caption>first {_HTML_ROWS} of {rows} points</caption>" if rows > _HTML_ROWS else ""
@@ -282,6 +282,11 @@ def _scalar(v: Any) -> Any:
 
 def _plain(v: Any) -> Any:
     return v.tolist() if isinstance(v, np.ndarray | np.generic) else v
+
+
+def _cell(name: str, v: Any) -> str:
+    """An entry of the table; of a residual its size counts."""
+    return f"{v:.1e}" if name == "residual" and isinstance(v, float) else _short(v)
 
 
 def _short(v: Any) -> str:

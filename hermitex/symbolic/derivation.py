@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Expr
 
-from hermitex.show.display import latex, words_table
+from hermitex.show.display import counted, latex, words_table
 from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
@@ -113,7 +113,7 @@ class DerivationCheck:
         bad = [f"{rule}: {c!r}" for rule, c in self.steps if not c]
         if self.claim is not None and not self.claim:
             bad.append(f"claim: {self.claim!r}")
-        head = f"{self.passed}: {self.name or 'derivation'}, {len(self.steps)} steps"
+        head = f"{self.passed}: {self.name or 'derivation'}, {counted(len(self.steps), 'step')}"
         return "\n".join([head, *bad])
 
 

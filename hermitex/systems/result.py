@@ -14,7 +14,7 @@ from typing import Any
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
-from hermitex.show.display import Shown, latex, words_table
+from hermitex.show.display import Shown, counted, latex, words_table
 from hermitex.symbolic.derivation import WORDS, Derivation, check
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.agreement import agreement
@@ -81,7 +81,7 @@ class ResultCheck:
         return words_table(rows, title=repr(self).splitlines()[0])
 
     def __repr__(self) -> str:
-        head = f"{self.passed}: {self.name}, {len(self.steps)} checks"
+        head = f"{self.passed}: {self.name}, {counted(len(self.steps), 'check')}"
         return "\n".join([head, *(f"  {s!r}" for s in self.steps if not s)])
 
 
@@ -418,7 +418,7 @@ class Result(Shown):
 
     def __repr__(self) -> str:
         count = sum(not isinstance(p, Words | Let) for p in self.parts)
-        return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {count} checks)"
+        return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {counted(count, 'check')})"
 
 
 def _fact(part: Part) -> str | None:

@@ -6,13 +6,17 @@ import json
 import re
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from tempfile import TemporaryDirectory
 
 import pytest
 from sympy import Basic, Function, sqrt, symbols
 
+import hermitex
 import hermitex as hx
+import hermitex.experiments
 from hermitex.show.display import Shown, letter, number
 from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, m, r, y, z, z1, z2
 
@@ -52,6 +56,12 @@ def _agreement():
     from hermitex.experiments.statistics import agreement
 
     return agreement(_predicted(), _measured())
+
+
+def _escapes():
+    from hermitex.experiments.escapes import escapes
+
+    return escapes(hx.theories.sgd("z**2/2", "He2(z)/sqrt(2)"), [32, 64], step=0.2, seeds=4)
 
 
 def _refuted():
@@ -126,13 +136,15 @@ RESULTS = {
     "SGD, several directions": lambda: hx.theories.sgd("erf", "sign(z1) + z2"),
     "Curve, sgd": lambda: _sgd().curve([0, 1, 2], dimension=100),
     "EscapeTimes": lambda: _sgd().escape([100, 1000, 10000]),
+    "Escapes": _escapes,
     "Repetition": lambda: hx.theories.repetition("He3(z)", 3),
     "Power": lambda: hx.theories.repetition("He3(z)", 2).powers[1],
 }
 NODES = ("Expectation", "Moreau", "Prox")  # expressions: SymPy shows them
-PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Baselines", "Transitions")
+PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Escapes", "Baselines",
+            "Transitions")
 FRAMES = ("Expansion", "Exponents", "Solution", "Sweep", "Curve", "Bounds", "BoundsMap", "Spectrum", "EscapeTimes", "Baselines",
-          "Transitions", "Agreement", "Repetition", "Trajectory")
+          "Transitions", "Agreement", "Repetition", "Trajectory", "Escapes")
 CITED = ("Exponents", "Derivation", "Result", "Curve", "Theory", "Bounds", "BoundsMap", "Spectrum", "Spike", "Target", "mu",
          "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System")
 FORMULAS = ("Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory", "MarchenkoPastur",
@@ -211,6 +223,9 @@ def test_no_public_class_is_left_out():
     public = [getattr(place, name) for place in (hx, hx.theories) for name in place.__all__]
     classes = {cls for cls in public if isinstance(cls, type) and not issubclass(cls, Basic)}
     assert classes and classes <= shown | {type(hx)}
+    for place in (hermitex.theories, hermitex.experiments, hermitex.exponents):
+        for module in walk_packages(place.__path__, f"{place.__name__}."):
+            import_module(module.name)
     here = {cls for cls in _subclasses(Shown) if cls.__module__.startswith("hermitex.") and not cls.__name__.startswith("_")}
     assert {cls.__name__ for cls in here - shown} <= {"Shown"}, "every result has an instance above"
 

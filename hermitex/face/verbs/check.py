@@ -34,13 +34,11 @@ def run(args: argparse.Namespace) -> int:
             print(f"{place}: {path}")
         bad = [f.name for f in found if not f.passed]
         checks = sum(len(f.steps) for f in found)
-        said = f"{_counted(len(found), 'derivation')}, {_counted(checks, 'check')}"
+        from hermitex.show.display import counted
+
+        said = f"{counted(len(found), 'derivation')}, {counted(checks, 'check')}"
         print(said + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
     return cli.ANSWERED if all(f.passed for f in found) else cli.FAILED
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _files(paths: list[str]) -> Iterator[Path]:
