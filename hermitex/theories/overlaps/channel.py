@@ -16,6 +16,7 @@ from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, nor
 
 _CHUNK = 4_000_000
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
+_FIELDS = {1: 0.5, 2: 0.75}  # F has poles in omega between what a label leaves of z: finer nodes where they cost little
 _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
 
 
@@ -60,6 +61,7 @@ class FiniteOutput(Output):
     steps: Any = None
     r: int = 1
     smallest: Any = 4e-4
+    nodes: int = 40
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
@@ -69,7 +71,7 @@ class FiniteOutput(Output):
                 whole += _outer(parts, z, weight)
             return whole
         m = np.diag(M)
-        nodes = [normal_nodes(x, 1 - x, fineness) for x in m]
+        nodes = [normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m]
         weight = _product([w for _, w in nodes])
         total = np.zeros((self.r, self.r))
         for grid in self._grids(m, fineness, weight.size):

@@ -16,6 +16,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
 from hermitex.theories.overlaps.channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
+from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import Array, Grid, normal_nodes
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
@@ -34,10 +35,12 @@ class Generalisation:
                                effective(g, law) if isinstance(law, Named) else g)
         self.names, self.r, self.g = tuple(names), len(names), clean
         self.axes = tuple(axis(clean, x) for x in names)
-        self.labels = label_values(clean, names, self.axes) if all(a.steps for a in self.axes) else np.zeros(0)
+        of = values(clean, names)
+        steps = all(a.steps for a in self.axes)
+        few = few_values(of, self.r) if not steps and self.r == 2 else None
+        self.labels = label_values(clean, names, self.axes) if steps else np.zeros(0) if few is None else few
         self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
         self._kept: dict[bytes, float] = {}
-        of = values(clean, names)
         self.grid = Grid(self.axes, lambda points: of(points)[None])
 
     def __call__(self, M: Array) -> float:
@@ -54,18 +57,28 @@ class Generalisation:
         known = np.linalg.eigvalsh(np.eye(self.r) - M) if not is_diagonal(M) else 1 - np.diag(M)
         if np.all(known < 1e-12):
             return 0.0
-        if self.kind == "classification":
-            law = indicator(self.g, self.names, self.labels)
-            kind = StepOutput if self.r > 1 else FiniteOutput
-            return kind(Grid(self.axes, law), self.labels, r=self.r).errors(self._off_one(M))
+        if self.kind == "classification" and self._discrete is not None:
+            return self._discrete.errors(self._off_one(M))
         if np.any(known < 1e-12):  # V -> 0 by Richardson's extrapolation: the parts linear and quadratic in V cancel
             near, middle, far = (self._explained(self._off_one(M, v)) for v in (1e-3, 2e-3, 4e-3))
             return max(0.0, self._second_moment - (8*near - 6*middle + far)/3)
         return max(0.0, self._second_moment - self._explained(self._off_one(M)))
 
+    @cached_property
+    def _discrete(self) -> FiniteOutput | None:
+        """The law of a clean label of few values."""
+        if not len(self.labels):
+            return None
+        grid = Grid(self.axes, indicator(self.g, self.names, self.labels))
+        if not all(a.steps for a in self.axes):
+            return FibreOutput.through(grid, self.labels, values(self.g, self.names), self.labels, np.eye(len(self.labels)))
+        return (StepOutput if self.r > 1 else FiniteOutput)(grid, self.labels, r=self.r)
+
     def estimate(self, omega: Array, V: Array) -> Array:
         """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
-        if is_diagonal(V):
+        if isinstance(self._discrete, FibreOutput):
+            mean = self.labels @ self._discrete.chances(omega, V)[0]
+        elif is_diagonal(V):
             v = np.maximum(np.diag(V), 1e-4)
             mean = np.concatenate([self.grid.at(o, v)[0][0] for o in np.array_split(omega, max(1, len(omega)//500))])
         else:
@@ -86,6 +99,9 @@ class Generalisation:
     @cached_property
     def _second_moment(self) -> float:
         """E g^2, or nan: it must not come from the edge of the window."""
+        if self._discrete is not None:
+            nothing = np.zeros((self.r, self.r))
+            return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._discrete.sliced(nothing, 1.0)))
         zero = np.zeros(1)
         of = values(self.g, self.names)
         grid = Grid(self.axes, lambda points: of(points)[None]**2)
@@ -97,16 +113,15 @@ class Generalisation:
 
     def _explained(self, M: Array) -> float:
         """E of E[g|omega]^2."""
-        if is_diagonal(M):
+        if is_diagonal(M) and not isinstance(self._discrete, FibreOutput):
             m = np.diag(M)
             nodes = [normal_nodes(x, 1 - x) for x in m]
             mean = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)[0][0]**2
             for _, w in nodes:
                 mean = np.tensordot(w, mean, axes=(0, 0))
             return float(mean)
-        if len(self.labels):
-            steps = StepOutput(Grid(self.axes, indicator(self.g, self.names, self.labels)), self.labels, r=self.r)
-            return float(sum(w @ (self.labels @ z)**2 for w, z, _ in steps.sliced(M, 1.0)))
+        if self._discrete is not None:
+            return float(sum(w @ (self.labels @ z)**2 for w, z, _ in self._discrete.sliced(M, 1.0)))
         V = np.eye(self.r) - M
         coarse = 1.0 if self.r < 3 else 2.2
         omega, weight = eigen_nodes(M, coarse)

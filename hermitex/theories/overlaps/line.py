@@ -113,7 +113,7 @@ class OverlapLine:
             if abs(step) > 0.05*q*(1 - q) + 1e-9:
                 break
             q = float(np.clip(q - step, 0.0, 1 - self.t0**2))
-            if abs(step) < 1e-13 + 1e-12*q:
+            if abs(step) < 1e-6*q:  # Newton's next step is smaller by the interpolant's relative error of the slope
                 break
         return q
 

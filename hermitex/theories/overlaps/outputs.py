@@ -8,6 +8,7 @@ r"""g, P(y|g) -> Output: how the Z(y, omega) of a target and its channel is inte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,8 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
 from hermitex.theories.overlaps.channel import FiniteOutput, Output
-from hermitex.theories.overlaps.fibres import FibreOutput
-from hermitex.theories.overlaps.grid import Array, Axis, Grid
+from hermitex.theories.overlaps.fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.grid import WINDOW, Array, Axis, Grid, panels
 from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.products import ProductOutput
 from hermitex.theories.overlaps.steps import StepOutput
@@ -61,7 +62,7 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], *, diagonal: 
 
 def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Output:
     """A label without noise that mixes several variables: discrete by its values, or the level curves over a plane."""
-    labels = _few_values(g, names)
+    labels = few_values(values(g, names), len(names))
     if labels is not None:
         grid = Grid(axes, indicator(g, names, labels))
         return (FibreOutput.through(grid, labels, values(g, names), labels, np.eye(len(labels))) if len(names) == 2
@@ -72,13 +73,6 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Out
         return ContourOutput.of(g, names)
     raise NoClosedForm(f"the state evolution of {g}", f"its level sets in {len(names)} variables are not integrated",
                        "Add noise: channel gaussian:1/4")
-
-
-def _few_values(g: Expr, names: tuple[Symbol, ...]) -> Array | None:
-    """The labels of a target that takes few values, seen at many points."""
-    z = np.random.default_rng(0).standard_normal((len(names), 4000))
-    found = np.unique(np.round(values(g, names)(list(z)), 10))
-    return found if len(found) <= 40 else None
 
 
 # -- labels that are drawn ----------------------------------------------------------------------------------------------
@@ -98,7 +92,7 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
 
         if all(a.steps for a in axes) and len(names) > 1:
             return StepOutput(Grid(axes, finite), labels, r=len(names))
-        levels = _few_values(g, names)
+        levels = few_values(values(g, names), len(names))
         if levels is not None and len(names) == 2:
             mixed = np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws])
             return FibreOutput.through(Grid(axes, finite), labels, of, levels, mixed)
@@ -113,15 +107,23 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
         y, dy = np.arange(float(int((np.sqrt(top) + 7)**2) + 1)), np.ones(1)
         density, scale = partial(_poisson, of), 0.5/_steepest(lambda p: 2*np.sqrt(np.maximum(of(p), 0)), len(names))
     else:
-        y = np.sinh(np.arange(-11.0, 11.0, 0.08))*1e-3*max(1.0, float(np.sqrt(np.mean(sample**2))))
-        dy = np.gradient(y)
-        density, scale = partial(_scaled, of), 0.1
-    return _integrated(density, y, dy, axes, scale, f"a label {g} through {law}")
+        if len(names) > 1 and not all(a.steps for a in axes):
+            raise NoClosedForm(f"the state evolution of {g} through {law}", "this noise is integrated for one variable, or a product "
+                               "of powers of several", "Use gaussian:1/4, or a target like z1*z2")
+        # the label's density has a logarithm at 0 and is even: nodes in log y, for both signs
+        u = np.arange(-56.0, np.log(8*np.abs(sample).max()), 0.08)
+        y, dy = np.exp(u), 2*0.08*np.exp(u)
+        density, scale = partial(_scaled, of), np.inf
+        axes = tuple(a if a.steps else GradedAxis(a.cuts, False, np.inf, zeros_of(of)) for a in axes)
+    return _integrated(density, y, dy, axes, scale, f"a label {g} through {law}", analytic=law.name in ("gaussian", "poisson"))
 
 
-def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale: float, what: str) -> Output:
+def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale: float, what: str, *,
+                analytic: bool = False) -> Output:
     steps = np.broadcast_to(dy, y.shape)
-    axes = tuple(a if a.steps else Axis(a.cuts, False, scale) for a in axes)
+    smooth = SmoothAxis if analytic and len(axes) > 1 else Axis
+    axes = tuple(a if a.steps or isinstance(a, GradedAxis) else Axis(a.cuts, False, scale) if a.cuts.size
+                 else smooth(a.cuts, False, scale) for a in axes)
     cells = float(np.prod([len(a.nodes(a.rung(0.5))[0]) for a in axes]))
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
@@ -129,12 +131,52 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     from hermitex.theories.overlaps.channel import stepped
 
     return FiniteOutput(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
-                        smallest=_smallest(axes))
+                        smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothAxis(Axis):
+    """A variable in which the law is analytic on its scale: trapezoid, spectrally accurate with the Gaussian beside it."""
+
+    def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
+        """Points and their dz."""
+        step = 0.62*fineness*s
+        x = step*np.arange(-np.ceil(WINDOW/step), np.ceil(WINDOW/step) + 1)
+        return x, np.full(len(x), step)
+
+
+@dataclass(frozen=True, eq=False)
+class GradedAxis(Axis):
+    """A variable whose law varies on the scale of the distance to some points: panels that double away from them."""
+
+    centres: Array = field(default_factory=lambda: np.zeros(0))
+
+    def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
+        """Points and their dz."""
+        width = 1.5*fineness*s
+        near = np.geomspace(1e-14, 1.0, 48)
+        cuts = np.unique(np.concatenate([self.cuts, self.centres, *(c + sign*near for c in self.centres for sign in (1, -1))]))
+        return panels(cuts, width, order=8)
+
+
+def zeros_of(of: Any) -> Array:
+    """Where a function of one variable vanishes, also without changing its sign."""
+    from scipy.optimize import minimize_scalar
+
+    scan = np.linspace(-WINDOW - 0.01, WINDOW, 4001)
+    size = np.abs(of([scan]))
+    found = []
+    for n in np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:])) + 1:
+        best = minimize_scalar(lambda x: float(np.abs(of([np.array([x])])[0])), bounds=(scan[n - 1], scan[n + 1]), method="bounded",
+                               options={"xatol": 1e-13})
+        if best.fun < 1e-6*max(1.0, float(np.median(size))):
+            found.append(0.0 if abs(best.x) < 1e-7 else float(best.x))
+    return np.array(found)
 
 
 def _smallest(axes: Sequence[Axis]) -> float:
     """The V that nodes resolve at a bearable cost: less where there are several smooth variables."""
-    return {0: 4e-4, 1: 1e-3, 2: 1e-2, 3: 5e-2}[sum(not a.steps for a in axes)]
+    return {0: 4e-4, 1: 1e-3, 2: 3e-2, 3: 8e-2}[sum(not a.steps for a in axes)]
 
 
 def _spread(r: int) -> list[Array]:
