@@ -21,7 +21,9 @@ page = Result(
     assumptions=[r"$z \sim \mathcal{N}(0, 1)$ and $\kappa$ are independent"],
 )
 
-page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts turns into a slope.")
+page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts "
+          r"turns into a slope.")
 page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
-page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z), "a factor $\\sqrt{c}$ too many")
+page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z),
+              r"a factor $\sqrt{c}$ too many")
 page.conclude(E(Derivative(sigma)(u), z), r"Divided by $\sqrt{c}$, this is $\mu_1(\kappa)$.")
