@@ -21,7 +21,7 @@ from hermitex.exponents.directions.relevant import relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
 from hermitex.exponents.directions.turns import turns
-from hermitex.exponents.labels.families import Family, Member, family
+from hermitex.exponents.labels.families import Family, Member, family, label_maps
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import Block, Shown
@@ -78,6 +78,8 @@ def _carried(given: Family, found: Any, variables: tuple[Symbol, ...]) -> Family
     """The label maps over the coordinates of the relevant subspace."""
     if found.names == variables and found.basis == Matrix.eye(found.dimension):
         return given
+    if given.text:  # maps of one label u(z): of the same label over the coordinates
+        return Family(tuple(found.inner), label_maps(found.inner[0], found.names, given.text), False, given.text)
     members = (Member(m.words, rewritten(m.mean, variables, found.basis, found.names)) for m in given.members)
     return Family(tuple(found.inner), tuple(members) if given.complete else members, given.complete)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sympy import Add, Expr, Symbol
 
 from hermitex.exponents.directions.coordinate_leap import coordinate_leap
+from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
@@ -66,7 +67,8 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     if seen.dimension == 1:
         return _of_one(information_exponent(seen.inner, seen.names[0]), seen)
     last = _last_order(g, variables, max_order)
-    steps = staircase(_Oracle(seen.inner, seen.names), seen.dimension, last, name="leap").carried(seen.outside)
+    oracle = PolynomialOracle.of(seen.inner, seen.names) or _Oracle(seen.inner, seen.names)
+    steps = staircase(oracle, seen.dimension, last, name="leap").carried(seen.outside)
     coordinate, proofs, notes = coordinate_leap(g if not on_coordinates(seen.basis) else seen.inner,
                                                 variables if not on_coordinates(seen.basis) else seen.names, last)
     known = {(c.quantity, c.order) for c in steps.certificates}

@@ -12,6 +12,7 @@ from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, place
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
@@ -23,6 +24,9 @@ from hermitex.symbolic.vanishing import vanishes
 
 def coordinate_leap(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
     """The coordinate leap: greedy is optimal, since the closure at a threshold grows with it."""
+    polynomial = PolynomialOracle.of(g, variables)
+    if polynomial is not None:
+        return _of_support(polynomial)
     leap_order = 0
     known: list[int] = []
     proofs: list[Certificate] = []
@@ -42,6 +46,22 @@ def coordinate_leap(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[in
         known += fresh
         proofs += found
     return leap_order, tuple(proofs), ()
+
+
+def _of_support(p: PolynomialOracle) -> tuple[int, tuple[Certificate, ...], tuple[str, ...]]:
+    """The greedy ordering of the finitely many a with c_a != 0."""
+    known: set[int] = set()
+    proofs: list[Certificate] = []
+    largest = 0
+    while left := [(sum(n for i, n in enumerate(a) if i not in known), a) for a in p.support()
+                   if any(n for i, n in enumerate(a) if i not in known)]:
+        k = min(left)[0]
+        largest = max(largest, k)
+        for a in sorted((a for weight, a in left if weight == k), key=lambda a: (sum(a), [-n for n in a])):
+            if fresh := {i for i, n in enumerate(a) if n} - known:
+                known |= fresh
+                proofs.append(Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", "exact value", p.coefficient(a)))
+    return largest, tuple(proofs), ()
 
 
 def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:

@@ -38,6 +38,7 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.levels import peel
+from hermitex.exponents.mean import in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
 MOST_VALUES = 9
@@ -59,12 +60,14 @@ class Family:
     """What the law of a label given z depends on.
 
     Attributes: `seen` expressions in z that determine the law of the label (a symmetry of them is one of the label);
-    `members` the means of label maps, read once; `complete`: every label map is a combination of the members and 1.
+    `members` the means of label maps, read once; `complete`: every label map is a combination of the members and 1;
+        `text` the label in words where the members are the `label_maps` of `seen`.
     """
 
     seen: tuple[Expr, ...]
     members: Iterable[Member]
     complete: bool
+    text: str = ""
 
 
 def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) -> Family:
@@ -90,7 +93,7 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
         if values is not None and len(values) <= MOST_VALUES:
             powers = range(1, max(len(values), 2))
             return Family((u,), tuple(Member(_power(text, p), u**p) for p in powers), True)
-        return Family((u,), label_maps(u, tuple(variables), text), False)
+        return Family((u,), label_maps(u, tuple(variables), text), False, text)
     if isinstance(law, Channel) and not law.finite:
         return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
                                       if p.free_symbols & set(variables)), False)
@@ -168,9 +171,16 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
     if u.is_polynomial(*variables):
         yield from _polynomial_powers(u, variables, text)
     else:
-        for p in range(1, _POWERS + 1):
-            yield Member(_power(text, p), u**p)
+        yield from _powers_in_space(u, variables, text)
     yield from _bounded(u, variables, text)
+
+
+def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    """The powers of the label that have a second moment: of any other E[T(Y) He_a] need not exist."""
+    for p in range(1, _POWERS + 1):
+        if not in_space(u**p, variables, 2):
+            return
+        yield Member(_power(text, p), u**p)
 
 
 def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
@@ -202,8 +212,7 @@ def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Memb
         w = (u - c)/spread
         label = str((Symbol(text) - c)/spread)
         if c == 0:
-            yield Member(f"exp(-w), w = {label}", exp(-w))
-            yield Member(f"exp(w), w = {label}", exp(w))
+            yield from _in_space([Member(f"exp(-w), w = {label}", exp(-w)), Member(f"exp(w), w = {label}", exp(w))], variables)
         yield Member(f"sin(w), w = {label}", _apart(sin(w)))
         yield Member(f"cos(w), w = {label}", _apart(cos(w)))
         above, below = fraction(w.together())
@@ -211,8 +220,14 @@ def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Memb
         yield Member(f"1/(1 + w**2), w = {label}", below**2/(above**2 + below**2))
         yield Member(f"tanh(w), w = {label}", tanh(w))
         yield Member(f"exp(-w**2), w = {label}", exp(-w**2))
-    yield Member(f"Abs(w)**(-1/4), w = {text}", Abs(u)**Rational(-1, 4))
-    yield Member(f"sign(w)*Abs(w)**(-1/4), w = {text}", sign(u)*Abs(u)**Rational(-1, 4))
+    quarter = Abs(u)**Rational(-1, 4)
+    yield from _in_space([Member(f"Abs(w)**(-1/4), w = {text}", quarter),
+                          Member(f"sign(w)*Abs(w)**(-1/4), w = {text}", sign(u)*quarter)], variables)
+
+
+def _in_space(members: Iterable[Member], variables: tuple[Symbol, ...]) -> Iterator[Member]:
+    """Those that are known to be square integrable."""
+    return (m for m in members if in_space(m.mean, variables, 2))
 
 
 def _apart(e: Expr) -> Expr:

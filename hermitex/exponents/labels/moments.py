@@ -6,10 +6,9 @@ Polynomials give exact rationals at once; anything else goes through the Gaussia
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import factorial, prod
 from typing import Any
 
-from sympy import Add, Expr, Poly, S, Symbol
+from sympy import Add, Expr, S, Symbol
 
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
@@ -19,7 +18,8 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import normal_form
-from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.series.fields import in_field, moment
+from hermitex.symbolic.subspaces import tidy
 
 Index = tuple[int, ...]
 
@@ -30,10 +30,7 @@ class Moments:
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
         self.known: dict[tuple, Certificate | None] = {}
-        self.poly: Poly | None = None
-        if member.mean.is_polynomial(*self.variables):
-            self.poly = poly_of(member.mean, *self.variables)
-            self.poly = self.poly if all(c.is_Rational for c in self.poly.coeffs()) else None
+        self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
     def certificate(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         """What is known of E[T(Y) sum_a p_a He_a]."""
@@ -45,7 +42,7 @@ class Moments:
     def exact(self, a: Index) -> Expr:
         """E[T(Y) He_a] as an exact constant, over expectations where no rule gives its value."""
         if self.poly is not None:
-            return _polynomial_moment(self.poly, a)
+            return self._moment(a)
         return normal_form(E(self.member.mean*He(a, self.variables), *self.variables))
 
     def _found(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
@@ -53,7 +50,7 @@ class Moments:
         quantity, order = _quantity(form, name)
         prefix = f"label map T(y) = {self.member.words}"
         if self.poly is not None:
-            value = Add(*(c*_polynomial_moment(self.poly, a) for a, c in form.items()))
+            value = tidy(Add(*(c*self._moment(a) for a, c in form.items())))
             if value == 0:
                 return Certificate.zero(quantity, order, f"{prefix}: exact value")  # type: ignore[arg-type]
             if value.is_Rational:
@@ -64,6 +61,8 @@ class Moments:
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
         return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
 
+    def _moment(self, a: Index) -> Expr:
+        return self.poly.ring.domain.to_sympy(moment(self.poly, a))
 
     def _combined(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         """Entry by entry, where the coefficients themselves are known by an enclosure only."""
@@ -90,17 +89,3 @@ def _quantity(form: Mapping[Index, Expr], name: str) -> tuple[str, Any]:
 
 def _short(a: Index) -> str:
     return "(" + ",".join(map(str, a)) + ")"
-
-
-def _polynomial_moment(poly: Poly, a: Index) -> Expr:
-    """E[p He_a] from E[z^m He_n] = m!/(m - n)! (m - n - 1)!!, m - n even."""
-    total = S.Zero
-    for powers, c in poly.terms():
-        if all(m >= n and (m - n) % 2 == 0 for m, n in zip(powers, a, strict=True)):
-            total += c*prod(_one(m, n) for m, n in zip(powers, a, strict=True))
-    return total
-
-
-def _one(m: int, n: int) -> int:
-    half = (m - n)//2
-    return factorial(m)//factorial(2*half)*(factorial(2*half)//(2**half*factorial(half)))
