@@ -24,6 +24,7 @@ from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
+from hermitex.theories.overlaps.precision import quadrature_error
 from hermitex.theories.overlaps.space import OverlapSpace, overlap_space
 from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
 from hermitex.theories.theory import Theory
@@ -31,6 +32,7 @@ from hermitex.theories.theory import Theory
 Array = np.ndarray
 BRANCHES = ("uninformed", "informed")
 _MOST = 3
+_ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,13 +129,13 @@ class MultiIndex(Theory):
         informed = _informed(start or self.branch)
         alpha = np.asarray(numbers["alpha"], dtype=float)
         points = [self.evolution.solve(float(a), informed) for a in alpha.ravel()]
-        found = self._solution(points, alpha.shape, start or self.branch)
+        found = self._solution(points, alpha, start or self.branch)
         return found.require() if raise_on_failure else found
 
-    def _solution(self, points: list[Point], shape: tuple[int, ...], branch: str) -> Solution:
+    def _solution(self, points: list[Point], alpha: Array, branch: str) -> Solution:
         def shaped(values: list[Any], kind: Any = float) -> Any:
-            out = np.array(values, dtype=kind).reshape(shape)
-            return out.item() if not shape else out
+            out = np.array(values, dtype=kind).reshape(alpha.shape)
+            return out.item() if not alpha.shape else out
 
         rows = []
         for p in points:
@@ -141,9 +143,14 @@ class MultiIndex(Theory):
             error = self.generalisation(M) if self.generalisation is not None and p.converged else float("nan")
             rows.append({**self.overlaps(M), "test_error": error})
         value = {k: shaped([r[k] for r in rows]) for k in rows[0]}
+        off = [quadrature_error(self.evolution, p.x, float(a)) if p.converged else float("nan")
+               for p, a in zip(points, alpha.ravel(), strict=True)]
+        worst = max((e for e in off if not np.isnan(e)), default=float("nan"))
+        notes = (f"quadrature: the overlaps are known to {worst:.1e} only, {_ASKED:.0e} is usual",) if worst > _ASKED else ()
         return Solution(value, residual=shaped([p.residual for p in points]), converged=shaped([p.converged for p in points], bool),
-                        iterations=shaped([p.iterations for p in points], int), method="state evolution", branch=branch,
-                        reason=shaped([p.reason for p in points], object), unknowns=self.order_parameters)
+                        iterations=shaped([p.iterations for p in points], int), error=shaped(off), method="state evolution",
+                        branch=branch, reason=shaped([p.reason for p in points], object), unknowns=self.order_parameters,
+                        notes=notes, origin={"quadrature_error": worst})
 
     def solve(self, *, start: Any = None, raise_on_failure: bool = True, tolerance: float = 1e-9, **numbers: Any) -> Solution:
         """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1)."""
@@ -210,7 +217,8 @@ def multi_index(g: Any, channel: Any = None, *, branch: str = "uninformed") -> M
     test_error: for labels of +-1 the probability of error of the Bayes classifier, else E(g - E[g|omega])^2, of the clean label.
 
     Free choices: overlaps are those of the symmetric start M = eps 1 (a target that cannot tell z1 from z2 has M11 = M22); an
-    overlap that the map drives to 1 at a finite alpha (a smooth label without noise) is reported as 1.
+    overlap that the map drives to 1 at a finite alpha (a smooth label without noise) is reported as 1. The `error` of a Solution is
+    how far its overlaps may be off by the quadrature of F, from a second, finer grid; above 1e-6 a note says so.
 
     Raises
     ------

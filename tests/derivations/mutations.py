@@ -43,7 +43,7 @@ ELSEWHERE = re.compile(
     r"_separated|_unbounded|_usable|_by_jumps|of_signs|__post_init__|__repr__|__str__|\w*grid|refine|examine|least|_shanks|_closed_in|"
     r"_vanishes|_bottom|kappa_rule|_gram_schmidt|_solved|_extremes|_window|family|_levels|run|tabulated|at_nodes|_convolved|_mesh|"
     r"_to_series|_beyond|both|_moved|_verdict|between|normal|cuts|finer|followed|prox|_edges|_chunks|falls|unbounded|_polished|"
-    r"series|iterated|_\w*nodes?|\w*_nodes|\w*panels?")
+    r"series|iterated|_\w*nodes?|\w*_nodes|\w*panels?|_root|difference|parity")
 NORMALS = ("z", "z1", "z2", "z3")
 #: names of errors, sizes and grids on the left of an assignment
 SIZES = re.compile(r"(error|size|scale|step|reach|quick|tolerance|wide|wider|margin|gap|window|height|grid|J|F\d\d|noisy?|many|"

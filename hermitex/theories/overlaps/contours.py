@@ -26,6 +26,7 @@ from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
 _FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
 _FIELDS = 0.54  # of the step of the fields' nodes: F has poles in omega between the preimages of a label
 _ORDER, _DEPTH = 10, 6
+_NODE, _SHARE = (np.polynomial.legendre.leggauss(_ORDER)[k]/2 + (0.5, 0.0)[k] for k in (0, 1))  # on (0, 1)
 _TOLERANCE, _SMALL = 3e-9, 1e-10
 _ROUNDS = 9
 _WIDE = 1.3  # of a cell, in units of sqrt(V)
@@ -42,10 +43,9 @@ class Panels(NamedTuple):
 
     def nodes(self) -> tuple[Array, Array]:
         """Labels and weights, (panels, nodes)."""
-        x, w = np.polynomial.legendre.leggauss(_ORDER)
-        half = (self.stop - self.start)[:, None]/2
-        tau = (self.start + self.stop)[:, None]/2 + half*x
-        return self.origin[:, None] + self.side[:, None]*tau**2, 2*tau*half*w
+        step = (self.stop - self.start)[:, None]
+        tau = self.start[:, None] + step*_NODE
+        return self.origin[:, None] + self.side[:, None]*tau**2, 2*tau*step*_SHARE
 
     def halves(self) -> Panels:
         """Both halves of each, one after the other."""
@@ -138,7 +138,8 @@ class ContourOutput(Output):
         for n in range(_ROUNDS):
             checkpoint("labels of a state evolution")
             y, dy = panels.nodes()
-            found = self.plane.trace(y.ravel(), _WIDE*s*fineness, _SMALL*fineness**4/(self.high - self.low))
+            wide, size = _WIDE*s*fineness, self.high - self.low
+            found = self.plane.trace(y.ravel(), wide, _SMALL*fineness**4/size)
             parts = np.array([self._summed(d, [c], m, np.eye(2), 1.3*fineness)
                               for d, c in zip(dy.reshape(-1, 1), found, strict=True)])
             left = _unresolved(parts.reshape(*y.shape, 4))
@@ -211,7 +212,8 @@ class ContourOutput(Output):
         if key not in self._kept:
             for old in [k for k in self._kept if isinstance(k[1], bytes)][:-2]:
                 del self._kept[old]
-            self._kept[key] = self.plane.trace(y, _WIDE*s, 1e-8/(self.high - self.low))
+            wide, size = _WIDE*s, self.high - self.low
+            self._kept[key] = self.plane.trace(y, wide, 1e-8/size)
         inverse = np.linalg.inv(V)
         a, z = np.zeros((len(y), 2)), np.zeros(len(y))
         for n, (points, w) in enumerate(self._kept[key]):
@@ -231,9 +233,8 @@ def _unresolved(parts: Array) -> Array:
 
     The rule is exact for twice as many Legendre coefficients as it sees: from the n-th on they go on to fall as the last do.
     """
-    x, w = np.polynomial.legendre.leggauss(_ORDER)
-    series = (np.arange(_ORDER)[:, None] + 0.5)*np.polynomial.legendre.legvander(x, _ORDER - 1).T*w
-    c = np.abs(np.einsum("kn,pnj->pkj", series, parts/w[:, None]))
+    grid = np.polynomial.legendre.legvander(2*_NODE - 1, _ORDER - 1).T*(2*np.arange(_ORDER)[:, None] + 1)
+    c = np.abs(np.einsum("kn,pnj->pkj", grid, parts))
     last, before = c[:, -2:].max(axis=1), c[:, -4:-2].max(axis=1)
     fall = np.minimum(1.0, last/np.where(before > 0, before, 1.0))
     return np.asarray((2*last*fall**(_ORDER/2)).max(axis=1))
@@ -254,9 +255,10 @@ def _moments(points: Array, w: Array, fields: tuple[Array, Array], s: Array) -> 
     Z, A1, A2 = (np.zeros((len(fields[0]), len(fields[1]))) for _ in range(3))
     blocks = [slice(None)]
     if s[0] < 0.45 and len(points) > 64:
-        order = np.lexsort((np.floor(points[:, 1]/(2*s[1])), np.floor(points[:, 0]/(2*s[0]))))
-        points, w = points[order], w[order]
-        cell = np.floor(points/(2*s))
+        size = 2*s
+        grid = np.floor(points/size)
+        order = np.lexsort(grid.T[::-1])
+        points, w, cell = points[order], w[order], grid[order]
         starts = np.flatnonzero(np.concatenate([[True], (np.diff(cell, axis=0) != 0).any(axis=1)]))
         blocks = [slice(a, b) for a, b in pairwise([*starts, len(points)])]
     for block in blocks:

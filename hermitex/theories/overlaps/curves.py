@@ -26,8 +26,8 @@ _RESOLVED = 2e-5  # the last two of 8 Legendre coefficients; what Gauss-Legendre
 _MOST = 3_000_000
 _UNSEEN = 1e-4
 _SAME = 1e-11
-_X, _W = np.polynomial.legendre.leggauss(_ORDER)
-_SERIES = (np.arange(_ORDER)[:, None] + 0.5)*np.polynomial.legendre.legvander(_X, _ORDER - 1).T*_W
+_X, _W = (np.polynomial.legendre.leggauss(_ORDER)[k]/2 + (0.5, 0.0)[k] for k in (0, 1))  # on (0, 1)
+_SERIES = (2*np.arange(_ORDER)[:, None] + 1)*np.polynomial.legendre.legvander(2*_X - 1, _ORDER - 1).T*_W
 _NINE = np.array([(i, j) for i in (0, 0.5, 1) for j in (0, 0.5, 1)])  # the fifth is the centre
 
 
@@ -171,16 +171,16 @@ class Plane:
         k = np.arange(len(c))
         lo, hi = cells.lo[c], cells.hi[c]
         a, b, low, high = lo[k, s], hi[k, s], lo[k, u], hi[k, u]
-        inset = 1e-12*(high - low)
-        for edge in (low + inset, high - inset):
+        gap = 1e-12*(high - low)
+        for edge in (low + gap, high - gap):
             a, b = self._clipped(edge, a, b, (edge > (low + high)/2) == up[go], y[n], u)
         kept = b > a
         return done, Segments(n, u, a, b, low, high).take(kept)
 
     def _clipped(self, edge: Array, a: Array, b: Array, above: Array, y: Array, u: Array) -> tuple[Array, Array]:
         """The part of [a, b] where g at z_u = edge is above its label, or below it."""
-        inset = 1e-12*(b - a)
-        ends = [self._at(x, edge, u) - y for x in (a + inset, b - inset)]
+        gap = 1e-12*(b - a)
+        ends = [self._at(x, edge, u) - y for x in (a + gap, b - gap)]
         fa, fb = (np.where(above, e, -e) for e in ends)
         cross = (fa < 0) != (fb < 0)
         root = np.where(fa < 0, b, a)
@@ -224,8 +224,8 @@ class Plane:
         """Gauss-Legendre nodes on arcs, halved until their weights are resolved."""
         index, points, weights = [], [], []
         for _ in range(_HALVINGS):
-            half = (arcs.b - arcs.a)[:, None]/2
-            s = (arcs.a + arcs.b)[:, None]/2 + half*_X
+            step = (arcs.b - arcs.a)[:, None]
+            s = arcs.a[:, None] + step*_X
             u = np.broadcast_to(arcs.u[:, None], s.shape)
             t = self._root(np.broadcast_to(y[arcs.n][:, None], s.shape), s, u, *(np.broadcast_to(v[:, None], s.shape)
                                                                                 for v in (arcs.low, arcs.high)))
@@ -233,14 +233,14 @@ class Plane:
                 steep = 1/np.abs(self._slope_at(s, t, u))
             steep = np.where(np.isfinite(steep), steep, 0.0)
             tail = np.abs(steep @ _SERIES[-2:].T).max(axis=1), np.abs(t @ _SERIES[-2:].T).max(axis=1)
-            mass = half[:, 0]*steep.max(axis=1)
+            size = step[:, 0]*steep.max(axis=1)
             rough = (tail[0] > _RESOLVED*steep.max(axis=1)) | (tail[1] > _RESOLVED*np.maximum(arcs.high - arcs.low, 1e-300))
-            again = rough & (mass*np.exp(-np.min(s**2 + t**2, axis=1)/2) > small)
+            again = rough & (size*np.exp(-np.min(s**2 + t**2, axis=1)/2) > small)
             done = ~again
             z = np.where((u == 0)[..., None], np.stack([t, s], axis=-1), np.stack([s, t], axis=-1))[done]
             index.append(np.repeat(arcs.n[done], _ORDER))
             points.append(z.reshape(-1, 2))
-            weights.append((half*_W*steep)[done].ravel())
+            weights.append((step*_W*steep)[done].ravel())
             if not again.any():
                 break
             arcs, middle = arcs.take(again), ((arcs.a + arcs.b)/2)[again]

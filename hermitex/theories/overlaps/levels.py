@@ -23,7 +23,7 @@ from hermitex.theories.overlaps.structure import Sections, branches_and_plateaus
 REACH = 7.6  # P(|x| > 7.6) < 3e-14
 # Deeper than this a critical label and the preimages next to it are no longer told apart in double precision.
 _DEPTH, _ORDER, _PLAIN = 5, 12, 10
-_STEP = 0.22
+_STEP = 0.17
 _CHUNK = 3_000_000
 
 

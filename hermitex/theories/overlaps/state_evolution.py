@@ -54,7 +54,7 @@ class StateEvolution:
 
     def F(self, x: Array) -> Array:
         """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
-        M = self._inside(self.space.matrix(x))
+        M = self.inside(self.space.matrix(x))
         key = np.round(M, 15).tobytes()
         if key not in self._kept:
             checkpoint("state evolution")
@@ -63,7 +63,8 @@ class StateEvolution:
             self._kept[key] = self.output.second(M)
         return self._kept[key]
 
-    def _inside(self, M: Array) -> Array:
+    def inside(self, M: Array) -> Array:
+        """M with overlaps nearer to 1 than is resolved moved off it."""
         if self.space.diagonal:
             return np.diag(np.clip(np.diag(M), 0.0, 1 - self.smallest))
         m, R = np.linalg.eigh(M)
