@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from sympy import log
 
 from hermitex.exponents.laws.three_terms import ThreeTerms
 from hermitex.symbolic.parsing import parse
@@ -48,7 +49,7 @@ def test_polar_coordinates(text):
 @pytest.mark.parametrize(("text", "s"), [("tanh(z)", 0.6), ("tanh(z)", 2.5), ("z**3", 1.2)])
 def test_masses_next_to_a_saddle(text, s):
     """All labels together: the density of s, and E[scalar|s] = 0."""
-    p, q, v = curves(text, even_slope=True).at(s)
+    _, p, q, v = curves(text, even_slope=True).at(s)
     density = np.exp(-s * s / 6) / np.sqrt(6 * np.pi)
     assert np.sum(p * v) == pytest.approx(density, rel=1e-8)
     assert np.sum(q * v) == pytest.approx(density * (2 + s * s / 3), rel=1e-8)
@@ -68,3 +69,26 @@ def test_bounded_odd_terms():
     inverse, error = curves("tanh(z)", even_slope=True).squares()
     assert error < 1e-7
     assert 1.41 < 1 / inverse < 1.44
+
+
+@pytest.mark.parametrize("s", [0.3, 2.0, 6.0])
+def test_products_of_rectified_terms_fill_the_octant(s):
+    """sum log z_i on z_i > 0: all labels together have the density of s in the octant, made by convolutions."""
+    g = ThreeTerms(log(z), z, even_slope=False, positive=True)
+    _, p, q, v = g.at(s)
+    (density,), (square,) = g.octant.pair(np.array([s]))
+    assert np.sum(p * v) == pytest.approx(density, rel=1e-10)
+    assert np.sum(q * v) == pytest.approx(square, rel=1e-10)
+
+
+def test_a_product_of_rectified_terms_by_points():
+    """relu(z1) relu(z2) relu(z3) given the sum: moments of the label, and of the label with sum z_i^2, on a grid of the octant."""
+    g, s = ThreeTerms(log(z), z, even_slope=False, positive=True), 2.0
+    y, p, q, v = g.at(s)
+    x, w = np.polynomial.legendre.leggauss(120)
+    z1 = s * (1 + x)[:, None] / 2
+    z2 = (s - z1) * (1 + x) / 2
+    z3 = s - z1 - z2
+    weight = (s / 2 * w)[:, None] * ((s - z1) / 2 * w) * np.exp(-(z1**2 + z2**2 + z3**2) / 2) / (2 * np.pi) ** 1.5
+    assert np.sum(p * v * np.exp(y)) == pytest.approx(np.sum(weight * z1 * z2 * z3), rel=1e-9)
+    assert np.sum(q * v * np.exp(2 * y)) == pytest.approx(np.sum(weight * (z1 * z2 * z3) ** 2 * (z1**2 + z2**2 + z3**2)), rel=1e-9)

@@ -22,6 +22,7 @@ from sympy import (
     ceiling,
     floor,
     igcd,
+    ilcm,
     log,
     sign,
 )
@@ -102,10 +103,14 @@ def nonzero_almost_everywhere(factor: Expr) -> bool:
 
 
 def _root(u: Expr) -> Expr:
-    """a^2 b^4 has the level sets of |a| b^2."""
+    """a^2 b^4 has the level sets of |a| b^2, and sqrt(a) b^(3/2) for a, b >= 0 those of a b^3."""
     if not isinstance(u, Mul):
         return u
     parts = [f.as_base_exp() for f in u.args]
+    if all(b.is_nonnegative and p.is_Rational for b, p in parts):
+        scale = ilcm(*(p.q for _, p in parts))
+        parts = [(b, p * scale) for b, p in parts]
+        u = Mul(*(b**p for b, p in parts))
     if any(not p.is_Integer or p <= 0 for _, p in parts):
         return u
     common = igcd(*(p for _, p in parts))

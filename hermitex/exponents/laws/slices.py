@@ -142,6 +142,7 @@ class Slices:
         value = self._gauss(y[row], (a, b), (low, high))
         before = np.full(len(a), np.inf)
         for _ in range(_HALVINGS):
+            checkpoint("integrating over level sets")
             size = np.zeros(len(y))
             np.add.at(size, row, np.abs(value).max(axis=0))
             size += np.abs(total).max(axis=0)

@@ -15,7 +15,7 @@ from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Poly, S, Symbol
+from sympy import Add, Dummy, Expr, Mul, Poly, S, Symbol, log
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Named
@@ -87,13 +87,38 @@ def _slope(f: Expr, x: Symbol) -> str | None:
 
 def _of_curves(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
     """Three smooth terms: the level curves of (y, u) followed by one coordinate."""
-    f = _summand(g, used) if law.name == "deterministic" and len(used) == 3 else None
-    kind = None if f is None else _slope(f, used[0])
-    if f is None or kind is None:
+    if law.name != "deterministic" or len(used) != 3:
         return None
     from hermitex.exponents.laws.three_terms import ThreeTerms
 
+    rectified = _rectified(g, used)
+    if rectified is not None:
+        return Found(*ThreeTerms(log(rectified), used[0], even_slope=False, positive=True).squares())
+    f = _summand(g, used)
+    kind = None if f is None else _slope(f, used[0])
+    if f is None or kind is None:
+        return None
     return Found(*ThreeTerms(f - f.subs(used[0], 0), used[0], even_slope=kind == "even").squares())
+
+
+def _rectified(g: Expr, used: list[Symbol]) -> Expr | None:
+    """w on x > 0 with level sets of g those of prod w(z_i), w zero for x < 0, and (log w)' strictly monotone on x > 0."""
+    u = peel(g, *used)
+    factors: dict[Symbol, Expr] = dict.fromkeys(used, S.One)
+    for factor in Mul.make_args(u):
+        mine = [x for x in used if factor.has(x)]
+        if len(mine) != 1:
+            return None
+        factors[mine[0]] *= factor
+    x, t = used[0], Dummy("t", positive=True)
+    w = factors[x]
+    if not w.has(x) or any(factors[v].xreplace({v: x}) != w for v in used[1:]):
+        return None
+    sides = pieces(w, x)
+    if len(sides) != 2 or sides[0].expr != 0 or sides[0].hi != 0:
+        return None
+    inside = sides[1].expr.xreplace({x: t})
+    return sides[1].expr if inside.is_positive and monotone(log(inside).diff(t), t) != 0 else None
 
 
 def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, list[Symbol]] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.exponents.laws.density import array_function, distinct
-from hermitex.exponents.laws.interval_sums import panels
+from hermitex.exponents.laws.interval_sums import one, panels, total
 from hermitex.symbolic.budget import checkpoint
 
 _REACH = 9.0     # of a coordinate
@@ -31,17 +31,20 @@ _NEGLIGIBLE = 1e-17
 class ThreeTerms:
     """E[scalar^2] over (y, s), scalar = (E[sum z_i^2|y, s] - s^2/3)/2 - 1.
 
-    Parameters: `f` an expression of `x`; `even_slope`: whether f' is even (and monotone on x > 0) or monotone.
+    Parameters: `f` an expression of `x`; `even_slope`: whether f' is even (and monotone on x > 0) or monotone; `positive`:
+    f is minus infinity on x <= 0, the logarithm of a factor that is zero there: outside the octant the label is one atom.
     """
 
-    def __init__(self, f: Expr, x: Symbol, *, even_slope: bool) -> None:
+    def __init__(self, f: Expr, x: Symbol, *, even_slope: bool, positive: bool = False) -> None:
+        self.positive = positive
+        self.octant = total([one(0.0, np.inf)] * 3) if positive else None
         self.f, self.slope = array_function(f, x), array_function(f.diff(x), x)
         self.even_slope = even_slope
         self.flat = not even_slope and f.diff(x, 2).subs(x, 0) == 0  # next to s = 0 the labels vary on the scale of s
 
     def squares(self) -> tuple[float, float]:
         """E[scalar^2] and an error: what E[scalar] = 0 misses at each s, and the end of the series in s of each panel."""
-        total, error = 0.0, 0.0
+        inverse, error = 0.0, 0.0
         edges = self._sums()
         x, w = np.polynomial.legendre.leggauss(_ORDERS[0])
         last = np.polynomial.legendre.legvander(x, len(x) - 1)[:, -2:] * w[:, None] * (len(x) - 1)
@@ -49,22 +52,36 @@ class ThreeTerms:
             checkpoint("integrating along level curves")
             half = (b - a) / 2 * (2 if self.even_slope else 1)  # an odd f: the same at -s
             values, lost = np.array([self._given(float(s)) for s in (a + b) / 2 + (b - a) / 2 * x]).T
-            total += half * float(values @ w)
+            inverse += half * float(values @ w)
             end = float(np.abs(values @ last).max())
             # Gauss is exact for twice the degree of the series: its error falls off faster than the end of the series.
             error += half * (float(np.abs(lost) @ w) + end * min(1.0, (end / float(np.abs(values).max() + 1e-300)) ** 0.5))
-        return total, error
+        return inverse, error
 
     def _given(self, s: float) -> tuple[float, float]:
         """int p scalar^2 dy and int p scalar dy at one s; the second is zero."""
-        p, q, v = self.at(s)
+        _, p, q, v = self.at(s)
         live = p > _NEGLIGIBLE
         scalar = (q[live] / p[live] - s * s / 3) / 2 - 1
         mass = v[live] * p[live]
+        if self.octant is not None:
+            return self._with_atom(s, float(np.sum(mass * scalar**2)), (float(np.sum(p * v)), float(np.sum(q * v))))
         return float(np.sum(mass * scalar**2)), float(np.sum(mass * scalar))
+
+    def _with_atom(self, s: float, inside: float, found: tuple[float, float]) -> tuple[float, float]:
+        """The atom holds what is not in the octant; the mass of the octant is known, and tells what was lost."""
+        if self.octant is None:
+            return inside, 0.0
+        (p,), (q,) = self.octant.pair(np.array([s]))
+        density = np.exp(-s * s / 6) / np.sqrt(6 * np.pi)
+        outside = density - p
+        scalar = ((density * (2 + s * s / 3) - q) / outside - s * s / 3) / 2 - 1 if outside > _NEGLIGIBLE else 0.0
+        return inside + outside * scalar**2, abs(found[0] - p) + abs(found[1] - q)
 
     def _sums(self) -> np.ndarray:
         """Knots in s: for a bounded odd f also the s at which the label of (s/3, s/3, s/3) is that of (oo, oo, -oo)."""
+        if self.positive:
+            return np.array([0.0, 0.05, 0.4, 1.5, 3.5, 6.0, 9.0, _SUM])
         if not self.even_slope:
             flat = [t * e for t in (-1, 1) for e in (0.03, 0.2, 0.7)] if self.flat else []
             return distinct(np.array([*np.linspace(-_SUM, _SUM, 11), *flat]))
@@ -78,24 +95,25 @@ class ThreeTerms:
             knots += [low, *(low + 5.0 ** -np.arange(4)), *(low - low * 5.0 ** -np.arange(1.0, 5.0))]
         return distinct(np.array([k for k in knots if k <= _SUM]))
 
-    def at(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(p, q, weights) at the labels y = 2 f(tau) + f(s - 2 tau): on their own scale, and each once."""
+    def at(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(y, p, q, weights) at the labels y = 2 f(tau) + f(s - 2 tau): on their own scale, and each once."""
         centre = s / 3
-        branches = [(centre - _FAR, centre)]
+        branches = [(0.0 if self.positive else centre - _FAR, centre)]
         if self.even_slope:
             # Labels beyond that of the centre, which is a local extremum only, are met for tau > s.
             beyond = self._roots(self._equal_pair(np.array([centre]), s), s, (s, s + _FAR))[0]
             branches += [(float(beyond), s + _FAR)] if np.isfinite(beyond) else []
         found = [self._along(b, s) for b in branches]
-        p, q, v = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        y, p, q, v = (np.concatenate(parts) for parts in zip(*found, strict=True))
         good = np.isfinite(p) & np.isfinite(q) & np.isfinite(v)
-        return p[good], q[good], v[good]
+        return y[good], p[good], q[good], v[good]
 
-    def _along(self, branch: tuple[float, float], s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _along(self, branch: tuple[float, float], s: float) -> tuple[np.ndarray, ...]:
         knots = [branch[0], *(e for e in branch[0] + _FAR * 5.0 ** -np.arange(8.0, 0.0, -1.0) if e - branch[0] > s / 4), branch[1]]
         if branch[1] == s / 3:
             near = branch[1] - _FAR * 5.0 ** -np.arange(1.0, 8.0 if self.flat else 1.0)
-            knots = [branch[0], *(e for e in near if branch[1] - e > abs(s) / 4), branch[1]]
+            near = branch[1] * 5.0 ** -np.arange(9.0, 0.0, -1.0) if self.positive else near
+            knots = [branch[0], *(e for e in near if self.positive or branch[1] - e > abs(s) / 4), branch[1]]
         level = float(self.f(np.array([s]))[0])
         if self.even_slope:
             saddle = self._roots(np.array([level]), s, branch)[0]
@@ -104,14 +122,14 @@ class ThreeTerms:
         y = self._equal_pair(tau, s)
         v = w * 2 * np.abs(self.slope(tau) - self.slope(s - 2 * tau))
         if not self.even_slope:
-            return *self.densities(y, s, (_ORDERS[2], 0)), v
+            return y, *self.densities(y, s, (_ORDERS[2], 12 if self.positive else 0)), v
         # The nearer to the saddle, the deeper are the panels next to it.
         near = np.abs(y - level) / np.maximum(np.abs(level), np.abs(self.slope(np.array([s]))[0]))
         depth = np.clip(np.ceil(np.log(1 / np.maximum(near, 1e-12)) / np.log(64)) + 1, 1, 7).astype(int)
         p, q = np.zeros(y.shape), np.zeros(y.shape)
         for d in np.unique(depth):
             p[depth == d], q[depth == d] = self.densities(y[depth == d], s, (_ORDERS[2], 3 * int(d)))
-        return p, q, v
+        return y, p, q, v
 
     def _equal_pair(self, t: np.ndarray, s: float) -> np.ndarray:
         return 2 * self.f(t) + self.f(s - 2 * t)
@@ -129,18 +147,18 @@ class ThreeTerms:
 
     def densities(self, y: np.ndarray, s: float, how: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         inner = sorted({-s, s / 3, s} if self.even_slope else {s / 3})
-        ends = [-_REACH, *(e for e in inner if abs(e) < _REACH), _REACH]
+        ends = [0.0, s / 3, s / 2] if self.positive else [-_REACH, *(e for e in inner if abs(e) < _REACH), _REACH]
         p, q = np.zeros(y.shape), np.zeros(y.shape)
         for a, b in pairwise(ends):
             root = self._roots(y, s, (a, b))
             cut = np.where(np.isfinite(root), root, a)
-            saddles = self.even_slope and abs(a) == abs(s), self.even_slope and abs(b) == abs(s)
+            saddles = (self.positive and a == 0) or (self.even_slope and abs(a) == abs(s)), self.even_slope and abs(b) == abs(s)
             for low, high in ((np.full(y.shape, a), cut), (cut, np.full(y.shape, b))):
                 good = (high > low) & self._allowed(y, s, (low + high) / 2)
                 if good.any():
-                    one, two = self._cell(y[good], s, (low[good], high[good]), (*how, *saddles))
-                    p[good] += one
-                    q[good] += two
+                    first, second = self._cell(y[good], s, (low[good], high[good]), (*how, *saddles))
+                    p[good] += first
+                    q[good] += second
         return p, q
 
     def _allowed(self, y: np.ndarray, s: float, t: np.ndarray) -> np.ndarray:
@@ -173,7 +191,7 @@ class ThreeTerms:
 
     def _solved(self, rest: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f(m + d) + f(m - d) = rest for d > 0 inside the window: (d, whether there is one)."""
-        a, b = np.zeros(m.shape), _REACH + np.abs(m)
+        a, b = np.zeros(m.shape), np.abs(m) if self.positive else _REACH + np.abs(m)
         with np.errstate(all="ignore"):
             at_a, at_b = (self.f(m + e) + self.f(m - e) - rest for e in (a, b))
             share = np.clip(np.nan_to_num(at_a / (at_a - at_b), nan=0.5), 0.01, 0.99)
