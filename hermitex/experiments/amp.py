@@ -1,7 +1,7 @@
 r"""omega = X W - g V,  g = g_out(y, omega, V),  W <- (X^T g + W Lambda)(1 + Lambda)^{-1}: Bayes-AMP at finite d.
 
 X has entries N(0, 1/d), the truth W_0 orthonormal columns times d^(1/2), y_i ~ P(.|W_0^T x_i), V = (1 + Lambda)^{-1},
-Lambda = (1/d) sum g g^T.
+Lambda = -(1/d) sum dg/domega.
 Overlaps are measured up to the symmetries of the label. Seed s draws its data from ``SeedSequence(s).spawn``.
 """
 
@@ -24,6 +24,8 @@ STARTS = ("zero", "spectral", "informed")
 _DIMENSION = 1000
 _STEPS = 150
 _STILL = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
+_EXACT = 1e-4  # V at which the truth is known: g_out has nothing left to say
+_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
 _SMALL = 1e-2  # overlap of the random part of a start at zero
 _TEST = 4096
 _MOST_TEST = 2**20
@@ -149,15 +151,28 @@ def amp(output: Any, space: Any, X: Array, y: Array, W: Array, *, steps: int = _
     for _ in range(steps):
         omega = X @ W - g @ V
         g = output.g_out(y, omega, V)
-        # On the Nishimori line E[dg/domega] = -E[g g^T]: the latter is positive at every step.
-        Lambda = space.matrix(space.coordinates(symmetrised(g.T @ g/d, space)))
+        Lambda = _precision(output, space, y, omega, V, g)/d
         V = np.linalg.inv(np.eye(r) + Lambda)
         new = (X.T @ g + W @ Lambda) @ V
         moved = np.linalg.norm(new - W)/np.sqrt(d)
         W = new
-        if moved < _STILL:
+        if moved < _STILL or np.linalg.eigvalsh(V)[0] < _EXACT:
             break
     return W, V
+
+
+def _precision(output: Any, space: Any, y: Array, omega: Array, V: Array, g: Array) -> Array:
+    """-sum dg/domega in the space, not below 0.
+
+    On the Nishimori line its mean is that of sum g g^T; but where omega errs by more than V says, g is large, g g^T takes V
+    further down, and the two run away to V = 0 at a wrong W. -dg/domega = V^{-1} - V^{-1} Cov V^{-1} stays below V^{-1}.
+    """
+    small = _SLOPE*np.sqrt(np.diag(V).min())
+    columns = [(output.g_out(y, omega + small*axis, V) - g).sum(axis=0)/small for axis in np.eye(V.shape[0])]
+    slope = -np.stack(columns, axis=1)
+    found = space.matrix(space.coordinates(symmetrised((slope + slope.T)/2, space)))
+    values, R = np.linalg.eigh(found)
+    return np.asarray((R*np.maximum(values, 0.0)) @ R.T)
 
 
 def symmetrised(M: Array, space: Any) -> Array:
