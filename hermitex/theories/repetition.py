@@ -174,7 +174,9 @@ class Repetition(Shown):
             return "" if v is None else v if isinstance(v, Expr) else str(v)
 
         rows = [[cell(p.power), cell(p.c_1), cell(p.c_2), cell(p.order)] for p in self.powers]
-        return formula_table(rows, ["power p", "E[g^p z]", "E[g^p He_2]", "information exponent"], title=repr(self))
+        heads = ["$p$", r"$\mathbb{E}[g^p z]$", r"$\mathbb{E}[g^p\,\mathrm{He}_2]$", r"information exponent $\ell(g^p)$"]
+        said = f"Powers of the label $g = {latex(self.g)}$; generative exponent {self.generative_exponent or 'undetermined'}"
+        return formula_table(rows, heads, title=said)
 
     def _summary(self) -> str:
         rows = ", ".join(f"l(g^{p.power}) = {'-' if p.order is None else p.order}" for p in self.powers)
