@@ -153,7 +153,10 @@ class Solution:
         residual = np.max(self.residual) if np.size(self.residual) else float("nan")
         methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
         iterations = int(np.max(self.iterations)) if np.size(self.iterations) else 0
-        return f"{state}, residual {residual:.2g}, {methods or 'no method'}, {iterations} iterations"
+        # An error that is not residual/(1 - contraction) says more than the residual: it is that of the quadrature.
+        known = np.all(np.isnan(self.contraction)) and np.any(np.isfinite(self.error))
+        off = f", error {np.nanmax(self.error):.1g}" if known else ""
+        return f"{state}, residual {residual:.2g}{off}, {methods or 'no method'}, {iterations} iterations"
 
     def _repr_html_(self) -> str:
         from ..show.display import letter

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import hermitex as hx
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.contours import ContourOutput
+from hermitex.theories.overlaps.precision import quadrature_error
 
 ALPHA_C = 0.59375109822226   # of z1*z2: 1/alpha_c = 1 + (2/pi) int K0 (y K1/K0 - 1)^2 dy
 
@@ -154,3 +157,40 @@ def test_a_curve_without_the_slope_of_its_label_is_noticed():
     assert weights @ gauss == pytest.approx(float(z), rel=1e-10)
     steep = np.hypot(*points.T)   # |grad z1 z2|
     assert abs((weights*steep) @ gauss/float(z) - 1) > 0.1
+
+
+class Coarser:
+    """An output whose nodes are further apart than it says."""
+
+    r, smallest, perfect = 2, 0.04, True
+
+    def __init__(self, inner, factor):
+        self.inner, self.factor = inner, factor
+
+    def second(self, M, fineness=1.0):
+        return self.inner.second(M, self.factor*fineness)
+
+
+def test_the_error_of_a_fixed_point_is_what_its_nodes_leave():
+    """A grid made coarser on purpose is told, and by how much it moves the fixed point."""
+    evolution, q = hx.theories.multi_index("z1**2 + z2**2").evolution, 0.3
+    alpha = float(q/((1 - q)*evolution.output.second(q*np.eye(2))[0, 0]))
+    coarse = replace(evolution, output=Coarser(evolution.output, 3.0), _kept={}, _lines={})
+    near, far = q - 0.01, q + 0.01
+    for _ in range(4):   # the fixed point of the coarse map by secants
+        gaps = [float(coarse.step(np.array([p]), alpha)[0]) - p for p in (near, far)]
+        near, far = far, far - gaps[1]*(far - near)/(gaps[1] - gaps[0]) if gaps[1] != gaps[0] else far
+    off = quadrature_error(coarse, np.array([far]), alpha)
+    assert quadrature_error(evolution, np.array([q]), alpha) < 1e-8
+    assert abs(far - q) > 1e-7
+    assert off == pytest.approx(abs(far - q), rel=0.5)
+
+
+def test_a_solution_says_how_far_its_quadrature_reaches():
+    found = hx.theories.multi_index("z**2", "gaussian:1/4").solve(alpha=[0.3, 1.0])
+    assert found.error[0] == 0        # below the threshold the overlap is zero exactly
+    assert 0 < found.error[1] < 1e-7
+    assert found.to_dict()["error"] == found.error.tolist()
+    assert found.provenance["quadrature_error"] == found.error[1]
+    assert "error " in repr(found)
+    assert not found.notes
