@@ -163,3 +163,18 @@ def test_two_terms_that_tell_the_difference(text):
 def test_two_terms_that_do_not():
     """f' of a wave is not monotone: nothing exact is claimed."""
     assert not symmetric.injective_pair(parse("sin(z1) + sin(z2)"), list(normals(parse("z1*z2"))), matrix([[1, 1]], 2))
+
+
+def test_largest_of_three_by_closed_densities():
+    """Given max = y the others have the sum t with |z1 - z2| < 2y - t: error functions only."""
+    x, w = np.polynomial.legendre.leggauss(120)
+    y, wy = 6.5 * x + 1.5, 6.5 * w
+    c = 13 * (1 + x)
+    t = 2 * y[:, None] - c
+    weight = wy[:, None] * 13 * w
+    density = 3 * np.exp(-y * y / 2)[:, None] / np.sqrt(2 * np.pi) * np.exp(-t * t / 4) / np.sqrt(4 * np.pi) * erf(c / 2)
+    kept = 2 * (1 - c * np.exp(-c * c / 4) / (np.sqrt(np.pi) * erf(c / 2)))
+    square, s = y[:, None] ** 2 + (t * t + kept) / 2, t + y[:, None]
+    total = np.sum(weight * density * ((square - s * s / 3) / 2 - 1) ** 2)
+    assert given_mean("Max(z1, z2, z3)") == pytest.approx(1 / total, rel=1e-10)
+    assert given_mean("exp(Min(z1, z2))") == pytest.approx(0.5, rel=1e-12)

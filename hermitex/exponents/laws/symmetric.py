@@ -15,12 +15,12 @@ from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Poly, S, Symbol, log
+from sympy import Add, Dummy, Expr, Max, Min, Mul, Poly, S, Symbol, log
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Named
 from hermitex.exponents.labels.levels import monotone, peel
-from hermitex.exponents.laws.density import distinct
+from hermitex.exponents.laws.density import WINDOW, distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
 from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
 from hermitex.symbolic.activations import parity
@@ -53,7 +53,10 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
         return None
     g, used = turned
     try:
-        return _of_steps(g, law, used) or _of_lines(g, law, used) or _of_curves(g, law, used)
+        return (_of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
+                or _of_curves(g, law, used))
+    except BudgetExceeded:
+        raise
     except HermitexError:
         return None
 
@@ -70,6 +73,8 @@ def injective_pair(g: Expr, variables: Sequence[Symbol], known: Matrix) -> bool:
     try:
         f = _summand(*turned)
         return f is not None and _slope(f, turned[1][0]) is not None
+    except BudgetExceeded:
+        raise
     except HermitexError:
         return False
 
@@ -99,6 +104,27 @@ def _of_curves(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
     if f is None or kind is None:
         return None
     return Found(*ThreeTerms(f - f.subs(used[0], 0), used[0], even_slope=kind == "even").squares())
+
+
+def _of_extremum(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+    """y = max z_i: one of them is y, and the others are normals held to z < y; the smallest is the same by z -> -z."""
+    u = peel(g, *used)
+    if law.name != "deterministic" or not isinstance(u, (Max, Min)) or set(u.args) != set(used):
+        return None
+    k = len(used)
+    least = -0.7 * WINDOW / (k - 1) ** 0.5  # P(max < least) < 1e-15
+
+    def at(order: int) -> tuple[float, float]:
+        square, lost = 0.0, 0.0
+        for y, w in zip(*panels(np.array([least, 0.0, WINDOW]), order - 6), strict=True):
+            others = total([one(-np.inf, float(y))] * (k - 1))
+            rest, v = panels(others.knots, order)
+            p, q = others.pair(rest) * k * np.exp(-y * y / 2) / np.sqrt(2 * np.pi)
+            found = _squares(p, q + y * y * p, v, rest + y, k)
+            square, lost = square + w * found[0], lost + w * found[1]
+        return square, lost
+
+    return _compared(at)
 
 
 def _rectified(g: Expr, used: list[Symbol]) -> Expr | None:
