@@ -20,6 +20,7 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
+from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents, Stage
@@ -71,9 +72,20 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with time_budget(budget):
         try:
-            return _any_number(g, law, names, used)
+            return _of_plain(g, law, names, used)
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
+
+
+def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
+    """The answer for a function that is g almost everywhere, without signs that cancel."""
+    from hermitex.symbolic.parsing import to_text
+
+    plain = almost_everywhere(g)
+    if plain == g or isinstance(law, Channel):
+        return _any_number(g, law, names, used)
+    found = _any_number(plain, law, names, tuple(x for x in used if plain.has(x)))
+    return replace(found, target=g, notes=(*found.notes, f"almost everywhere the target is {to_text(plain)}"))
 
 
 def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:

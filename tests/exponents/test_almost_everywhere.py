@@ -1,0 +1,51 @@
+"""Null sets do not matter: signs that cancel, and what the exponents say of such spellings."""
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.exponents.labels.almost_everywhere import almost_everywhere
+
+SAME = [("sign(z1)**2*z2", "z2"), ("sign(z1*z2)*sign(z1)", "sign(z2)"), ("Heaviside(z1) + Heaviside(-z1) + z2", "z2 + 1"),
+        ("abs(z1)*sign(z1)", "z1"), ("relu(z1) - relu(-z1)", "z1"), ("max(z1, z2) + min(z1, z2)", "z1 + z2"),
+        ("relu(z1 - z2)*relu(z2 - z1) + z3", "z3"), ("relu(z1)**2 + relu(-z1)**2", "z1**2"), ("z2*abs(z1)/z1", "z2*sign(z1)"),
+        ("exp(sign(z1 - 2*z2)**2*z2)", "exp(z2)"), ("ceiling(z1) - floor(z1) + z2", "z2 + 1"), ("sign(tanh(z1))", "sign(z1)"),
+        ("floor(z1*z2) + floor(-z1*z2) + z1", "z1 - 1"), ("sign(z1**2 - z2**2)*sign(z1 - z2)", "sign(z1 + z2)"),
+        ("Heaviside(z1)**3*z2", "z2*Heaviside(z1)"), ("Piecewise((z1, z2 > 0), (-z1, True))", "z1*sign(z2)")]
+DIFFERENT = ["sign(relu(z1))**2*z2", "sign(z1*z2)", "relu(z1) + relu(z2)", "max(z1, z2, z3)", "floor(z1) + floor(z2)"]
+
+
+@pytest.mark.parametrize("text, stated", SAME)
+def test_signs_that_cancel_are_gone(text, stated):
+    assert almost_everywhere(hx.parse(text)) == hx.parse(stated)
+
+
+@pytest.mark.parametrize("text", [t for t, _ in SAME] + DIFFERENT)
+def test_values_at_generic_points_stay(text):
+    g = hx.parse(text)
+    plain = almost_everywhere(g)
+    z = dict(zip(("z1", "z2", "z3"), np.random.default_rng(7).normal(size=(3, 40)), strict=True))
+    for i in range(40):
+        here = {v: float(z[v.name][i]) for v in hx.symbols.normals(g)}
+        assert abs(complex(g.subs(here)) - complex(plain.subs({v: x for v, x in here.items()}))) < 1e-12
+
+
+@pytest.mark.parametrize("text", DIFFERENT)
+def test_what_does_not_cancel_stays(text):
+    """sign(relu(z1)) is 0 on half of the line, so its square is not 1."""
+    assert almost_everywhere(hx.parse(text)) == hx.parse(text)
+
+
+@pytest.mark.parametrize("text, information, leap, generative, directions", [
+    ("sign(z1)**2*z2", 1, 1, 1, [[0, 1]]), ("sign(z1*z2)*sign(z1)", 1, 1, 1, [[0, 1]]),
+    ("Heaviside(z1) + Heaviside(-z1) + z2**2", 2, 2, 2, [[0, 1]]), ("max(z1, z2) + min(z1, z2)", 1, 1, 1, [[1, 1]])])
+def test_exponents_of_such_spellings(text, information, leap, generative, directions):
+    found = hx.exponents(text)
+    assert (found.information_exponent, found.leap_exponent, found.generative_exponent) == (information, leap, generative)
+    assert [s["directions"] for s in found.staircase] == [directions] and found.target == hx.parse(text)
+    assert any(n.startswith("almost everywhere the target is") for n in found.notes)
+
+
+def test_a_constant_almost_everywhere_has_no_exponent():
+    found = hx.exponents("sign(z1*z2)**2")
+    assert found.information_exponent is None and any("does not depend on z" in n for n in found.notes)
