@@ -115,7 +115,8 @@ class Repetition(Shown):
         r"""What a student sees: dm/dt = (1 - m^2) sum_{j<p_max} gamma^j/j! sum_{k<order} c_{k+1}(g^{j+1}) f_{j,k}/k! m^k.
 
         f_{j,k} = E[sigma'^j sigma^(j+1) He_k], exact where it is known; gamma is the inner step times d. A term whose f vanishes is
-        one that this student does not see, whatever the exponent of the power.
+        one that this student does not see, whatever the exponent of the power. For a first step that is not small the average is
+        taken whole by ``hx.theories.sgd(sigma, g).repeated(size)``.
 
         >>> repetition("He3").drift("z**2/2", order=2)
         36*gamma*m*(1 - m**2)
