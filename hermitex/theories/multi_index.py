@@ -24,6 +24,7 @@ from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
+from hermitex.theories.overlaps.picture import OverlapCurve
 from hermitex.theories.overlaps.precision import quadrature_error
 from hermitex.theories.overlaps.space import OverlapSpace, overlap_space
 from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
@@ -126,10 +127,10 @@ class MultiIndex(Theory):
     # -- solving --------------------------------------------------------------------------------------------------------
     def run(self, numbers: Mapping[str, Array], *, start: Any = None, raise_on_failure: bool = True, **options: Any) -> Solution:
         """The fixed points at the alphas."""
-        informed = _informed(start or self.branch)
+        informed = _informed(self.branch if start is None else start)
         alpha = np.asarray(numbers["alpha"], dtype=float)
         points = [self.evolution.solve(float(a), informed) for a in alpha.ravel()]
-        found = self._solution(points, alpha, start or self.branch)
+        found = self._solution(points, alpha, self.branch if start is None else start)
         return found.require() if raise_on_failure else found
 
     def _solution(self, points: list[Point], alpha: Array, branch: str) -> Solution:
@@ -162,13 +163,18 @@ class MultiIndex(Theory):
     def curve(self, alpha: Any, *, branch: str | None = None, start: Any = None, tolerance: float = 1e-9, title: str = "",
               **numbers: Any) -> Curve:
         """Overlaps and test error along alpha on one branch, "uninformed" or "informed"."""
-        branch = branch or start or self.branch
+        branch = next(b for b in (branch, start, self.branch) if b is not None)
         _informed(branch)
         made = self if branch == self.branch else replace(self, branch=branch)
         if made is not self and "evolution" in self.__dict__:
-            made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("g", "law", "branch")})
+            made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("g", "law", "branch")})  # what is integrated
         found = super(MultiIndex, made).curve(alpha, start=None, tolerance=tolerance, title=title, **numbers)
-        return replace(found, title=title or f"{self.g}" + ("" if branch == "uninformed" else f", {branch}"))
+        return replace(OverlapCurve.of(found, made), title=title or self._label + ("" if branch == "uninformed" else f", {branch}"))
+
+    @property
+    def _label(self) -> str:
+        name = str(self.law) if isinstance(self.law, Named) else self.law.name
+        return f"{self.g}" + ("" if name == "deterministic" else f", {name}")
 
     def transitions(self) -> Any:
         """Weak recovery, spinodals and the later transitions of the overlaps -> Transitions."""
@@ -193,8 +199,9 @@ class MultiIndex(Theory):
 
 
 def _informed(start: Any) -> bool:
-    if start not in BRANCHES:
-        raise BadInput(f"bayes-amp: start is {' or '.join(BRANCHES)}, not {start!r}")
+    if not isinstance(start, str) or start not in BRANCHES:
+        given = repr(start) if isinstance(start, str | int | float) else f"of the type {type(start).__name__}"
+        raise BadInput(f"bayes-amp: start is {' or '.join(BRANCHES)}, not {given}")
     return bool(start == "informed")
 
 

@@ -163,3 +163,36 @@ def test_curve_and_solution_agree():
     curve = theory.curve([0.7, 1.9])
     assert curve["M22"].tolist() == theory.solve(alpha=[0.7, 1.9])["M22"].tolist()
     assert curve.all_converged
+
+
+@pytest.mark.parametrize(("target", "exact"), [("sign(z1*z2) + sign(z1)", "M11"), ("sign(z1 + z2)", "M12")])
+def test_the_picture_shows_overlaps_and_where_they_change(target, exact):
+    curve = hx.theories.multi_index(target).curve([0.5, 1.5, 2.5])
+    ax = curve.plot()
+    assert ax.get_ylabel() == "overlap"
+    label = f"M_{{{exact[1:]}}}"
+    drawn = next(line for line in ax.lines if label in str(line.get_label()))
+    assert drawn.get_ydata() == pytest.approx(curve[exact])
+    assert "test error" in curve.plot(quantity="test_error").get_ylabel()
+
+
+@pytest.mark.parametrize(("target", "channel", "rel"), [("z", "multiplicative", 1e-8), ("z**2", "multiplicative", 1e-8),
+                                                        ("z**2", "poisson", 1e-8), ("Phi(z**2 - 1)", "bernoulli", 1e-8)])
+def test_drawn_labels_leave_zero_where_the_exponents_say(target, channel, rel):
+    line = hx.theories.multi_index(target, channel).evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=rel)
+
+
+def test_what_multiplies_several_variables_is_refused_unless_a_product():
+    with pytest.raises(hx.errors.NoClosedForm, match="one variable, or a product"):
+        hx.theories.multi_index("z1**2 + z2", "multiplicative").solve(alpha=1)
+
+
+@pytest.mark.slow
+def test_amp_at_finite_size_has_the_full_matrix():
+    from hermitex.experiments.amp import simulate
+
+    theory = hx.theories.multi_index(COMMITTEE)
+    measured, expected = simulate(theory, [1.5], dimension=400, seeds=6), theory.solve(alpha=1.5)
+    for name in ("M11", "M12", "M22"):
+        assert abs(measured[name][0] - expected[name]) < 4*measured.standard_error[name][0] + 2e-3

@@ -1,4 +1,4 @@
-r"""P(y_k | omega) = int N(z1; omega_1, V_11) P(z2 in the intervals where g(z1, z2) = y_k | z1, omega) dz1: labels with curved borders.
+r"""P(y_k | omega) = int N(z1; omega_1, V_11) P(z2: g(z1, z2) = y_k | z1, omega) dz1: labels with curved borders.
 
 On each line z1 = const the label jumps at points that are found to rounding, so that z2 is integrated exactly; the nodes in z1 are
 graded towards the lines at which jumps appear or vanish, where they move like square roots.

@@ -108,8 +108,8 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
         density, scale = partial(_poisson, of), 0.5/_steepest(lambda p: 2*np.sqrt(np.maximum(of(p), 0)), len(names))
     else:
         if len(names) > 1 and not all(a.steps for a in axes):
-            raise NoClosedForm(f"the state evolution of {g} through {law}", "this noise is integrated for one variable, or a product "
-                               "of powers of several", "Use gaussian:1/4, or a target like z1*z2")
+            raise NoClosedForm(f"the state evolution of {g} through {law}", "this noise is integrated for one variable, or a "
+                               "product of powers of several", "Use gaussian:1/4, or a target like z1*z2")
         # the label's density has a logarithm at 0 and is even: nodes in log y, for both signs
         u = np.arange(-56.0, np.log(8*np.abs(sample).max()), 0.08)
         y, dy = np.exp(u), 2*0.08*np.exp(u)

@@ -1,8 +1,9 @@
-r"""alpha(q), M(q), q = tr(K M)/tr(K): the branches of a state evolution with several overlaps, each as a curve over one of their sums.
+r"""alpha(q), M(q), q = tr(K M)/tr(K): a branch of a state evolution with several overlaps, as a curve over one of their sums.
 
 A branch lives on a face {M: M = P M P} that the map keeps, and opens where the block K M K of a kernel K leaves zero. At a fixed
-q the iteration M <- H(M) with alpha chosen so that tr(K H) = q tr(K) needs no more values of F than the plain one, and passes the
-turning points of alpha(q), at which the plain one stops. Source: Troiani et al. (2024) for H; the parametrisation is this package's.
+q the iteration M <- H(M) with alpha chosen so that tr(K H) = q tr(K) needs no more values of F than the plain one, and passes
+the turning points of alpha(q), at which the plain one stops. The map H is that of
+Troiani et al. (2024), the parametrisation this package's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class OverlapPath:
 
 
 def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0) -> tuple[Array, float]:
-    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave the matrices between 0 and 1 is a plain step."""
+    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M < 1 is a plain step."""
     xs: list[Array] = []
     fs: list[Array] = []
     best, kept = np.inf, M
@@ -171,7 +171,7 @@ def kept_face(F: Callable[[Array], Array], P: Array) -> Array:
         M = F(_SEED*P)
         m, R = np.linalg.eigh(M + P*max(1.0, float(np.abs(M).max())))
         span = R[:, m > _SAME*m.max()]
-        if span.shape[1] == int(round(float(np.trace(P)))) or span.shape[1] == r:
+        if span.shape[1] == round(float(np.trace(P))) or span.shape[1] == r:
             return np.asarray(span @ span.T)
         P = span @ span.T
 

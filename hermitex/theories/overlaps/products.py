@@ -1,6 +1,6 @@
 r"""log|y| = sum_i k_i log|z_i|: the label y = c z_1^{k_1} ... z_r^{k_r}, whose Z(y, omega) is a convolution in log|y|.
 
-With E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the two signs of z_i (the sum alone where k_i is even),
+With E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the two signs of z_i (the sum where k_i is even),
 Z(+-|y|) = (E_1 * ... * E_r +- O_1 * ... * O_r)/2, and its slopes in omega_i have the slopes of the factor i. A multiplicative noise
 is one factor more, in which nothing is known.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -23,6 +24,9 @@ _ROOT = np.sqrt(2*np.pi)
 _RIGHT, _LEFT = 2.15, 24.0  # log of the largest |z|; how far to the left a density e^t is followed, for k = 1
 _LEAST = 1e-12
 _ROWS = 2048
+_RESOLVED = {2: 0.03, 3: 0.1}  # V at which the fields' nodes become too many
+_NEAR_ONE = 1e-3
+_TOWARDS_ONE = np.array([1.0, 1.5, 2.2, 3.3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,8 @@ class ProductOutput(Output):
             return None
         noisy = law == "multiplicative"
         return cls(tuple(powers.values()), tuple(even.values()), float(c), noisy, len(names),
-                   0.06 if len(names) == 3 else 0.01, not noisy, 16 if len(names) == 3 else 24)
+                   _RESOLVED[len(names)] if noisy or len({*zip(powers.values(), even.values(), strict=True)}) > 1 else _NEAR_ONE,
+                   not noisy, 14 if len(names) == 3 else 20)
 
     def _grid(self, v: float, fineness: float) -> tuple[Array, float]:
         """t on the circle of convolutions, and its step."""
@@ -87,6 +92,9 @@ class ProductOutput(Output):
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) for a diagonal M."""
         m = np.diag(M)
+        v = float((1 - m).min())
+        if v < 0.999*_RESOLVED[self.r] and self.perfect and np.ptp(m) == 0:
+            return np.eye(self.r)*float(np.polyval(self._towards_one, np.sqrt(v)))/v
         t, h = self._grid(float((1 - m).min()), fineness)
         nodes = [_half(*normal_nodes(x, 1 - x, (1.3 if self.r == 3 else 1.0)*fineness)) for x in m]
         hats, noise = self._factors(t, [o for o, _ in nodes], 1 - m)
@@ -105,6 +113,13 @@ class ProductOutput(Output):
             share = weight[k:k + size, None]*np.where(_LEAST*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)
             F += [h*np.sum(a*a*share) for a in A]
         return np.diag(np.full(self.r, F.mean()) if alike else F)
+
+    @cached_property
+    def _towards_one(self) -> Array:
+        """V F as a polynomial in V^(1/2), through its limit E[(d_i g)^2/|grad g|^2] = 1/r; good to 1e-3 where V is smaller."""
+        v = _RESOLVED[self.r]*_TOWARDS_ONE
+        found = [u*self.second((1 - u)*np.eye(self.r))[0, 0] for u in v]
+        return np.polyfit(np.sqrt([0.0, *v]), [1/self.r, *found], len(v))
 
     def _labels(self, hats: list[Array], noise: Array, rows: Array, n: int, h: float) -> tuple[Array, Array]:
         """Z and the A_i at labels of both signs: (2, rows, t) and (r, 2, rows, t)."""

@@ -1,6 +1,6 @@
 r"""P(z in a box | omega), z ~ N(omega, V), V a full matrix: the labels of variables that enter by steps only.
 
-Boxes of two variables by Owen's T, P(z_1 < a, z_2 < b) = (Phi(h) + Phi(k))/2 - T(h, a_h) - T(k, a_k) - delta [Owen 1956, Eq. (3.1)];
+Boxes of two variables by Owen's T, P(z_1 < a, z_2 < b) = (Phi(h) + Phi(k))/2 - T(h, a_h) - T(k, a_k) - delta [Owen 1956];
 a third variable by nodes between its steps. The slopes in omega are one-dimensional and lose no digits.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from hermitex.theories.overlaps.channel import FiniteOutput
+from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal, ratio
 from hermitex.theories.overlaps.grid import Array, normal_nodes, panels
 
 _ROOT = np.sqrt(2*np.pi)
@@ -41,6 +41,15 @@ class StepOutput(FiniteOutput):
             chance = self._boxes(omega[part], np.eye(self.r) - M, fineness)
             z, *a = (np.tensordot(table, c.reshape(table.shape[1], -1), axes=1) for c in chance)
             yield weight[part], np.where(z > _LEAST, z, 0.0), np.array(a)
+
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, r)."""
+        if is_diagonal(V):
+            return super().g_out(y, omega, V)
+        rows, n = np.argmin(np.abs(np.asarray(y, dtype=float)[:, None] - self.labels), axis=1), np.arange(len(omega))
+        table = self._table()
+        z, *a = (np.tensordot(table, c.reshape(table.shape[1], -1), axes=1)[rows, n] for c in self._boxes(omega, V, 1.0))
+        return ratio(np.stack(a, axis=1), np.where(z > _LEAST, z, 0.0))
 
     def _table(self) -> Array:
         inside = [a.nodes(1.0)[0] for a in self.grid.axes]
@@ -82,8 +91,9 @@ def boxes(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
     below[-1], below[:, -1] = ndtr(k), ndtr(h)
     below[1:-1, 1:-1] = below_both(h[1:-1, None], k[None, 1:-1], rho)
     with np.errstate(invalid="ignore"):
-        across = [np.where(np.isfinite(h)[:, None], -np.exp(-h[:, None]**2/2)/(_ROOT*s1)*ndtr((k[None] - rho*h[:, None])/root), 0.0),
-                  np.where(np.isfinite(k)[None], -np.exp(-k[None]**2/2)/(_ROOT*s2)*ndtr((h[:, None] - rho*k[None])/root), 0.0)]
+        h, k = h[:, None], k[None]
+        across = [np.where(np.isfinite(h), -np.exp(-h**2/2)/(_ROOT*s1)*ndtr((k - rho*h)/root), 0.0),
+                  np.where(np.isfinite(k), -np.exp(-k**2/2)/(_ROOT*s2)*ndtr((h - rho*k)/root), 0.0)]
     return [np.diff(np.diff(b, axis=0), axis=1) for b in (below, *across)]
 
 

@@ -72,43 +72,20 @@ class Transitions(Shown):
 
     def plot(self, ax: Any = None, *, alpha: Any = None, points: int = 60) -> Any:
         """The overlaps along alpha: the uninformed branch drawn, the informed one dashed where it differs, thresholds dotted."""
-        from hermitex.show.plots import COLOURS, new_axes
+        from hermitex.theories.overlaps.picture import overlaps
 
-        ax = new_axes(ax)
-        marks = [a for a in (self.weak_recovery, *(s[0] for s in self.spinodals), *(s[0] for s in self.stages))
-                 if np.isfinite(a) and a > 0]
+        marks = self.marks()
         if alpha is None:
             top = 1.6*max(marks) if marks else 3.0
             grid = np.linspace(0.02*top, top, points)
             alpha = np.unique(np.concatenate([grid, *([m*(1 - 1e-3), m*(1 + 1e-3)] for m in marks)]))
-        both = [self.theory.curve(alpha, branch=b) for b in ("uninformed", "informed")]
-        names = self._distinct(both[0])
-        for i, (name, label) in enumerate(names.items()):
-            low, high = (b[name] for b in both)
-            ax.plot(alpha, low, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=label)
-            apart = np.abs(high - low) > 1e-6
-            if apart.any():
-                ax.plot(alpha, np.where(apart, high, np.nan), color=COLOURS[i % len(COLOURS)], linewidth=1.6, linestyle="--",
-                        label=f"{label}, informed")
-        for m in marks:
-            ax.axvline(m, color="0.6", linestyle=":", linewidth=1.1, zorder=0)
-        ax.set_xlabel(r"$\alpha = n/d$")
-        ax.set_ylabel("overlap")
-        ax.set_ylim(-0.03, 1.03)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="small")
-        return ax
+        low, high = (self.theory.curve(alpha, branch=b) for b in ("uninformed", "informed"))
+        return overlaps(ax, low, high, marks)
 
-    @staticmethod
-    def _distinct(curve: Any) -> dict[str, str]:
-        """One name for overlaps that agree all along, and none for those that vanish."""
-        found: dict[str, list[str]] = {}
-        for name in curve.order_parameters:
-            if np.all(np.abs(np.nan_to_num(curve[name])) < 1e-12) and name != "M11":
-                continue
-            same = next((k for k in found if np.allclose(curve[k], curve[name], atol=1e-9, equal_nan=True)), None)
-            found.setdefault(same or name, []).append(name)
-        return {k: " = ".join(f"$M_{{{n[1:]}}}$" for n in v) for k, v in found.items()}
+    def marks(self) -> list[float]:
+        """The alphas that are finite and not 0, in increasing order."""
+        found = (self.weak_recovery, *(s[0] for s in self.spinodals), *(s[0] for s in self.stages))
+        return sorted(float(a) for a in found if np.isfinite(a) and a > 0)
 
 
 def transitions(theory: Any) -> Transitions:
@@ -158,7 +135,9 @@ def combination(K: np.ndarray) -> str:
         near = Fraction(size).limit_denominator(12)
         exact = abs(float(near) - size) < 1e-7
         one = exact and near.numerator == 1
-        text = (name if near.denominator == 1 else f"{name}/{near.denominator}") if one else f"{near if exact else round(size, 4)} {name}"
+        text = f"{near if exact else round(size, 4)} {name}"
+        if one:
+            text = name if near.denominator == 1 else f"{name}/{near.denominator}"
         said += (" - " if c < 0 else " + ")*bool(said) + ("-" if c < 0 and not said else "") + text
     return said
 
