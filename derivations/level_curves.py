@@ -183,6 +183,14 @@ def estimates():
             points, share = curve(u)
             density, *slopes = normal(points, o_[None], v)[:, 0] @ share
             pairs.append((f"g_out of {target}", np.array(slopes)/density, g_))
+    # The plateau of the last: nodes over z1 < 0, and below zero z2 given z1 is a normal tail.
+    low = 4*(NODE - 1)
+    for o_ in at:
+        tail, spread = o_[1] + v[0, 1]/v[0, 0]*(low - o_[0]), np.sqrt(v[1, 1] - v[0, 1]**2/v[0, 0])
+        mass = 4*SHARE*np.exp(-(low - o_[0])**2/(2*v[0, 0]))*special.ndtr(-tail/spread)
+        mean = np.stack([low, tail - spread*np.exp(-(tail/spread)**2/2 - special.log_ndtr(-tail/spread))/np.sqrt(2*np.pi)])
+        pairs.append(("g_out on the plateau", np.linalg.solve(v, mean @ mass/mass.sum() - o_),
+                      output("relu(z1) + relu(z2)").g_out(np.zeros(1), o_[None], v)[0]))
     return agreed(pairs)
 
 

@@ -118,9 +118,16 @@ def squares():
     return agreed([("q", at*F_/(1 + at*F_), q_)])
 
 
+def noise():
+    """z + sqrt(Delta) xi with much noise: the label is normal, and F = 1/(1 - q + Delta) is that of a regression."""
+    second = hx.theories.multi_index("z", "gaussian:4").output.second
+    return agreed([("F", 1/(1 - q_ + 4), second(np.array([[q_]]))[0, 0]) for q_ in (0.0, 0.3, 0.9)])
+
+
 page.test("the sign", signs)
 page.test("the parity of two", parities)
 page.test("the square", squares)
+page.test("a line with much noise", noise)
 page.test("the threshold of the parity", lambda: agreed([("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c))]))
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 page.conclude([(q, hat/(1 + hat)), (hat, alpha*F)], r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$, "

@@ -179,8 +179,7 @@ class Plane:
 
     def _clipped(self, edge: Array, a: Array, b: Array, above: Array, y: Array, u: Array) -> tuple[Array, Array]:
         """The part of [a, b] where g at z_u = edge is above its label, or below it."""
-        gap = 1e-12*(b - a)
-        ends = [self._at(x, edge, u) - y for x in (a + gap, b - gap)]
+        ends = [self._at(x, edge, u) - y for x in (np.nextafter(a, b), np.nextafter(b, a))]  # inside: an end may be a jump
         fa, fb = (np.where(above, e, -e) for e in ends)
         cross = (fa < 0) != (fb < 0)
         root = np.where(fa < 0, b, a)
