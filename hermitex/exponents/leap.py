@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sympy import Add, Expr, Symbol
 
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.directions.coordinate_leap import coordinate_leap
 from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, on_coordinates
@@ -91,11 +92,19 @@ class _Oracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
+        quick = None if plain else self.moments.quickly(known, k)
+        if quick is not None:
+            return quick
         if not plain and known.rows and len(self.entries.invariant(known, k).basis) == 1:
             found = self.moments.tensor(known, k)
             if found.status != "undetermined":
                 return found
-        found = self.entries.tensor(known, k)
+        try:
+            found = self.entries.tensor(known, k)
+        except BudgetExceeded:
+            raise
+        except HermitexError as err:
+            found = Evidence("undetermined", note=" ".join(str(err).split()))
         if found.status != "undetermined" or plain:
             return found
         other = self.moments.tensor(known, k)

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 from scipy.special import erf
+from sympy import S
 
 from hermitex.exponents.channels import channel
+from hermitex.exponents.labels.families import Member
+from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.linearised import second
 from hermitex.exponents.laws.maxima import largest_of, smallest_of
+from hermitex.exponents.laws.polar import degree
+from hermitex.exponents.leap import leap
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z
@@ -56,3 +61,26 @@ def test_a_wrong_side_shows_in_the_masses():
     one, two = largest_of(modulus(0), modulus(1)), smallest_of(modulus(0), modulus(1))
     mixed = type(one)(one.indices, lambda y: one.density(y) / 2 + two.density(y) / 4, one.lo, one.hi, one.knots)
     assert second(mixed).error > 0.1
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Max(abs(z1), abs(z2))", 1), ("Min(z1**2, z2*z1)", 2), ("abs(z1)*abs(z2) + Max(z1, z2)", None),
+    ("abs(z1*z2)/sqrt(z1**2 + z2**2)", 1), ("z1 + z2**2", None), ("Max(z1, 1)", None),
+])
+def test_degrees(text, expected):
+    g = parse(text)
+    assert degree(g, normals(g)) == expected
+
+
+def test_leap_of_an_extremum_by_its_degree():
+    """E[g (sum z_i^2 - r)] = E[g] > 0 for g of degree one: order 2, all directions at once, no integral taken."""
+    g = parse("Max(abs(z1), abs(z2), abs(z3))")
+    found = leap(g, normals(g)).staircase
+    assert [(s["order"], s["directions"].rows) for s in found.stages] == [(2, 3)]
+    assert any("by Stein" in c.how for c in found.certificates)
+
+
+def test_no_degree_no_claim():
+    """A target of both signs: E[g] may be zero, and nothing is claimed from the degree."""
+    g = parse("z1**2 - z2**2")
+    assert Moments(Member("y", g), normals(g))._homogeneous({(2, 0): S.One, (0, 2): S.One}, ("c", 2, "")) is None

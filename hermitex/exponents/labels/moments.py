@@ -14,6 +14,8 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
+from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
@@ -29,6 +31,7 @@ class Moments:
 
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
+        self._square: bool | None = None
         self.known: dict[tuple, Certificate | None] = {}
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
@@ -58,11 +61,49 @@ class Moments:
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
         if any(c.has(Expectation) for c in form.values()):
             return self._combined(form, name)
+        if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
+            return proof
+        rising = self._risen(form, quantity, order, prefix)
+        if rising is not None:
+            return rising
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
         return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
 
+    def _risen(self, form: Mapping[Index, Expr], quantity: str, order: Any, prefix: str) -> Certificate | None:
+        """The sign of one entry, where the label map rises or falls."""
+        if len(form) != 1:
+            return None
+        ((a, c),) = form.items()
+        found = self.rise(self.member.mean, self.variables, a)
+        if found is None or not (c.is_positive or c.is_negative):
+            return None
+        return Certificate(quantity, order, "nonzero", f"{prefix}: {found}")
+
+    def rise(self, f: Expr, variables: Sequence[Symbol], a: Index) -> str | None:
+        """Why E[f He_a] is not zero, for f the label map over some coordinates, where it rises or falls with them."""
+        found = sign_by_rise(f, variables, a)
+        if found is None:
+            return None
+        if self._square is None:
+            self._square = bool(in_space(self.member.mean, self.variables, 2))
+        return found[1] if self._square else None
+
     def _moment(self, a: Index) -> Expr:
         return self.poly.ring.domain.to_sympy(moment(self.poly, a))
+    def _homogeneous(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
+        """E[f (sum z_i^2 - r)] = E[z . grad f] = p E[f] for f of degree p: not zero where f has one sign, p != 0."""
+        from hermitex.exponents.laws.polar import degree
+
+        f, r = self.member.mean, len(self.variables)
+        squares = [tuple(2*int(i == j) for j in range(r)) for i in range(r)]
+        if set(form) != set(squares) or len(set(form.values())) > 1 or not (f.is_nonnegative or f.is_nonpositive):
+            return None
+        p = degree(f, self.variables) if f.has(*self.variables) else None
+        if p is None or not p.is_positive:
+            return None
+        quantity, order, prefix = named
+        how = f"{prefix}: of degree {p} and of one sign, so E[f (sum z_i^2 - {r})] = {p} E[f] by Stein"
+        return Certificate(quantity, order, "nonzero", how)
 
     def _combined(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         """Entry by entry, where the coefficients themselves are known by an enclosure only."""

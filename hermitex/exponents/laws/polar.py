@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import pairwise
 
 import numpy as np
-from sympy import Abs, Expr, Max, Min, Symbol, cos, factor_terms, sin
+from sympy import Abs, Add, Expr, Max, Min, Mul, Pow, S, Symbol, cos, factor_terms, sin
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function, distinct, half_template
@@ -25,6 +25,8 @@ def degree(g: Expr, used: Sequence[Symbol]) -> Expr | None:
     """p with g(s z) = s^p g(z) for s > 0, or None."""
     from sympy import Dummy
 
+    if (p := _by_parts(g, set(used))) is not None and p != 0:
+        return p
     s = Dummy("s", positive=True)
     if g.count_ops() > 80:
         return None
@@ -35,6 +37,26 @@ def degree(g: Expr, used: Sequence[Symbol]) -> Expr | None:
         return None
     base, p = ratio.as_base_exp()
     return p if base == s and p.is_Rational and p != 0 else None
+
+
+def _by_parts(e: Expr, used: set[Symbol]) -> Expr | None:
+    """The degree read off the tree: of a product the sum, of a sum or an extremum the one its terms share."""
+    if not e.free_symbols & used:
+        return S.Zero
+    if isinstance(e, Symbol):
+        return S.One
+    if isinstance(e, Pow) and e.exp.is_Rational:
+        below = _by_parts(e.base, used)
+        return None if below is None else below * e.exp
+    if not isinstance(e, (Add, Mul, Max, Min, Abs)):
+        return None
+    parts = [_by_parts(a, used) for a in e.args]
+    if any(p is None for p in parts):
+        return None
+    known = [p for p in parts if p is not None]
+    if isinstance(e, (Mul, Abs)):
+        return sum(known, S.Zero)
+    return known[0] if len(set(known)) == 1 else None
 
 
 def polar(g: Expr, used: Sequence[Symbol], spots: Sequence[int], drop: Sequence[Index]) -> Law | None:
