@@ -25,6 +25,7 @@ class Output:
 
     smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
+    quick : whether F(M) off the diagonal costs so little that whole branches are followed for one point
     nodes : how many F(M) are worth their time for an interpolation along one overlap
     """
 
@@ -32,6 +33,7 @@ class Output:
     smallest: Any = 1e-3
     perfect: Any = False
     nodes: int = 40
+    quick: bool = False
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) = E[g_out g_out^T], shape (r, r)."""

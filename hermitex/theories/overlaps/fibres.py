@@ -34,6 +34,7 @@ class FibreOutput(FiniteOutput):
     levels: Array = field(default_factory=lambda: np.zeros(0))
     mixed: Array = field(default_factory=lambda: np.eye(1))
     smallest: Any = 1e-2
+    quick: bool = True
     _kept: dict[float, Any] = field(default_factory=dict)
 
     @classmethod

@@ -35,7 +35,9 @@ class OverlapCurve(Curve):
         other = "informed" if branch == "uninformed" else "uninformed"
         beside = self.model.curve(self.alpha, branch=other) if len(self) > 1 else None
         try:
-            found = self.model.transitions() if len(self) > 1 else None
+            evolution = self.model.evolution
+            quick = len(self) > 1 and (evolution.output.quick or not evolution.by_branches)
+            found = self.model.transitions() if quick else None
             marks = () if found is None else found.marks()
         except (HermitexError, ArithmeticError):
             marks = ()  # the overlaps are the picture; what could not be located is not drawn

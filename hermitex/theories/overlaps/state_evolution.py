@@ -93,7 +93,9 @@ class StateEvolution:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
         if start is not None:
             return self.iterated(alpha, informed, start)
-        if self.by_branches:
+        if self.by_branches and not self.output.quick and not self.space.diagonal:
+            return self.iterated(alpha, informed)
+        if self.by_branches and self.output.quick:
             M, residual, why = self.branches.solve(alpha, informed)
             return Point(self.space.coordinates(M), residual, not why, reason=why)
         return self._entry_by_entry(alpha, informed)

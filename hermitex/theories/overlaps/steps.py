@@ -26,6 +26,8 @@ _LEAST = 1e-13  # what is left of a probability after the sum of four
 class StepOutput(FiniteOutput):
     """Finitely many labels of two or three variables that enter by steps; off a diagonal M by exact boxes."""
 
+    quick: bool = True
+
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         m, R = np.linalg.eigh(M)
         m = np.where(m < 1e-14, 0.0, m)

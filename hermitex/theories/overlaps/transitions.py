@@ -100,7 +100,8 @@ def transitions(theory: Any) -> Transitions:
     Transitions(weak recovery at alpha = 0; M11/2 + M22/2 - M12 at alpha = 2.0523824)
     """
     evolution = theory.evolution
-    return _along_branches(theory, evolution) if evolution.by_branches else _entry_by_entry(theory, evolution)
+    along = evolution.by_branches and (evolution.output.quick or not theory.space.diagonal)
+    return _along_branches(theory, evolution) if along else _entry_by_entry(theory, evolution)
 
 
 def _along_branches(theory: Any, evolution: Any) -> Transitions:
