@@ -92,9 +92,6 @@ class _Oracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
-        quick = None if plain else self.moments.quickly(known, k)
-        if quick is not None:
-            return quick
         if not plain and known.rows and len(self.entries.invariant(known, k).basis) == 1:
             found = self.moments.tensor(known, k)
             if found.status != "undetermined":
