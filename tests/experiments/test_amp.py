@@ -96,3 +96,13 @@ def test_amp_lies_within_three_standard_errors_of_state_evolution(target, channe
     for name in ("M11", "test_error"):
         z = (measured[name] - found[name])/measured.standard_error[name]
         assert np.abs(z).max() < 3, (name, z)
+
+
+@pytest.mark.slow
+def test_a_committee_specialises_as_state_evolution_says():
+    """sign(z1) + sign(z2) beyond its transition: a matrix of overlaps, M11 and M22 apart from M12."""
+    theory = hx.theories.multi_index("sign(z1) + sign(z2)")
+    found, measured = theory.solve(alpha=3.0), simulate(theory, [3.0], dimension=500, seeds=8, test=16)
+    for name in ("M11", "M12", "M22"):
+        assert abs(measured[name][0] - found[name]) < 3*measured.standard_error[name][0], name
+    assert measured["M11"][0] > measured["M12"][0] + 0.3
