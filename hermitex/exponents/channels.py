@@ -6,6 +6,7 @@ reductions follow, and every named channel is one of them:
 - *level sets*: y = u(z), or a channel through which a signed measure on u can be read back. Additive Gaussian noise
   multiplies the Fourier transform of nu_k by a function without zeros; Poisson counts give all derivatives at 1 of its
   Laplace transform; a Gaussian scale mixture the Laplace transform in 1/u^2. So nu_k(noisy) = 0 iff nu_k(u) = 0.
+  Any other noise that is added to u(z) is of this kind where its Fourier transform allows it (`labels.location`).
 - *finitely many labels*, with probabilities p_j(z): nu_k = 0 iff every E[p_j He_k] = 0.
 """
 
@@ -13,14 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, oo, pi, sqrt
 
 from hermitex import symbols
-from hermitex.errors import BadInput, HermitexError, NoClosedForm, UnknownName
+from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.text.plain import plain
+
+if TYPE_CHECKING:
+    from hermitex.exponents.labels.location import Location
 
 
 @dataclass(frozen=True)
@@ -78,22 +83,56 @@ class Channel(Shown):
         check_law(self.p, self.y, self.support)
 
     def mean(self, g: Expr) -> Expr:
-        """E[Y|z]: `regression` if given, else the sum, or for a Gaussian-like density the integral, of y p(y|z)."""
+        """E[Y|z]: `regression` if given, else the sum, or for a Gaussian-like density the integral, of y p(y|z).
+
+        Where the label is u(z) plus a symmetric noise with a mean, it is u(z).
+        """
         if self.regression is not None:
             return self.regression
         if not isinstance(self.support, str):
             return sum((v * self.p.xreplace({self.y: v}) for v in self.support), S.Zero)
-        if self.support == "real":
-            from hermitex.symbolic.gaussian import E
-            from hermitex.symbolic.integrals import closed_form
+        if self.support == "integers":
+            raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts",
+                               "Give it: Channel(p, y, 'integers', regression=...)")
+        added = self.added
+        if added is not None and added.has_mean is False:
+            raise Divergent("E[Y|z]", "the noise has no mean, E|Y - u(z)| is infinite")
+        if added is not None and added.has_mean and added.symmetric:
+            return added.u
+        return self._integrated_mean()
 
+    def _integrated_mean(self) -> Expr:
+        from hermitex.symbolic.gaussian import E
+        from hermitex.symbolic.integrals import closed_form
+
+        try:
             # int f(y) dy = E[f(y)/phi(y)]: the Gaussian engine integrates a density against y.
             return closed_form(E(self.y * self.p * sqrt(2 * pi) * exp(self.y**2 / 2), self.y))
-        raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts",
-                           "Give it: Channel(p, y, 'integers', regression=...)")
+        except (NoClosedForm, Divergent):  # whose words are about the rewritten integral
+            raise NoClosedForm(f"E[Y|z] of {self.p}", "the integral over y is not done in closed form",
+                               "Give it: Channel(p, y, regression=...)") from None
+
+    @cached_property
+    def added(self) -> Location | None:
+        """u(z) and the noise that is added to it, where P(y|z) is a density of y - u(z)."""
+        from hermitex.exponents.labels.location import location
+
+        return location(self.p, self.y) if self.support == "real" else None
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of how the exponents were found, in words."""
+        from hermitex.symbolic.parsing import to_text
+
+        if self.added is None or not self.added.keeps:
+            return ""
+        return (f"the label is u plus a noise, u = {to_text(self.added.u)}; {self.added.keeps}, so it hides nothing of u: "
+                "the label maps in the certificates are maps of u")
 
     def labels(self, g: Expr) -> Labels:
         """What the generative exponent depends on."""
+        if self.added is not None and self.added.keeps:
+            return Labels(self.added.u, why=f"y = u(z) + noise: {self.added.keeps}")
         if isinstance(self.support, str):
             return Labels(probabilities=tuple(self._at_points()), why="the law of the label at fixed values of y")
         return Labels(probabilities=tuple(self.p.xreplace({self.y: v}) for v in self.support),

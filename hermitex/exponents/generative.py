@@ -25,9 +25,11 @@ from hermitex.exponents.labels.levels import (
     peel,
     polynomial,
 )
+from hermitex.exponents.mean import HOELDER
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import Piece
 
@@ -169,6 +171,8 @@ def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Itera
         yield from _periodic_maps(u, label)
         return
     for p in range(1, _MOMENTS + 1):
+        if not integrable(u**p, x, HOELDER):
+            break  # E[T(Y) He_k] need not exist
         yield (label if p == 1 else f"{label}**{p}"), u**p
     centre, spread = (S.Zero, _scale(u, x)[1]) if reflection == -1 else _scale(u, x)
     for shift in (S.Zero,) if reflection == -1 else (S.Zero, Rational(1, 2), -Rational(1, 2)):

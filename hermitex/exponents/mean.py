@@ -7,10 +7,11 @@ independent factors is in L2 iff each factor is, a sum is if all its summands ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sympy import Expr, Mul, Symbol
+from sympy import Expr, Mul, Rational, Symbol
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.labels.levels import constant_value, polynomial
 from hermitex.symbolic.calculus.terms import by_core
@@ -19,6 +20,8 @@ from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.summands import apart
 from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
 
+HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
+
 
 def mean_of(g: Expr, law: Named | Channel) -> tuple[Expr | None, str]:
     """E[Y|z], or None and why it is not known."""
@@ -26,6 +29,8 @@ def mean_of(g: Expr, law: Named | Channel) -> tuple[Expr | None, str]:
         return law.mean(g), ""
     except BudgetExceeded:
         raise
+    except Divergent as err:
+        return None, f"information exponent: none, {' '.join(str(err).split())}"
     except HermitexError as err:
         return None, f"information exponent: E[Y|z] is not known ({' '.join(str(err).split())})"
 
@@ -65,7 +70,7 @@ def square_integrable(mean: Expr | None, variables: Sequence[Symbol], notes: lis
     return found
 
 
-def in_space(g: Expr, variables: Sequence[Symbol], power: int) -> bool | None:
+def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     """Is E|g|^power finite?
 
     >>> from sympy import Abs, Rational, exp, sign
@@ -90,7 +95,7 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: int) -> bool | None:
     return True if all(verdicts) else False if verdicts.count(False) == 1 else None
 
 
-def _product(f: Expr, variables: tuple[Symbol, ...], power: int) -> bool | None:
+def _product(f: Expr, variables: tuple[Symbol, ...], power: Any) -> bool | None:
     """A product factor by factor, where the factors are independent of each other."""
     groups: list[tuple[set[Symbol], list[Expr]]] = []
     for factor in Mul.make_args(f):

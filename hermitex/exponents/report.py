@@ -72,7 +72,8 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with time_budget(budget):
         try:
-            return _of_plain(g, law, names, used)
+            found = _of_plain(g, law, names, used)
+            return _with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
 

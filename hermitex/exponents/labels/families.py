@@ -38,7 +38,7 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.levels import peel
-from hermitex.exponents.mean import in_space
+from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
 MOST_VALUES = 9
@@ -176,9 +176,9 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
 
 
 def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    """The powers of the label that have a second moment: of any other E[T(Y) He_a] need not exist."""
+    """The powers of the label of which E[T(Y) He_a] exists: He_a is in every L^q, T(Y) must be in some L^p, p > 1."""
     for p in range(1, _POWERS + 1):
-        if not in_space(u**p, variables, 2):
+        if not in_space(u**p, variables, HOELDER):
             return
         yield Member(_power(text, p), u**p)
 
@@ -208,6 +208,11 @@ def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Ite
 
 def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
     centre, spread = _scale(u, variables)
+    if (size := _modulus(u)/abs(spread)) != Abs(u)/abs(spread):  # even maps, without the signs they do not see
+        text_of = str(Symbol(text)/spread)
+        yield Member(f"1/(1 + w**2), w = {text_of}", 1/(1 + size**2))
+        yield Member(f"cos(w), w = {text_of}", cos(size))
+        yield Member(f"sign({text})", Mul(*(f if isinstance(f, sign) else sign(f) for f in Mul.make_args(u))))
     for c in dict.fromkeys((S.Zero, centre)):
         w = (u - c)/spread
         label = str((Symbol(text) - c)/spread)
@@ -220,14 +225,19 @@ def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Memb
         yield Member(f"1/(1 + w**2), w = {label}", below**2/(above**2 + below**2))
         yield Member(f"tanh(w), w = {label}", tanh(w))
         yield Member(f"exp(-w**2), w = {label}", exp(-w**2))
-    quarter = Abs(u)**Rational(-1, 4)
+    quarter = _modulus(u)**Rational(-1, 4)
     yield from _in_space([Member(f"Abs(w)**(-1/4), w = {text}", quarter),
                           Member(f"sign(w)*Abs(w)**(-1/4), w = {text}", sign(u)*quarter)], variables)
 
 
+def _modulus(u: Expr) -> Expr:
+    """|u|, the signs among its factors left out."""
+    return Mul(*(Abs(f) for f in Mul.make_args(u) if not isinstance(f, sign))).powsimp()
+
+
 def _in_space(members: Iterable[Member], variables: tuple[Symbol, ...]) -> Iterator[Member]:
-    """Those that are known to be square integrable."""
-    return (m for m in members if in_space(m.mean, variables, 2))
+    """Those of which E[T(Y) He_a] is known to exist."""
+    return (m for m in members if in_space(m.mean, variables, HOELDER))
 
 
 def _apart(e: Expr) -> Expr:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Dummy, Expr, Mul, S, Symbol, besselk, erf, exp, lambdify, pi
+from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, lambdify, pi
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -28,11 +28,14 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.pieces import breakpoints
 
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
 _POOR = 1e-3
+_TAIL = 1e-17
+_FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Second:
@@ -43,7 +46,9 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
     if isinstance(channel, Channel):
-        return _custom(channel, variables)
+        on_grid = _custom(channel, variables)
+        convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
+        return on_grid if convolved is None or convolved.error > on_grid.error else convolved
     clean = effective(g, channel)
     try:
         law = law_of(clean, {x: i for i, x in enumerate(variables)})
@@ -89,6 +94,37 @@ def through(law: Law, channel: Named) -> Second:
     w = Dummy("w", real=True)
     kernels = [lambdify(w, p, modules=["numpy", "scipy"]) for p in channel.labels(w).probabilities]
     return _compared(law, lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels))
+
+
+def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
+    """The couplings of u(z) + noise from the laws of the two; None where one of them is not seen."""
+    if channel.added is None:
+        return None
+    try:
+        drawn = density_of(channel.added.f, channel.added.s)
+        law = law_of(channel.added.u, {x: i for i, x in enumerate(variables)})
+    except NoClosedForm:
+        return None
+    return None if drawn is None else second(added(tabulated(law), drawn))
+
+
+def density_of(f: Expr, s: Symbol) -> Law | None:
+    """The law of a noise with a density that is below 1e-17 somewhere within reach, and no direction."""
+    compiled = lambdify(s, f, modules=["numpy", "scipy"])
+
+    def values(y: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(np.broadcast_to(np.asarray(compiled(np.asarray(y, dtype=float)), dtype=float), np.shape(y)))
+
+    sizes = 2.0**np.arange(-8, 12)
+    ends = [next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
+            for sign in (-1, 1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    window = (-Rational(ends[0]), Rational(ends[1]))
+    kinks = tuple(float(p) for p in breakpoints(f, s, window))
+    return Law(((),), lambda y: np.where((y >= -ends[0]) & (y <= ends[1]), values(y), 0.0)[None], -ends[0], ends[1],
+               knots=kinks, hints=(0.0,))
 
 
 def effective(g: Expr, channel: Named | Channel) -> Expr:
