@@ -21,8 +21,11 @@ from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Stairca
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
+from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
+
+_SOON = 1.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class _Oracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
+        if not plain:
+            found = self._soon(known, k)
+            if found is not None:
+                return found
         if not plain and known.rows and len(self.entries.invariant(known, k).basis) == 1:
             found = self.moments.tensor(known, k)
             if found.status != "undetermined":
@@ -106,6 +113,22 @@ class _Oracle:
             return found
         other = self.moments.tensor(known, k)
         return found if other.status == "undetermined" else other
+
+
+    def _soon(self, known: Matrix, k: int) -> Evidence | None:
+        """By values if these are had at once, else by what needs no integral; None if neither decides it."""
+        left = remaining()
+        try:
+            with budget(_SOON if left is None else min(_SOON, left/4)):
+                found = self.entries.tensor(known, k)
+        except BudgetExceeded:
+            checkpoint("the entries of a tensor")
+        except HermitexError:
+            pass
+        else:
+            if found.status != "undetermined":
+                return found
+        return self.moments.quickly(known, k)
 
 
 def _of_one(found: Found, seen: Relevant) -> Leap:

@@ -216,21 +216,38 @@ def _blocks(family: Sequence[Rows], r: int, K: Any) -> tuple[Rows, list[Rows]]:
 
     The second part: v v^T for each space of one dimension, spanned by v.
     """
-    blocks: list[Rows] = [[[K.one if i == j else K.zero for j in range(r)] for i in range(r)]]
-    for M in family:
-        if any(_mixes(a, M, b) for i, a in enumerate(blocks) for b in blocks[:i]):
-            continue
-        finer = [_eigenspaces(V, M, K) for V in blocks]
-        if any(f is None for f in finer):
-            continue
-        blocks = [b for f in finer for b in f or []]
-        if len(blocks) == r:
-            break
+    blocks = _split(family, r, K, all_of_them=False) or []
     out: Rows = []
     for V in blocks:
         rows = matrix([[K.to_sympy(x) for x in row] for row in V], r)
         out += span(rows).tolist()
     return out, [[[a*b for b in v] for a in v] for V in blocks if len(V) == 1 for v in V]
+
+
+def common_eigenspaces(family: Sequence[Rows], r: int, K: Any) -> list[Rows] | None:
+    """The common eigenspaces of symmetric matrices over K; None if they do not commute, or an eigenvalue is not in K.
+
+    Examples
+    --------
+    >>> common_eigenspaces([[[QQ(0), QQ(1)], [QQ(1), QQ(0)]]], 2, QQ)
+    [[[1, 1]], [[-1, 1]]]
+    """
+    return _split(family, r, K, all_of_them=True)
+
+
+def _split(family: Sequence[Rows], r: int, K: Any, *, all_of_them: bool) -> list[Rows] | None:
+    blocks: list[Rows] = [[[K.one if i == j else K.zero for j in range(r)] for i in range(r)]]
+    for M in family:
+        mixed = any(_mixes(a, M, b) for i, a in enumerate(blocks) for b in blocks[:i])
+        finer = [] if mixed else [_eigenspaces(V, M, K) for V in blocks]
+        if mixed or any(f is None for f in finer):
+            if all_of_them:
+                return None
+            continue
+        blocks = [b for f in finer for b in f or []]
+        if len(blocks) == r and not all_of_them:
+            break
+    return blocks
 
 
 def _mixes(a: Rows, M: Rows, b: Rows) -> bool:

@@ -14,6 +14,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, place
+from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import unseen
@@ -69,9 +70,30 @@ def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:
     return {i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))}
 
 
+def _by_rise(oracle: Regression, known: list[int], last: int) -> tuple | None:
+    """The step where symmetry leaves entries of order k at which monotone dependence shows what they charge, if it does."""
+    r = len(oracle.variables)
+    rows = matrix([[S(int(i == j)) for j in range(r)] for i in known], r)
+    if oracle.g.is_polynomial(*oracle.variables):
+        return None
+    for k in range(1, last + 1):
+        left = {a for t in oracle.invariant(rows, k).basis for a in t}
+        if not left:
+            continue
+        seen = {a: found[1] for a in sorted(left, reverse=True) if (found := sign_by_rise(oracle.g, oracle.variables, a))}
+        fresh = sorted({i for a in seen for i, n in enumerate(a) if n})
+        if not fresh or any(n and i not in fresh for a in left for i, n in enumerate(a)):
+            return None
+        return k, fresh, [Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", why) for a, why in seen.items()]
+    return None
+
+
 def _coordinate_step(oracle: Regression, known: list[int], last: int) -> tuple:
     """(k, the variables charged at the least order k, proofs), or (None, [], why)."""
     r = len(oracle.variables)
+    quick = _by_rise(oracle, known, last)
+    if quick is not None:
+        return quick
     given = oracle.given(matrix([[S(int(i == j)) for j in range(r)] for i in known], r))
     places = [place(row) for row in given.frame.tolist()]
     for k in range(1, last + 1):

@@ -14,6 +14,8 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
+from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
@@ -29,6 +31,7 @@ class Moments:
 
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
+        self._square: bool | None = None
         self.known: dict[tuple, Certificate | None] = {}
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
@@ -60,8 +63,30 @@ class Moments:
             return self._combined(form, name)
         if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
             return proof
+        rising = self._risen(form, quantity, order, prefix)
+        if rising is not None:
+            return rising
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
         return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
+
+    def _risen(self, form: Mapping[Index, Expr], quantity: str, order: Any, prefix: str) -> Certificate | None:
+        """The sign of one entry, where the label map rises or falls."""
+        if len(form) != 1:
+            return None
+        ((a, c),) = form.items()
+        found = self.rise(self.member.mean, self.variables, a)
+        if found is None or not (c.is_positive or c.is_negative):
+            return None
+        return Certificate(quantity, order, "nonzero", f"{prefix}: {found}")
+
+    def rise(self, f: Expr, variables: Sequence[Symbol], a: Index) -> str | None:
+        """Why E[f He_a] is not zero, for f the label map over some coordinates, where it rises or falls with them."""
+        found = sign_by_rise(f, variables, a)
+        if found is None:
+            return None
+        if self._square is None:
+            self._square = bool(in_space(self.member.mean, self.variables, 2))
+        return found[1] if self._square else None
 
     def _moment(self, a: Index) -> Expr:
         return self.poly.ring.domain.to_sympy(moment(self.poly, a))

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from math import factorial, prod
 from typing import TYPE_CHECKING
 
-from sympy import Expr, S
+from sympy import QQ, Add, Expr, S
 
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, interval_of, scaled
+from hermitex.exponents.directions.axes import common_eigenspaces
+from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, around, interval_of, scaled
 from hermitex.exponents.directions.invariant_tensors import (
     Form,
     Index,
@@ -29,8 +30,9 @@ from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
 from hermitex.exponents.labels.moments import Moments
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
-from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span, stack, tidy
+from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
 
 if TYPE_CHECKING:
     from hermitex.exponents.generative_leap import GenerativeOracle
@@ -85,7 +87,44 @@ class Block:
                 return
             self._by_map(moments, found, name)
 
+    def rise(self, moments: Moments, found: Shown, name: str) -> None:
+        """Directions that are charged because the label map rises or falls with them, without any integral.
+
+        Tensors of order two that commute share their eigenvectors w, and E[T(Y) He_2(w.z)] != 0 charges the eigenspace.
+        """
+        if self.k != 2 or moments.member.element is not None:
+            return
+        for W in eigenspaces_of_forms(self.space.basis, self.oracle.r):
+            w = W.row(0).tolist()[0]
+            if all(is_zero(_entry(t, w)) for t in self.space.basis):
+                continue
+            basis = stack(orthonormal(matrix([w], self.oracle.r)), orthonormal(complement(matrix([w], self.oracle.r))))
+            names = self.oracle.variables
+            why = moments.rise(rewritten(moments.member.mean, names, basis, names), names, (2, *[0]*(self.oracle.r - 1)))
+            if why is None:
+                continue
+            form = Add(*(x*v for x, v in zip(basis.row(0).tolist()[0], names, strict=True)))
+            proof = Certificate(f"E[T(Y) He_2({form})]", (2,), "nonzero", f"label map T(y) = {moments.member.words}: "
+                                f"{why.replace(f'|{names[0]}|', 'its modulus')}")
+            if [found.rank.add([around(x) for x in row]) for row in W.tolist()].count(True):
+                found.certificates.append(proof)
+
+    def risen(self, found: Shown, name: str) -> None:
+        """What monotone label maps show, and nothing else."""
+        for moments in self.members or ():
+            self.rise(moments, found, name)
+            if len(self.space.basis) == 1 and not found.settled and not self.known.rows:
+                (a,) = self.space.free
+                why = moments.rise(moments.member.mean, self.oracle.variables, a)
+                if why is not None:
+                    proof = Certificate(f"E[T(Y) He_({','.join(map(str, a))})]", a, "nonzero",
+                                        f"label map T(y) = {moments.member.words}: {why}")
+                    self._add([Interval.exactly(1)], [proof], found)
+
     def _by_map(self, moments: Moments, found: Shown, name: str) -> None:
+        self.rise(moments, found, name)
+        if found.settled:
+            return
         missed = 0
         for b in self._in_known():
             checkpoint("looking for label maps")
@@ -197,6 +236,20 @@ class Block:
         if not zero:
             return self
         return Block(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
+
+
+def eigenspaces_of_forms(basis: Sequence[Form], r: int) -> list[Matrix]:
+    """The common eigenspaces of tensors of order two, as rows; [] if they do not commute, or are not rational."""
+    forms = [[[S(t.get(plus(tuple(int(i == n) for n in range(r)), j), 0)) for j in range(r)] for i in range(r)] for t in basis]
+    if not all(x.is_Rational for M in forms for row in M for x in row):
+        return []
+    spaces = common_eigenspaces([[[QQ.from_sympy(x) for x in row] for row in M] for M in forms], r, QQ)
+    return [matrix([[QQ.to_sympy(x) for x in row] for row in V], r) for V in spaces or []]
+
+
+def _entry(t: Form, w: Sequence[Expr]) -> Expr:
+    """<t, w w>."""
+    return S(sum(factorial(2)//prod(map(factorial, a))*c*prod(x**n for x, n in zip(w, a, strict=True)) for a, c in t.items()))
 
 
 def _size(proof: Certificate, *, alone: bool) -> Interval | None:

@@ -1,0 +1,55 @@
+"""Signs of coefficients without integrals: monotone dependence, against quadrature, and where it proves nothing."""
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.symbols import z1, z2, z3
+
+SIGNS = [("sign(z1*z2 - 1)", (1, 1)), ("sign(z1*z2 - 1)", (2, 0)), ("floor(z1*z2)", (1, 1)), ("max(z1, z2)", (1, 0)),
+         ("max(z1, z2)", (0, 1)), ("min(z1, z2) - exp(-z1)", (1, 0)), ("sign(2 - z1**2*exp(z2))", (2, 0)),
+         ("tanh(z1*z2) + z1*z2/5", (1, 1)), ("-floor(z1**2 + z2**2)", (0, 2)), ("relu(z1)*exp(z2)", (1, 0)),
+         ("abs(z1)*exp(-z2)", (2, 0))]
+SILENT = [("sign(z1)", (0, 1)), ("sin(z1) + z2", (1, 0)), ("z1**3 - 3*z1", (1, 0)), ("sign(z1*z2)", (2, 0)),
+          ("sign(z1*z2)", (1, 0)),
+          ("1/z1 + z2", (1, 0)), ("Piecewise((z1, z1 < 0), (z1 - 3, True)) + z2", (1, 0)), ("sign(z1**2 - 1)*z2", (2, 0)),
+          ("z1*abs(z2) - z1**3", (1, 0))]
+
+
+@pytest.mark.parametrize("text, a", SIGNS)
+def test_the_sign_is_that_of_a_grid(text, a):
+    """The third route: the midpoint rule on a fine grid."""
+    found = sign_by_rise(hx.parse(text), (z1, z2), a)
+    x = (np.arange(1600) + 0.5)/1600*16 - 8
+    weight = np.exp(-x**2/2)/np.sqrt(2*np.pi)*0.01
+    u, v = np.meshgrid(x, x, indexing="ij")
+    He = {0: lambda s: 1 + 0*s, 1: lambda s: s, 2: lambda s: s**2 - 1}
+    values = hx.compile(hx.parse(text))(z1=u, z2=v)*He[a[0]](u)*He[a[1]](v)
+    mean = weight @ values @ weight
+    assert found is not None and abs(mean) > 1e-3 and found[0] == np.sign(mean)
+
+
+@pytest.mark.parametrize("text, a", SILENT)
+def test_what_does_not_rise_proves_nothing(text, a):
+    assert sign_by_rise(hx.parse(text), (z1, z2), a) is None
+
+
+def test_orders_that_are_not_for_it():
+    assert sign_by_rise(z1**3, (z1, z2), (3, 0)) is None and sign_by_rise(hx.parse("floor(z1*z2)"), (z1, z2), (2, 2)) is None
+
+
+@pytest.mark.parametrize("text, first, leap, coordinate, stages", [
+    ("sign(z1*z2 - 1)", 2, 2, 2, [2]), ("floor(z1*z2)", 2, 2, 2, [2]), ("sign(z1*z2*z3 - 1)", 2, 2, 2, [2]),
+    ("max(z1, z2, z3, z4)", 1, 2, 1, [1, 2])])
+def test_leaps(text, first, leap, coordinate, stages):
+    from hermitex.exponents.leap import leap as leaps
+
+    found = leaps(hx.parse(text), hx.symbols.normals(hx.parse(text)))
+    assert (found.first, found.order, found.coordinate) == (first, leap, coordinate)
+    assert [s["order"] for s in found.staircase.stages] == stages
+    assert not any("s_1" in str(c) for c in found.staircase.certificates)
+
+
+def test_three_factors():
+    assert sign_by_rise(hx.parse("sign(z1*z2*z3 - 1)"), (z1, z2, z3), (1, 1, 1))[0] == 1
