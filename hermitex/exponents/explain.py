@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sympy import Add, S, Symbol
 
 from hermitex.exponents.complexity import RATES
+from hermitex.exponents.stages import digits_that_hold
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
@@ -75,7 +76,9 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
     lines.append("  1/alpha_c = largest eigenvalue of E[G (x) G], G = E[z z^T - 1 | Y, U] off what is known, where E[z|Y, U] = 0; "
                  f"n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
     for stage in t.stages:
-        alpha = "not reached" if stage["alpha_c"] is None else f"{float(stage['alpha_c']):.12g}"
+        alpha = "not reached" if stage["alpha_c"] is None else digits_that_hold(stage["alpha_c"], stage.get("error"))
+        form = "" if stage.get("exact") is None else _text(stage["exact"])
+        alpha = f"{form} = {alpha}" if form not in ("", alpha) else alpha
         alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
         given = " once the directions before are known" if stage["conditional"] else ""
         lines.append(f"  stage {directions_words(stage['directions'], found.variables)}: alpha_c = {alpha}{given}")

@@ -15,6 +15,7 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.explain import staircase_words
+from hermitex.exponents.stages import alpha_text, stage_values
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.show.display import Shown, latex
 
@@ -89,14 +90,11 @@ class Exponents(Shown):
         if formulas:
             rates = (self.complexity[k] for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp"))
             return (_math(self.target), _word(self.information_exponent), _word(self.leap_exponent),
-                    _word(self.generative_exponent), t.kind or "-", _alpha_short(t),
+                    _word(self.generative_exponent), t.kind or "-", _alpha_html(t, short=True),
                     *(rate or "-" if rate in (None, "none", "open") else _math(_power_latex(rate)) for rate in rates))
-        alpha = "inf" if t.kind == "hard" else "-" if t.alpha_c is None else f"{float(t.alpha_c):.10g}"
-        if t.exact is not None and len(_text(t.exact)) < 12:
-            alpha = _text(t.exact)
         return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
                 _word(self.generative_exponent),
-                t.kind or "-", alpha, *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
+                t.kind or "-", alpha_text(t, short=True), *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
@@ -176,20 +174,15 @@ def _math(value: Any) -> str:
     return f"${escape(latex(value), quote=False)}$"
 
 
-def _alpha_html(t: Threshold) -> str:
-    if t.kind == "hard":
-        return _math(r"\infty")
-    if t.alpha_c is None:
-        return "-"
-    number = f"{float(t.alpha_c):.12g}"
-    return number if t.exact is None or t.exact.is_Integer else f"{_math(t.exact)} = {number}"
-
-
-def _alpha_short(t: Threshold) -> str:
-    """The exact threshold where it is short, else the number."""
-    if t.exact is not None and len(_text(t.exact)) < 12:
-        return _math(t.exact)
-    return _math(r"\infty") if t.kind == "hard" else "-" if t.alpha_c is None else f"{float(t.alpha_c):.10g}"
+def _alpha_html(t: Threshold, *, short: bool = False) -> str:
+    """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
+    words = []
+    for number, exact in stage_values(t):
+        number = _math(r"\infty") if number == "infinite" else number
+        brief = exact is not None and len(_text(exact)) < 12
+        words.append(number if exact is None or exact.is_Integer or (short and not brief)
+                     else _math(exact) if short else f"{_math(exact)} = {number}")
+    return " then ".join(words) or "-"
 
 
 def _climb(words: str) -> str:
@@ -244,7 +237,5 @@ def _word(value: Any) -> str:
 def alpha_words(t: Threshold) -> str:
     """The threshold as it ends a line."""
     if t.kind == "easy" and t.alpha_c is not None:
-        number = f"{float(t.alpha_c):.12g}"
-        known = "" if t.exact is None or t.exact.is_Integer else f"{_text(t.exact)} = "
-        return f", alpha_c = {known}{number}"
+        return f", alpha_c = {alpha_text(t)}"
     return ", alpha_c = 0" if t.kind == "trivial" else ""

@@ -28,7 +28,7 @@ from hermitex.exponents.laws.exact_eigenvalue import (
     largest_of_exact,
     tidy,
 )
-from hermitex.exponents.laws.linearised import largest, left_out
+from hermitex.exponents.laws.linearised import charged, largest
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
 from hermitex.exponents.laws.separate import pair_of_labels
 from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
@@ -47,6 +47,22 @@ class Value(NamedTuple):
     exact: Expr | None
     error: mpf
     notes: tuple[str, ...] = ()
+    late: Late | None = None
+
+
+class Late(NamedTuple):
+    """Directions of the stage (rows over its variables) that alpha_c does not concern: they are found at a larger alpha."""
+
+    first: Any
+    rows: Any
+    alpha: Any
+    exact: Expr | None = None
+
+    def seen_through(self, rows: Any) -> Late:
+        """The same over other variables, of which the coordinates here are `rows`."""
+        import numpy as np
+
+        return self._replace(first=np.asarray(self.first) @ rows, rows=np.asarray(self.rows) @ rows)
 
 
 def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
@@ -104,15 +120,34 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
             known = stack(known, directions)
             continue
         reached = True
-        entry["alpha_c"] = last.alpha
+        entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error}
         notes += [n for n in last.notes if n not in notes]
+        if last.late is not None:
+            notes += _later(last.late, directions, variables)
         if known.rows and last.alpha:
             notes.append(_lower_bound(done))
         known = stack(known, directions)
     kind = "trivial" if all(s["order"] == 1 for s in stages) else "easy"
+    notes += _slower_before(done, variables)
     if not reached:
         return Threshold(kind, notes=tuple(notes), stages=tuple(done))
     return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done))
+
+
+def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> list[str]:
+    """A later stage that is faster than one before it still waits for it."""
+    from hermitex.exponents.explain import directions_words
+    from hermitex.exponents.stages import digits_that_hold
+
+    known = [s for s in done if s["alpha_c"] is not None]
+    slowest = max(known, key=lambda s: s["alpha_c"], default=None)
+    if slowest is None or not known[-1]["alpha_c"] < slowest["alpha_c"]:
+        return []
+    names = [v.name for v in variables]
+    value, last = (digits_that_hold(s["alpha_c"], s.get("error")) for s in (slowest, known[-1]))
+    late, before = (directions_words(s["directions"], names) for s in (known[-1], slowest))
+    return [f"alpha_c = {last} is that of the last stage ({late}) once the directions before it are known; {before} "
+            f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {late} not sooner"]
 
 
 def _rows(directions: Any) -> list[list[Any]]:
@@ -162,7 +197,9 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         if not opened.free_symbols & set(given):
             rest, noise = opened, other
     if not rest.free_symbols & set(given):
-        return _unconditional(rest, noise, hidden)
+        value = _unconditional(rest, noise, hidden)
+        outside = _as_array(orthonormal(complement(known)))
+        return value if value.late is None else value._replace(late=value.late.seen_through(outside))
     silent = _silent(rest, noise, hidden)
     if silent is not None:
         return silent
@@ -224,10 +261,14 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
             g = peeled(split_products(g), variables) if g.is_nonnegative else g
     target = law.p if isinstance(law, Channel) else g
     found = relevant(target, variables)
-    names, inner = found.names, found.inner
+    value = _relevant_only(found.inner, law, found.names)
+    return value if value.late is None else value._replace(late=value.late.seen_through(_as_array(found.basis)))
+
+
+def _relevant_only(inner: Expr, law: Named | Channel, over: Sequence[Symbol]) -> Value:
+    names, g = tuple(over), inner
     if isinstance(law, Channel):
         law = Channel(inner, law.y, law.support, None)
-        g = inner
     else:
         g, law = without_known(inner, law, names)
     names = tuple(x for x in names if (law.p if isinstance(law, Channel) else g).has(x))
@@ -236,42 +277,103 @@ def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -
     if isinstance(law, Named) and law.name == "deterministic" and _is_radius(g, names):
         return Value(mpf(len(names)) / 2, S(len(names)) / 2, mpf(0))
     pair = pair_of_labels(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
+    inside = _coordinates(names, over)
     if pair is not None and isinstance(law, Named):
-        return _of_pair(pair, law, names)
+        return _of_pair(pair, law, names, over)
     atoms = _finitely_many(g, law, names)
-    value = _of_atoms(atoms, names) if atoms is not None else None
+    value = _of_atoms(atoms, names, inside) if atoms is not None else None
     if value is not None:
         return value
-    second = noisy_second(_diagonal(g, names) if isinstance(law, Named) else g, law, names)
+    turned, turn = _diagonal(g, names) if isinstance(law, Named) else (g, None)
+    second = noisy_second(turned, law, names)
     inverse, _ = largest(second.couplings, list(range(len(names))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
     value = measured(inverse, len(names) * second.error)
-    return value._replace(notes=(*value.notes, *_partial(second.couplings, names)))
+    within = max(1e-9, 10 * len(names) * float(second.error) / inverse)
+    return value._replace(late=_partial(second.couplings, inside if turn is None else turn @ inside, within))
 
 
-def _of_pair(pair: tuple[Expr, Expr], law: Named, names: Sequence[Symbol]) -> Value:
+def _coordinates(names: Sequence[Symbol], over: Sequence[Symbol]) -> Any:
+    """The rows of some coordinates over all of them."""
+    import numpy as np
+
+    return np.array([[float(a == b) for b in over] for a in names])
+
+
+def _as_array(rows: Any) -> Any:
+    import numpy as np
+
+    return np.array([[float(evaluate(S(x), 20)) for x in row] for row in rows.tolist()])
+
+
+def _of_pair(pair: tuple[Expr, Expr], law: Named, names: Sequence[Symbol], over: Sequence[Symbol]) -> Value:
     """The smaller of the thresholds of two independent labels, of which the first takes two values."""
     atoms = exact_atoms(pair[0], [x for x in names if pair[0].has(x)])
     silent = atoms is not None and not exact_couplings(atoms)
-    found = [_unconditional(part, law, [x for x in names if part.has(x)]) for part in (pair[1:] if silent else pair)]
-    found.sort(key=lambda v: v.alpha)
-    if len(found) == 2 and found[0].alpha < found[1].alpha:
-        later = f"{found[1].exact} = " if found[1].exact is not None else ""
-        note = f"alpha_c is that of one of two independent parts of the label; the other has {later}{float(found[1].alpha):.12g}"
-        return found[0]._replace(notes=(*found[0].notes, note))
-    return found[0]
+    parts = [[x for x in names if part.has(x)] for part in pair]
+    if silent:
+        value = _unconditional(pair[1], law, parts[1])
+        return value if value.late is None else value._replace(late=value.late.seen_through(_coordinates(parts[1], over)))
+    found = sorted(((_unconditional(part, law, mine), mine) for part, mine in zip(pair, parts, strict=True)),
+                   key=lambda v: v[0].alpha)
+    (one, mine), (two, others) = found
+    if one.alpha < two.alpha and one.late is None and not set(mine) & set(others):
+        late = Late(_coordinates(mine, over), _coordinates(others, over), two.alpha, two.exact)
+        return one._replace(late=late)
+    return one._replace(late=None)
 
 
-def _partial(couplings: Any, names: Sequence[Symbol]) -> tuple[str, ...]:
-    """A note where the top eigenvectors M do not charge every direction: the others begin to be found later."""
-    silent = left_out(couplings, list(range(len(names))))
-    if not silent:
-        return ()
-    later, _ = largest(couplings, silent)
-    left = ", ".join(str(names[i]) for i in silent)
-    value = f" (from zero overlap it would be {1 / later:.12g})" if later > 0 else ""
-    return (f"alpha_c is where the first directions of the stage are found; {left} later{value}, with their help maybe sooner",)
+def _partial(couplings: Any, rows: Any, within: float = 1e-9) -> Late | None:
+    """Where the top eigenvectors M do not charge every direction: the others begin to be found later."""
+    first, late, inverse = charged(couplings, list(range(len(rows))), within)
+    if not len(late):
+        return None
+    return Late(first @ rows, late @ rows, mpf(1) / mpf(inverse) if inverse > 1e-12 else None)
+
+
+def _later(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
+    """Which directions of the stage alpha_c is about, and what is known of the others."""
+    from hermitex.exponents.explain import directions_words
+
+    names = [v.name for v in variables]
+    whole = _as_array(directions)
+    rest = short_rows(whole - whole @ late.first.T @ late.first)
+    if not rest:
+        return []  # the others are those of a later stage
+    late = late if len(rest) == len(late.rows) else late._replace(alpha=None)
+    first, others = directions_words(short_rows(late.first), names), directions_words(rest, names)
+    exact = "" if late.exact is None else f"{late.exact} = "
+    when = "" if late.alpha is None else f", at alpha = {exact}{float(late.alpha):.10g} without help of the first, with it maybe sooner"
+    return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]
+
+
+def short_rows(rows: Any) -> list[list[Expr]]:
+    """A reduced basis of the span of numerical rows: small fractions where they are near, else four digits.
+
+    >>> short_rows([[0.7071067811865476, 0.7071067811865476]])
+    [[1, 1]]
+    """
+    import numpy as np
+
+    rest = [np.array(row, dtype=float) for row in rows]
+    done: list[tuple[int, Any]] = []
+    while rest:
+        at = max(range(len(rest)), key=lambda i: np.abs(rest[i]).max())
+        row = rest.pop(at)
+        size = np.abs(row).max()
+        if size < 1e-8:
+            break
+        pivot = int(np.flatnonzero(np.abs(row) > size * (1 - 1e-6))[0])
+        row = row / row[pivot]
+        rest = [r - r[pivot] * row for r in rest]
+        done = [*((p, r - r[pivot] * row) for p, r in done), (pivot, row)]
+    return [[_short_number(float(x)) for x in row] for _, row in sorted(done, key=lambda d: d[0])]
+
+
+def _short_number(x: float) -> Expr:
+    near = Rational(x).limit_denominator(24)
+    return near if abs(float(near) - x) < 1e-7 else Rational(f"{x:.4g}")
 
 
 def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:
@@ -289,7 +391,7 @@ def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> At
     return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
 
 
-def _of_atoms(atoms: Atoms, names: Sequence[Symbol]) -> Value | None:
+def _of_atoms(atoms: Atoms, names: Sequence[Symbol], rows: Any) -> Value | None:
     """Exactly where the largest eigenvalue has a closed form, else to 25 digits; None if it is zero."""
     spots = list(range(len(names)))
     found = exact_largest_of_two(atoms, spots)
@@ -300,7 +402,8 @@ def _of_atoms(atoms: Atoms, names: Sequence[Symbol]) -> Value | None:
         alpha = tidy(1 / found) if found != 0 else None
         return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0))
     alpha = 1 / largest_of_exact(couplings, spots)
-    return Value(alpha, None, alpha * mpf(10) ** -25, _partial({k: float(evaluate(v, 20)) for k, v in couplings.items()}, names))
+    numbers = {k: float(evaluate(v, 20)) for k, v in couplings.items()}
+    return Value(alpha, None, alpha * mpf(10) ** -25, (), _partial(numbers, rows))
 
 
 def _is_radius(g: Expr, names: Sequence[Symbol]) -> bool:
@@ -312,13 +415,14 @@ def _is_radius(g: Expr, names: Sequence[Symbol]) -> bool:
     return len(terms) == len(names) and all(max(m) == 2 for m, _ in terms) and len({c for _, c in terms}) == 1
 
 
-def _diagonal(g: Expr, names: Sequence[Symbol]) -> Expr:
-    """A quadratic form rotated to a sum of squares (alpha_c is invariant); anything else as it is."""
+def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any]:
+    """(a quadratic form rotated to a sum of squares, the rows of its axes): alpha_c is invariant; else (g, None)."""
+    import numpy as np
     from sympy import eye
 
     poly = g.as_poly(*names) if g.is_polynomial(*names) else None
     if isinstance(g, Mul) or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
-        return g
+        return g, None
     n = len(names)
     q = eye(n).as_mutable()
     for i in range(n):
@@ -326,8 +430,9 @@ def _diagonal(g: Expr, names: Sequence[Symbol]) -> Expr:
             m = tuple((k == i) + (k == j) for k in range(n))
             q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
     if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j):
-        return g
-    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True)))
+        return g, None
+    axes = np.linalg.eigh(_as_array(q))[1].T  # in the order of the eigenvalues, which rise
+    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True))), axes
 
 
 def _eigenvalues(q: Any) -> list[Expr]:

@@ -17,7 +17,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
-from hermitex.show.display import Shown, latex, number
+from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
@@ -38,13 +38,15 @@ class Threshold(Shown):
 
     def latex(self) -> str:
         """alpha_c: exact where it is known, then the number."""
-        if self.kind == "hard":
+        from hermitex.exponents.stages import stage_values
+
+        if self.kind == "hard" and len(self.stages) < 2:
             return r"\alpha_c = \infty"
-        if self.alpha_c is None:
-            return r"\alpha_c \text{ undetermined}"
-        value = number(float(self.alpha_c), 12)
-        exact = "" if self.exact is None or latex(self.exact) == value else f"{latex(self.exact)} = "
-        return rf"\alpha_c = {exact}{value}"
+        words = []
+        for value, exact in stage_values(self):
+            value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
+            words.append(value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}")
+        return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
 
     def to_dict(self) -> dict[str, Any]:
         """class, alpha_c, alpha_c_exact, error and notes; what does not exist is None."""
@@ -52,13 +54,12 @@ class Threshold(Shown):
                            "notes": list(self.notes)}))
 
     def __repr__(self) -> str:
+        from hermitex.exponents.stages import alpha_text
+
         if self.kind != "easy":
             return f"Threshold({self.kind or 'undetermined'})"
-        from hermitex.symbolic.parsing import to_text
-
-        words = [to_text(self.exact)] if self.exact is not None else []
-        words += [f"{float(self.alpha_c):.15g}"] if self.alpha_c is not None else []
-        return f"Threshold({', alpha_c = '.join(['easy', ' = '.join(words) or 'not reached'])})"
+        told = alpha_text(self)
+        return f"Threshold(easy, alpha_c = {'not reached' if told == '-' else told})"
 
 
 def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | None) -> Threshold:

@@ -163,7 +163,7 @@ def test_directions_that_the_top_eigenvector_does_not_charge_are_named():
     # G is diagonal, so F(M)_ii = E[G_ii^2] M_ii: z2 is found first, z1 is stable there to first order.
     found = threshold("z1**2 + 2*z2**2")
     assert "z1 later" in found.notes[-1]
-    quoted = float(found.notes[-1].partition("would be ")[2].partition(")")[0])
+    quoted = float(found.notes[-1].partition("at alpha = ")[2].partition(" ")[0])
     law = added(push(normal(0), z1**2, z1, drop=[(0,)]), push(normal(1), 2 * z2**2, z2, drop=[(1,)]))
     couplings = second(law).couplings
     assert abs(quoted * couplings[(0, 0), (0, 0)] - 1) < 1e-9

@@ -134,8 +134,8 @@ def operator(couplings: Couplings, variables: list[int], zero: Any = 0.0) -> tup
     return basis, rows
 
 
-def largest(couplings: Couplings, variables: list[int]) -> tuple[float, np.ndarray]:
-    """The largest eigenvalue of F, and its eigenspace as rows of symmetric matrices, shape (m, r, r)."""
+def largest(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[float, np.ndarray]:
+    """The largest eigenvalue of F, and its eigenspace (up to `within` of it) as symmetric matrices, shape (m, r, r)."""
     basis, rows = operator(couplings, variables)
     size = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in basis])
     matrix = np.array(rows, dtype=float) * size[:, None] / size[None, :]
@@ -144,7 +144,7 @@ def largest(couplings: Couplings, variables: list[int]) -> tuple[float, np.ndarr
     place = {v: n for n, v in enumerate(variables)}
     found = []
     for k in range(len(values)):
-        if values[k] > top * (1 - 1e-9):
+        if values[k] >= top * (1 - within):
             m = np.zeros((len(variables), len(variables)))
             for (i, j), c, s in zip(basis, vectors[:, k], size, strict=True):
                 m[place[i], place[j]] = m[place[j], place[i]] = c / s
@@ -152,8 +152,30 @@ def largest(couplings: Couplings, variables: list[int]) -> tuple[float, np.ndarr
     return float(top), np.array(found)
 
 
-def left_out(couplings: Couplings, variables: list[int]) -> list[int]:
-    """The variables that no eigenvector M of the largest eigenvalue charges: F(M) leaves them at zero to first order."""
-    _, top = largest(couplings, variables)
-    charged = np.abs(top).max(axis=(0, 2)) > 1e-6 * np.abs(top).max()
-    return [v for v, c in zip(variables, charged, strict=True) if not c]
+def charged(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:
+    """(rows that the eigenvectors M of the largest eigenvalue charge, rows they leave at zero, the eigenvalue on the latter).
+
+    Rows are orthonormal; eigenvalues closer than `within`, their error, count as equal. F leaves the second at zero to first order; alone they have the last number for 1/alpha_c.
+    """
+    _, top = largest(couplings, variables, within)
+    weights, vectors = np.linalg.eigh(sum(m @ m for m in top))
+    silent = weights < 1e-10 * weights[-1]
+    first, late = vectors[:, ~silent].T, vectors[:, silent].T
+    if not len(late):
+        return first, late, 0.0
+    basis, rows = operator(couplings, variables)
+    place = {v: n for n, v in enumerate(variables)}
+    spots = [(place[i], place[j]) for i, j in basis]
+    matrix = np.array(rows, dtype=float)
+    probes = []
+    for a, b in combinations_with_replacement(range(len(late)), 2):
+        m = np.outer(late[a], late[b])
+        probes.append((m + m.T) / np.linalg.norm(m + m.T))
+    images = []
+    for m in probes:
+        image = np.zeros_like(m)
+        for (i, j), value in zip(spots, matrix @ np.array([m[i, j] for i, j in spots]), strict=True):
+            image[i, j] = image[j, i] = value
+        images.append(image)
+    table = np.array([[np.sum(p * q) for q in images] for p in probes])
+    return first, late, float(np.linalg.eigvalsh((table + table.T) / 2)[-1])

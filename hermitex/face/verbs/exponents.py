@@ -61,6 +61,8 @@ def _answer(target: str, args: argparse.Namespace) -> Any:
 
 def _sheet(answer: Any) -> str:
     """One target in full: each number on a line, then the certificates it rests on."""
+    from hermitex.exponents.stages import alpha_text
+
     found = answer.to_dict()
     recovery = found["weak_recovery"]
     lines = [("target", found["target"]), ("channel", found["channel"])]
@@ -71,7 +73,7 @@ def _sheet(answer: Any) -> str:
                    "generative_staircase"]
     lines += [(name.replace("_", " "), _stairs(answer, name) if name.endswith("staircase") else _word(found[name]))
               for name in numbers]
-    lines += [("weak recovery", _word(recovery["class"])), ("alpha_c", _threshold(recovery))]
+    lines += [("weak recovery", _word(recovery["class"])), ("alpha_c", alpha_text(answer.threshold))]
     lines += [(f"n, {name.replace('_', ' ')}", _word(rate)) for name, rate in found["complexity"].items()]
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
@@ -87,16 +89,6 @@ def _stairs(answer: Any, name: str) -> str:
     from hermitex.exponents.explain import staircase_words
 
     return staircase_words(getattr(answer, name), answer.variables) or "-"
-
-
-def _threshold(recovery: dict[str, Any]) -> str:
-    if recovery["class"] == "hard":
-        return "infinite"
-    value, exact = recovery["alpha_c"], recovery["alpha_c_exact"]
-    if value is None:
-        return "-"
-    number = f"{value:.12g}"
-    return number if exact in (None, number) else f"{exact} = {number}"
 
 
 def _word(value: Any) -> str:
