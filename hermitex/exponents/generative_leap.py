@@ -17,9 +17,10 @@ from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.invariant_tensors import fibres
-from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.directions.regression import on_coordinates
+from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
-from hermitex.exponents.directions.symmetry import Symmetry, symmetries
+from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.labels.families import Family, Member, family, label_maps
 from hermitex.exponents.labels.hidden import mute_orders
@@ -27,7 +28,7 @@ from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import Block, Shown
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.subspaces import Matrix, matrix, span
+from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
 _SECONDS = 20.0  # of one order at one stage
 _WORDS = 4      # reasons that a certificate names
@@ -69,9 +70,18 @@ def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], max
     found = relevant(given.seen, variables)
     if found.dimension == 0:
         return Staircase((), (), (), True)
-    oracle = GenerativeOracle(_carried(given, found, variables), found.names)
+    oracle = GenerativeOracle(_carried(given, found, variables), found.names, mirrors=_mirrors(found))
     stairs = staircase(oracle, found.dimension, max_order, name="generative leap")
     return stairs if found.basis == Matrix.eye(len(variables)) else stairs.carried(found.outside)
+
+
+def _mirrors(found: Relevant) -> list[list[Expr]]:
+    """The normals of the sign flips and swaps of the variables, over the coordinates of a turned target."""
+    if on_coordinates(found.basis):
+        return []
+    columns = [list(found.basis.col(i)) for i in range(found.basis.cols)]
+    both = [[a + s*b for a, b in zip(x, columns[j], strict=True)] for i, x in enumerate(columns) for j in range(i) for s in (-1, 1)]
+    return [[tidy(x) for x in row] for row in (*columns, *both)]
 
 
 def _carried(given: Family, found: Any, variables: tuple[Symbol, ...]) -> Family:
@@ -90,8 +100,9 @@ class GenerativeOracle:
     A family of the one map T(y) = y, complete, makes it what E[Y He_k(P z) | P_U z] charges: `letter` "C" names it so.
     """
 
-    def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda") -> None:
-        self.given, self.variables, self.letter = given, tuple(variables), letter
+    def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda",
+                 mirrors: Sequence[Sequence[Expr]] = ()) -> None:
+        self.given, self.variables, self.letter, self.mirrors = given, tuple(variables), letter, mirrors
         self.r = len(self.variables)
         self._source = iter(given.members)
         self._read: list[Moments] = []
@@ -186,7 +197,10 @@ class GenerativeOracle:
         """Generators of the symmetries that all the expressions share."""
         if seen not in self._symmetries:
             whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
-            self._symmetries[seen] = (*symmetries(whole, self.variables), *turns(whole, self.variables))
+            found = (*symmetries(whole, self.variables), *turns(whole, self.variables))
+            known = {s.matrix for s in found}
+            more = (s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known)
+            self._symmetries[seen] = (*found, *more)
         return self._symmetries[seen]
 
     def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:

@@ -22,6 +22,7 @@ from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
 
@@ -73,8 +74,12 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     last = _last_order(g, variables, max_order)
     oracle = PolynomialOracle.of(seen.inner, seen.names) or _Oracle(seen.inner, seen.names)
     steps = staircase(oracle, seen.dimension, last, name="leap").carried(seen.outside)
-    coordinate, proofs, notes = coordinate_leap(g if not on_coordinates(seen.basis) else seen.inner,
-                                                variables if not on_coordinates(seen.basis) else seen.names, last)
+    turned = not on_coordinates(seen.basis)
+    try:
+        with deadline(remaining()):  # the staircase is kept
+            coordinate, proofs, notes = coordinate_leap(g if turned else seen.inner, variables if turned else seen.names, last)
+    except BudgetExceeded as err:
+        coordinate, proofs, notes = None, (), (f"coordinate leap: undetermined, {err}",)
     known = {(c.quantity, c.order) for c in steps.certificates}
     more = tuple(c for c in proofs if (c.quantity, c.order) not in known) if coordinate != steps.leap else ()
     steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)

@@ -22,7 +22,8 @@ from hermitex.exponents.leap import Leap, leap
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.weak_recovery import Threshold
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic.deadline import deadline
 
 T = TypeVar("T")
 _SHARE = 0.45  # of the time that is left, for each part but the last
@@ -65,7 +66,7 @@ def _within(work: Callable[[], T], otherwise: T, notes: list[str], what: str, *,
     """Run one part within its share of the time; what it does not allow is said, and the next part has its turn."""
     left = remaining()
     try:
-        with budget(None if left is None else left*share):
+        with deadline(None if left is None else left*share):
             return work()
     except BudgetExceeded as err:
         notes.append(f"{what}: undetermined, {err}")

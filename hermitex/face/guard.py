@@ -1,54 +1,7 @@
-"""deadline = budget + grace: what the cooperative checks of a time budget miss, an alarm ends.
-
-The alarm raises a `BaseException`, so that no ``except Exception`` on the way can swallow it, and rings again until it
-is heard; it needs POSIX and the main thread, elsewhere the cooperative checks stand alone.
-"""
+"""deadline = budget + grace, for the verbs of the command line; see `hermitex.symbolic.deadline`."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from hermitex.symbolic.deadline import deadline
 
-from hermitex.errors import BudgetExceeded
-from hermitex.symbolic.budget import budget
-
-GRACE, AGAIN = 0.25, 0.5
-
-
-class _Alarm(BaseException):
-    """Raised in the main thread by the timer."""
-
-
-@contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Run the body within a budget of `seconds`; whatever ignores it is ended by an alarm a quarter later.
-
-    Raises
-    ------
-    BudgetExceeded : at a cooperative check, or from the alarm.
-    """
-    if seconds is None or not _alarm_possible():
-        with budget(seconds):
-            yield
-        return
-    previous = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds * (1 + GRACE) + GRACE, AGAIN)
-    try:
-        with budget(seconds):
-            yield
-    except _Alarm:
-        raise BudgetExceeded(seconds, "in a step that does not check it") from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-
-
-def _ring(signum: int, frame: FrameType | None) -> None:
-    raise _Alarm
-
-
-def _alarm_possible() -> bool:
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+__all__ = ["deadline"]

@@ -14,7 +14,8 @@ from typing import Any, Literal, Protocol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack
 
 MAX_ORDER = 12
@@ -102,7 +103,8 @@ def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, nam
     certificates: list[Certificate] = []
     while known.rows < dimension:
         try:
-            found, order = _next(oracle, known, max_order, certificates)
+            with deadline(remaining()):  # the stages before are kept
+                found, order = _next(oracle, known, max_order, certificates)
             if found.status != "nonzero" or found.directions is None:
                 return _broken(stages, certificates, f"{name}: undetermined, {found.note}")
             new = _beyond(known, found.directions)

@@ -21,7 +21,7 @@ from hermitex.symbolic.invariance import linear_forms, rotations
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
 
-__all__ = ["Symmetry", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
+__all__ = ["Symmetry", "mirrored", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
 
 _DENSE = 4  # variables up to which every signed permutation is looked at
 
@@ -239,10 +239,16 @@ def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
     size = [tidy(Add(*(x**2 for x in row))) for row in forms]
     both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)
             for ratio in dict.fromkeys((S.One, sqrt(size[i]/size[j]))) for s in (1, -1)]
+    yield from mirrored(g, variables, [row for row in (*forms, *both) if not _plain_swap(row)])
+
+
+def mirrored(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Expr]]) -> Iterator[Symmetry]:
+    """The reflections z - 2 (l.z) l/|l|^2 with l among the normals that leave g alone up to a sign, sign flips apart."""
+    variables = tuple(variables)
     values, seen = _Values(g, variables), set()
-    for row in (*forms, *both):
+    for row in normals:
         length = tidy(Add(*(x**2 for x in row)))
-        if sum(1 for x in row if x != 0) < 2 or length == 0 or _plain_swap(row):
+        if sum(1 for x in row if x != 0) < 2 or length == 0:
             continue
         across = Matrix([row])
         R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(lambda x: expand(tidy(x))))

@@ -43,7 +43,7 @@ from hermitex.symbolic.series.fields import in_field, to_expr
 
 MOST_VALUES = 9
 _COMBINATIONS = 400
-_POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 4000, 200
+_POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Ite
     power = p
     for n in range(1, _POLYNOMIAL_POWERS + 1):
         yield Member(_power(text, n), to_expr(power) if len(power) <= _SHORT else u**n, power)
-        if len(power)*len(p) > _TERMS:
+        if len(power)*len(p) > (_TERMS if p.ring.domain.is_QQ else _TERMS//10):
             return
         power = power*p
 

@@ -1,0 +1,47 @@
+"""A budget is kept, and what was found before it ran out is kept too, where a step checks nothing."""
+
+import time
+
+import pytest
+
+import hermitex as hx
+from hermitex.errors import BudgetExceeded
+from hermitex.exponents import leap
+from hermitex.exponents.generative_leap import GenerativeOracle
+from hermitex.symbolic.deadline import deadline
+
+
+def forever(*_):
+    while True:
+        pass
+
+
+def test_stages_before_a_runaway_are_kept(monkeypatch):
+    once = GenerativeOracle.tensor
+    monkeypatch.setattr(GenerativeOracle, "tensor",
+                        lambda self, known, k: forever() if known.rows and self.letter == "Lambda" else once(self, known, k))
+    start = time.monotonic()
+    found = hx.exponents("He3(z1) + z2**2", budget=2)
+    assert time.monotonic() - start < 2.2 + 0.5  # the load of the machine
+    assert found.leap_exponent == 3 and found.generative_exponent is None
+    assert [s["order"] for s in found.generative_staircase] == [1]
+    assert any("does not check it" in n for n in found.notes)
+
+
+def test_a_runaway_coordinate_leap_leaves_the_staircase(monkeypatch):
+    monkeypatch.setattr(leap, "coordinate_leap", forever)
+    found = hx.exponents("z1*z2", budget=2)
+    assert (found.leap_exponent, found.leap_coordinate, found.generative_exponent) == (2, None, 2)
+
+
+def test_deadlines_are_nested():
+    start = time.monotonic()
+    with deadline(10):
+        with pytest.raises(BudgetExceeded), deadline(0.1):
+            forever()
+        with pytest.raises(BudgetExceeded), deadline(0.1):
+            forever()
+    assert time.monotonic() - start < 3
+    with pytest.raises(BudgetExceeded), deadline(0.2), deadline(30):
+        forever()
+    assert time.monotonic() - start < 5
