@@ -78,9 +78,17 @@ class Certificate(Shown):
 
             relation = f"= {to_text(self.value)}"
         elif self.status != "zero" and self.enclosure is not None:
-            low, high = (_outward(v, s) for v, s in zip(self.enclosure, (-1, 1), strict=True))
-            relation = f"in [{low:.12g}, {high:.12g}]" + ("" if self.status == "nonzero" else ", undetermined")
-        return f"{self.quantity} {relation} ({self.how})"
+            low, high = (decimal_outward(v, s) for v, s in zip(self.enclosure, (-1, 1), strict=True))
+            relation = f"in [{low}, {high}]" + ("" if self.status == "nonzero" else ", undetermined")
+        name, known = self.parts
+        return f"{name} {relation}{f' once {known} is known' if known else ''} ({self.how})"
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The quantity without what is taken as known in it, and that: C_1 and z1 + z2 of "C_1 given z1 + z2"."""
+        name, _, known = self.quantity.partition(" given ")
+        head, comma, _ = name.partition("], ")
+        return (f"{head}]" if comma else name), known
 
 
 def _roughly(expr: Expr) -> Any:
@@ -98,6 +106,24 @@ def _roughly(expr: Expr) -> Any:
     except NoClosedForm:
         return None
     return Verdict("nonzero", None, (found.low, found.high), found.how) if found.excludes_zero else None
+
+
+def decimal_outward(bound: Any, direction: int, digits: int = 12) -> str:
+    """An exact bound as a decimal that is rounded down (direction < 0) or up: what is printed still encloses.
+
+    >>> decimal_outward(2**0.5, -1), decimal_outward(2**0.5, +1), decimal_outward(0.5, 1)
+    ('1.41421356237', '1.41421356238', '0.5')
+    """
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+    from fractions import Fraction
+
+    context = Context(prec=digits, rounding=ROUND_FLOOR if direction < 0 else ROUND_CEILING, Emax=10**9, Emin=-(10**9))
+    exact = (int(bound.p), int(bound.q)) if hasattr(bound, "p") else bound.as_integer_ratio() if bound == bound else (0, 1)
+    found = context.divide(Decimal(exact[0]), Decimal(exact[1]))
+    whole = Fraction(found) == Fraction(*exact)
+    size = found.adjusted() if found else 0
+    text = f"{found:.{digits - 1}e}" if not -5 <= size < digits else f"{found:f}"
+    return text.rstrip("0").rstrip(".") if whole and "." in text and "e" not in text else text
 
 
 def _outward(bound: Any, direction: int) -> float:

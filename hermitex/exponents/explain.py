@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sympy import Add, S, Symbol
 
+from hermitex.errors import HermitexError
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.stages import digits_that_hold
+from hermitex.symbolic.gaussian import Expectation
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
@@ -36,13 +38,21 @@ _SEVERAL = (
      "the same recursion for E[He_k(P z) | Y, U]: what any label map T(Y) can show", "no moment of Y is asked for", ("DLB25",)),
 )
 
+_CLASSES = {
+    "trivial": "trivial: order 1 at every stage, E[z|Y] != 0: some overlap at any alpha > 0",
+    "easy": "easy: order 2 at most, and 2 at some stage: AMP leaves zero overlap above a finite alpha",
+    "hard": "hard: order 3 or more at some stage, E[z|Y] = 0 and E[z z^T|Y] = 1 for its directions: AMP does not find them at "
+            "any finite alpha",
+}
+
 
 def explain(found: Exponents) -> str:
     """The whole account as plain text."""
     from hermitex.show.cite import cite
 
     several = len(found.variables) > 1
-    lines = [f"target      {_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}", ""]
+    lines = [f"target      {_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
+             *_channel(found), ""]
     for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
         lines += [f"{title}: {_word(getattr(found, key))}",
                   f"  {theorem}; {hypothesis}  [{'; '.join(cite(k) for k in sources)}]"]
@@ -63,12 +73,26 @@ def explain(found: Exponents) -> str:
     return "\n".join(lines)
 
 
+def _channel(found: Exponents) -> list[str]:
+    """What of a noisy label the exponents depend on: the reduction by which its certificates are about g."""
+    from hermitex.exponents.channels import channel
+
+    try:
+        labels = channel(found.channel).labels(found.target)
+    except HermitexError:  # a law P(y|z) of the user's own: its notes say what is to be said
+        return []
+    if found.channel == "deterministic" or labels.levels is None:
+        return []
+    return [f"            {labels.why}: the label maps T below are maps of {_text(labels.levels)}"]
+
+
 def _weak_recovery(found: Exponents, several: bool) -> list[str]:
     from hermitex.exponents.result import alpha_words
     from hermitex.show.cite import cite
 
     t = found.threshold
     lines = [f"weak recovery: {t.kind or 'undetermined'}{alpha_words(t)}"]
+    lines += [f"  {_CLASSES[t.kind]}"] if t.kind in _CLASSES else []
     if not several:
         lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
                      f"[{cite('T24')}]")
@@ -107,14 +131,21 @@ def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str]) ->
     """
     letters = [Symbol(v, real=True) for v in variables]
     forms = [Add(*(S(x)*v for x, v in zip(row, letters, strict=True))) for row in rows]
-    return ", ".join(_text(f) if f.count_ops() < 30 else _short(row, variables) for f, row in zip(forms, rows, strict=True))
+    return ", ".join(_text(f) if f.count_ops() < 30 and not f.has(Expectation) else _short(row, variables)
+                     for f, row in zip(forms, rows, strict=True))
 
 
 def _short(row: Sequence[Any], variables: Sequence[str]) -> str:
     """Coefficients that are integrals without closed form, as numbers."""
     from hermitex.symbolic.precise import evaluate
 
-    return " + ".join(f"{float(evaluate(S(x), 12)):.6g}*{v}" for x, v in zip(row, variables, strict=True) if x != 0)
+    terms = ((_few_digits(evaluate(S(x), 12)), v) for x, v in zip(row, variables, strict=True) if x != 0)
+    return " + ".join(v if c == "1" else f"{c}*{v}" for c, v in terms).replace("+ -", "- ")
+
+
+def _few_digits(x: Any) -> str:
+    """Six digits, or as many more as it takes not to pass for a whole number."""
+    return next((s for n in (6, 9, 12) if "." in (s := f"{float(x):.{n}g}") or float(x) == float(s)), f"{float(x):.12g}")
 
 
 def _text(value: Any) -> str:

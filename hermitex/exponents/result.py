@@ -94,7 +94,8 @@ class Exponents(Shown):
                     *(rate or "-" if rate in (None, "none", "open") else _math(_power_latex(rate)) for rate in rates))
         return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
                 _word(self.generative_exponent),
-                t.kind or "-", alpha_text(t, short=True), *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
+                t.kind or "-", alpha_text(t, short=True),
+                *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
@@ -160,7 +161,9 @@ def _numbers(rows: Sequence[Sequence[Any]]) -> list[list[int | float]]:
 
 def certificate_row(c: Certificate) -> tuple[str, str, str]:
     """What is stated, its value and the proof, as HTML."""
-    return _math(_quantity_latex(c.quantity)), _math(_relation(c)), escape(c.how, quote=False)
+    name, known = c.parts
+    given = f" once {escape(known, quote=False)} is known" if known else ""
+    return _math(_quantity_latex(name)), _math(_relation(c)) + given, escape(c.how, quote=False)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -207,6 +210,8 @@ def _power_latex(rate: str) -> str:
 
 
 def _quantity_latex(quantity: str) -> str:
+    if quantity == "E[T(Y) H]":
+        return r"\mathbb{E}[T(Y)\, H(z)]"
     match = re.fullmatch(r"E\[T\(Y\) He_([\d(),]+)\]", quantity)
     if match:
         return r"\mathbb{E}[T(Y)\, He_{" + match[1] + "}(z)]"

@@ -56,6 +56,9 @@ def alpha_text(t: Threshold, *, short: bool = False) -> str:
     words = []
     for number, exact in stage_values(t):
         form = "" if exact is None else to_text(exact)
-        brief = form if short and form and len(form) < 12 else number if short or not form or form == number else f"{form} = {number}"
-        words.append("inf" if short and brief == "infinite" else brief)
+        if short:
+            number = "inf" if number == "infinite" else number
+            words.append(form if form and len(form) < 12 else number)
+        else:
+            words.append(number if form in ("", number) else f"{form} = {number}")
     return " then ".join(words) or "-"

@@ -92,7 +92,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     >>> from hermitex.symbols import z1, z2
     >>> from sympy import sign
     >>> weak_recovery_several(sign(z1*z2), channel(), (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
-    Threshold(easy, alpha_c = pi**2/4 = 2.46740110027234)
+    Threshold(easy, alpha_c = pi**2/4 = 2.46740110027)
     """
     variables = tuple(variables)
     notes: list[str] = []
@@ -344,7 +344,8 @@ def _later(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[
     late = late if len(rest) == len(late.rows) else late._replace(alpha=None)
     first, others = directions_words(short_rows(late.first), names), directions_words(rest, names)
     exact = "" if late.exact is None else f"{late.exact} = "
-    when = "" if late.alpha is None else f", at alpha = {exact}{float(late.alpha):.10g} without help of the first, with it maybe sooner"
+    when = "" if late.alpha is None else (f", at alpha = {exact}{float(late.alpha):.10g} without help of the first, "
+                                          "with it maybe sooner")
     return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]
 
 

@@ -69,11 +69,13 @@ class Parser(argparse.ArgumentParser):
         return [*options, *(["--", *expressions] if expressions else [])]
 
 
-def parser_of(verb: str) -> Parser:
-    """The parser of one verb: its own arguments, then those that every verb has."""
+def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
+    """The parser of one verb: its own arguments, then those that every verb has; `words` of which help is asked."""
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
     module = import_module(f"hermitex.face.verbs.{verb}")
     module.arguments(parser)
+    if words and hasattr(module, "narrow"):
+        module.narrow(parser, words)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     parser.add_argument("--budget", type=_seconds, default=getattr(module, "BUDGET", DEFAULT_BUDGET), metavar="SECONDS",
                         help="time allowed for each answer (default: %(default)g)")
@@ -159,7 +161,7 @@ def _dispatch(argv: list[str]) -> int:
         if verb.startswith("-"):
             raise UnknownName(verb, ("--help", "--version"), "option")
         raise UnknownName(verb[:80], VERBS, "verb")
-    parser = parser_of(verb)
+    parser = parser_of(verb, rest if {"-h", "--help"} & set(rest) else ())
     try:
         args = parser.parse_args(parser.split(rest))
     except SystemExit as done:  # --help of the verb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +19,7 @@ def module_of(path: Path) -> ModuleType:
     BadInput : no such file, or its code raised; one line that names the file and what was raised.
     """
     if not path.is_file():
-        raise BadInput(f"{path}: no such file")
+        raise BadInput(f"{path}: no such file{_near(path)}")
     name = f"_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -34,13 +35,25 @@ def module_of(path: Path) -> ModuleType:
     return module
 
 
+def _near(path: Path) -> str:
+    """Files beside it with a name like it, or what there is."""
+    if not path.parent.is_dir():
+        return f"; there is no folder {path.parent}"
+    there = sorted(p.name for p in path.parent.glob("*.py") if not p.name.startswith("_"))
+    near = get_close_matches(path.name, there, n=3, cutoff=0.5)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    more = f" and {len(there) - 8} more" if len(there) > 8 else ""
+    return f"; {path.parent} holds {', '.join(there[:8])}{more}" if there else f"; {path.parent} holds no Python file"
+
+
 def _line(error: BaseException, path: Path) -> str:
     """The line of the user's file at which it happened, as ', line 12'."""
     if isinstance(error, SyntaxError):
         return f", line {error.lineno}"
     found, tb = "", error.__traceback__
     while tb is not None:
-        if tb.tb_frame.f_code.co_filename == str(path):
+        if Path(tb.tb_frame.f_code.co_filename).resolve() == path.resolve():
             found = f", line {tb.tb_lineno}"
         tb = tb.tb_next
     return found

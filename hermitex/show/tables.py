@@ -153,6 +153,19 @@ def _same_length(columns: Mapping[str, Sequence[Any]]) -> None:
         raise BadInput(f"columns of different lengths: {', '.join(f'{n} {k}' for n, k in lengths.items())}")
 
 
+def check_place(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that cannot be written for lack of its folder, before any work is done for it; None is no path."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.is_dir() or not target.name:
+        raise BadInput(f"cannot write {str(path)[:80]!r}: it is a folder")
+    if not target.parent.is_dir():
+        raise BadInput(f"cannot write {str(path)[:80]!r}: there is no folder {str(target.parent)[:80]!r}")
+    if not os.access(target.parent, os.W_OK):
+        raise BadInput(f"cannot write {str(path)[:80]!r}: the folder is not writable")
+
+
 def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file through a temporary neighbour: a reader never sees half of it, a failure leaves nothing.
 
@@ -162,10 +175,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
     """
     target, temporary = Path(path), ""
     try:
-        if target.is_dir() or not target.name:
-            raise BadInput(f"cannot write {str(path)[:80]!r}: it is a folder")
-        if not target.parent.is_dir():
-            raise BadInput(f"cannot write {str(path)[:80]!r}: there is no folder {str(target.parent)[:80]!r}")
+        check_place(path)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -17,6 +17,7 @@ from sympy import Add, Expr, Symbol, factorial
 
 from hermitex.errors import BadInput
 from hermitex.exponents.information import information_exponent
+from hermitex.exponents.labels.levels import polynomial
 from hermitex.show.display import latex
 from hermitex.solvers.ode import Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
@@ -165,6 +166,24 @@ class SGD(Flow):
     def order_parameters(self) -> tuple[str, ...]:
         """m."""
         return ("m",)
+
+    @property
+    def remark(self) -> str:
+        """Why the overlap does not move, where it does not: "" else.
+
+        >>> sgd("relu", "He3").remark
+        'sgd: the activation has no He_3 part, E[sigma He_3] = 0, so dm/dt = 0: the overlap stays where it starts'
+        """
+        if self.rate != 0:
+            return ""
+        target = polynomial(self.g.expr, z)
+        orders = [] if target is None else [k for k in range(1, target.degree() + 1) if coefficient(self.g, k) != 0]
+        if len(orders) == 1:
+            (k,) = orders
+            why = f"the activation has no He_{k} part, E[sigma He_{k}] = 0"
+        else:
+            why = "the activation and the target have no Hermite order k >= 1 in common"
+        return f"sgd: {why}, so dm/dt = 0: the overlap stays where it starts"
 
     # -- formulas ------------------------------------------------------------------------------------------------------
     @property

@@ -152,7 +152,7 @@ def test_the_staircase_is_explained(capsys):
     assert cli.main(["exponents", "sign(z1) + sign(z2)", "--explain"]) == 0
     out = capsys.readouterr().out
     for words in ("leap: 2", "coordinate leap: 1", "staircase: 1: z1 + z2;  2: z1 - z2", "generative leap: 2", "Abbe", "Dandi",
-                  "Damian", "Troiani", "C_1 given z1 + z2 = 0", "stage z1 - z2: alpha_c = 1.43083366052"):
+                  "Damian", "Troiani", "C_1 = 0 once z1 + z2 is known", "stage z1 - z2: alpha_c = 1.43083366052"):
         assert words in out
     found = hx.exponents("sign(z1) + sign(z2)")
     assert repr(found).startswith("Exponents(sign(z1) + sign(z2): information 1, leap 2, generative 2, easy")

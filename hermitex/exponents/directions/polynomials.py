@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import factorial, prod
 from typing import Any
 
-from sympy import Add, Expr, Symbol, sqrt
+from sympy import Expr, Symbol, sqrt
 
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.staircase import Evidence
@@ -101,9 +101,9 @@ class PolynomialOracle:
         return Certificate(f"c[{what}]", m, "nonzero", "exact value", value)
 
     def _form(self, row: Sequence[Expr]) -> str:
-        from hermitex.symbolic.parsing import to_text
+        from hermitex.exponents.explain import directions_words
 
-        return to_text(Add(*(x*v for x, v in zip(row, self.variables, strict=True))))
+        return directions_words([row], [v.name for v in self.variables])
 
 
 def _wider(P: Any, rows: Sequence[Sequence[Expr]]) -> Any:

@@ -199,9 +199,9 @@ class Regression:
         return f"C_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
 
     def _form(self, row: Sequence[Expr]) -> str:
-        from hermitex.symbolic.parsing import to_text
+        from hermitex.exponents.explain import directions_words
 
-        return to_text(Add(*(x*v for x, v in zip(row, self.variables, strict=True))))
+        return directions_words([row], [v.name for v in self.variables])
 
     def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: Verdict) -> Certificate:
         """One entry that is not zero: as a coefficient c_a where the coordinates allow it, else at the point it was found."""

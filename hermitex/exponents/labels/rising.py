@@ -56,9 +56,9 @@ def sign_by_rise(f: Expr, variables: Sequence[Symbol], a: Sequence[int]) -> tupl
     --------
     >>> from hermitex.symbols import z1, z2
     >>> sign_by_rise(sign(z1*z2 - 1), (z1, z2), (1, 1))
-    (1, 'f rises with z1 z2')
+    (1, 'its mean given z rises with z1 z2')
     >>> sign_by_rise(Max(z1, z2), (z1, z2), (0, 1)), sign_by_rise(sign(z1), (z1, z2), (0, 1)) is None
-    ((1, 'f rises with z2'), True)
+    ((1, 'its mean given z rises with z2'), True)
     """
     if max(a, default=0) > 2 or sum(1 for n in a if n == 2) > 1 or not any(a) or f.count_ops() > _OPS:
         return None
@@ -68,7 +68,7 @@ def sign_by_rise(f: Expr, variables: Sequence[Symbol], a: Sequence[int]) -> tupl
         found = _direction(f, variables, odd, at, modulus=squared is not None)
         if found:
             with_ = [*(f"|{variables[i]}|" for i in [at] if squared is not None), *(str(variables[i]) for i in odd)]
-            return found, f"f {'rises' if found > 0 else 'falls'} with {' '.join(with_)}"
+            return found, f"its mean given z {'rises' if found > 0 else 'falls'} with {' '.join(with_)}"
     return None
 
 

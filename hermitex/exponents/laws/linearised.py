@@ -155,7 +155,8 @@ def largest(couplings: Couplings, variables: list[int], within: float = 1e-9) ->
 def charged(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:
     """(rows that the eigenvectors M of the largest eigenvalue charge, rows they leave at zero, the eigenvalue on the latter).
 
-    Rows are orthonormal; eigenvalues closer than `within`, their error, count as equal. F leaves the second at zero to first order; alone they have the last number for 1/alpha_c.
+    Rows are orthonormal; eigenvalues closer than `within`, their error, count as equal. F leaves the second rows at zero to
+    first order; alone they have the last number for 1/alpha_c.
     """
     _, top = largest(couplings, variables, within)
     weights, vectors = np.linalg.eigh(sum(m @ m for m in top))

@@ -24,7 +24,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print a table, and write what was asked for."""
-    pages = [(path, name, page) for path in _files(args.paths) for name, page in _pages(path)]
+    from hermitex.show.tables import check_place
+
+    for place in (args.latex, args.markdown, args.bib):
+        check_place(place)
+    pages, status = _read(_files(args.paths))
+    if not pages:
+        return status
     found = [_checked(path, name, page, args) for path, name, page in pages]
     written = _write(args, [page for _, _, page in pages], found)
     if args.json:
@@ -38,7 +44,19 @@ def run(args: argparse.Namespace) -> int:
 
         said = f"{counted(len(found), 'derivation')}, {counted(checks, 'check')}"
         print(said + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
-    return cli.ANSWERED if all(f.passed for f in found) else cli.FAILED
+    return max(status, cli.ANSWERED if all(f.passed for f in found) else cli.FAILED)
+
+
+def _read(paths: Iterator[Path]) -> tuple[list[tuple[Path, str, Any]], int]:
+    """The pages of all files; one that cannot be read gets its line on stderr and makes the exit status."""
+    pages: list[tuple[Path, str, Any]] = []
+    status = cli.ANSWERED
+    for path in paths:
+        try:
+            pages += [(path, name, page) for name, page in _pages(path)]
+        except cli.BadInput as error:
+            status = cli.report(error)
+    return pages, status
 
 
 def _files(paths: list[str]) -> Iterator[Path]:

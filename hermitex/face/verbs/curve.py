@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,18 +80,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bib", metavar="F", help="write the BibTeX of the papers used")
 
 
+def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Let the help of one theory show its own options only."""
+    entry = next((THEORIES[w] for w in words if w in THEORIES), None)
+    if entry is None:
+        return
+    own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
+    for action in parser._actions:
+        if action.dest in {*OPTIONS, "alpha", "t"} and action.dest not in own:
+            action.help = argparse.SUPPRESS
+
+
 def run(args: argparse.Namespace) -> int:
     """Solve, simulate where asked, write the files and print; status 1 if a point failed."""
     entry, keywords = _request(args)
     from hermitex.face import curve as face
     from hermitex.show.plots import FORMATS
+    from hermitex.show.tables import check_place
     from hermitex.theories import THEORIES as FACTORIES
 
     if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
         raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    for path in (args.plot, args.csv, args.bib):
+        check_place(path)
     alpha = [float(a) for a in output.grid(getattr(args, entry.axis))]
     with guard.deadline(args.budget):
         theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
+        if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
+            cli.say(said)
         found = face.curve(theory, alpha, **numbers)
         lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
     if args.simulate:  # a simulation takes as long as it takes

@@ -70,6 +70,10 @@ class Transitions(Shown):
         said += [f"{', '.join(n)} at alpha = {a:.8g}" for a, n in self.stages]
         return "; ".join(said)
 
+    def __repr__(self) -> str:
+        # Whole: what a cut leaves of a number is another number.
+        return f"{type(self).__name__}({self._summary()})"
+
     def plot(self, ax: Any = None, *, alpha: Any = None, points: int = 60) -> Any:
         """The overlaps along alpha: the uninformed branch drawn, the informed one dashed where it differs, thresholds dotted."""
         from hermitex.theories.overlaps.picture import overlaps
