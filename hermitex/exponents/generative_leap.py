@@ -9,6 +9,7 @@ two meet: the directions shown are all the directions allowed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sympy import Dummy, Expr, S, Symbol
@@ -72,7 +73,22 @@ def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], max
         return Staircase((), (), (), True)
     oracle = GenerativeOracle(_carried(given, found, variables), found.names, mirrors=_mirrors(found))
     stairs = staircase(oracle, found.dimension, max_order, name="generative leap")
+    if given.text and not stairs.complete and given.seen[0].is_polynomial(*variables):
+        stairs = _at_most_two(stairs)
     return stairs if found.basis == Matrix.eye(len(variables)) else stairs.carried(found.outside)
+
+
+def _at_most_two(stairs: Staircase) -> Staircase:
+    """A polynomial label has no order above 2: large labels come from large z, E[|P z|^2 | Y, u] > dim for them.
+
+    So the largest order is 2 as soon as some stage has no tensor of order 1.
+    """
+    last = stairs.certificates[-1] if stairs.certificates else None
+    if any(s["order"] == 2 for s in stairs.stages) or (last is not None and last.status == "undetermined" and last.order == 2):
+        how = "the label is a polynomial, whose generative leap is at most 2, and one of its stages has no order 1"
+        proof = Certificate("generative leap", 2, "nonzero", how)
+        return replace(stairs, proved=2, certificates=(*stairs.certificates, proof))
+    return stairs
 
 
 def _mirrors(found: Relevant) -> list[list[Expr]]:

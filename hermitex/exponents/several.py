@@ -103,8 +103,9 @@ def _threshold(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], gen
     from hermitex.exponents.thresholds import weak_recovery_several
 
     if not generative.complete:
-        notes.append("weak recovery: undetermined with the generative leap")
-        return Threshold(None)
+        notes.append("weak recovery: undetermined with the generative leap" if generative.leap is None else
+                     "alpha_c: undetermined with the stages of the generative staircase")
+        return Threshold("easy" if generative.leap == 2 else None)
     orders = [s["order"] for s in generative.stages]
     kind = "hard" if max(orders) > 2 else "easy" if max(orders) == 2 else "trivial"
     found: Any = _within(lambda: weak_recovery_several(g, law, variables, stages=generative.stages),

@@ -88,3 +88,14 @@ def test_no_short_axes_is_still_exact():
     found = hx.exponents("He3((z1 + 2*z2)/sqrt(5)) + z1*z2*z3")
     assert (found.leap_exponent, found.generative_exponent, found.threshold.kind) == (3, 1, "trivial")
     assert leap(hx.parse("z1*z2*z3*z4 + z1**2"), hx.symbols.normals(hx.parse("z1*z2*z3*z4"))).order == 3
+
+
+def test_the_theorem_gives_the_generative_leap_where_no_label_map_does(monkeypatch):
+    """A polynomial has generative leap <= 2, so that a stage without order 1 settles it."""
+    from hermitex.exponents.generative_leap import GenerativeOracle
+
+    monkeypatch.setattr(GenerativeOracle, "_look", lambda *_: None)
+    found = hx.exponents("z1*z2*z3")
+    assert (found.generative_exponent, found.threshold.kind, found.threshold.alpha_c) == (2, "easy", None)
+    other = hx.exponents("He3((z1 + 2*z2)/sqrt(5)) + z1*z2*z3")  # an order 1 that is not shown: 1 or 2
+    assert other.generative_exponent is None and other.threshold.kind is None
