@@ -180,7 +180,7 @@ def _math(value: Any) -> str:
 def _alpha_html(t: Threshold, *, short: bool = False) -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
-    for number, exact in stage_values(t):
+    for number, exact in stage_values(t, 10 if short else 12):
         number = _math(r"\infty") if number == "infinite" else number
         brief = exact is not None and len(_text(exact)) < 12
         words.append(number if exact is None or exact.is_Integer or (short and not brief)

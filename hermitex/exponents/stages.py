@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.weak_recovery import Threshold
 
 MOST = 12
+_SHORT = 10  # in a table
 
 
 def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
@@ -25,13 +26,13 @@ def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.{most}g}"
 
 
-def stage_values(t: Threshold) -> list[tuple[str, Expr | None]]:
+def stage_values(t: Threshold, most: int = MOST) -> list[tuple[str, Expr | None]]:
     """(number as text, exact form) of each stage in order: [] where nothing is known, "infinite" for a hard stage.
 
     Stages that follow at the same value are told once.
     """
     if not t.stages:
-        single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error)
+        single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error, most)
         return [] if single is None else [(single, t.exact)]
     found: list[tuple[str, Expr | None]] = []
     for stage in t.stages:
@@ -40,7 +41,7 @@ def stage_values(t: Threshold) -> list[tuple[str, Expr | None]]:
         if value is None:
             told: tuple[str, Expr | None] = ("infinite" if t.kind == "hard" and last else "not reached", None)
         else:
-            told = (digits_that_hold(value, stage.get("error")), stage.get("exact"))
+            told = (digits_that_hold(value, stage.get("error"), most), stage.get("exact"))
         if not found or found[-1][0] != told[0]:
             found.append(told)
     return [] if all(text == "not reached" for text, _ in found) else found
@@ -54,7 +55,7 @@ def alpha_text(t: Threshold, *, short: bool = False) -> str:
     from hermitex.symbolic.parsing import to_text
 
     words = []
-    for number, exact in stage_values(t):
+    for number, exact in stage_values(t, _SHORT if short else MOST):
         form = "" if exact is None else to_text(exact)
         if short:
             number = "inf" if number == "infinite" else number
