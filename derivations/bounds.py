@@ -156,6 +156,43 @@ def closed_forms():
                     for k in ("upper", "lower")))
 
 
+def along_the_rate():
+    """A batch and features with a mean: r and c at the best rate are those of Result 3.1, from moments by nodes."""
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    w = w/w.sum()
+    target, alpha0, noise = np.sin(x) + x**2/2, 2.0, 0.1
+    # relu: E relu = E relu'' = 1/sqrt(2 pi), E relu' = 1/2, Var relu' = 1/4
+    start = 1/np.sqrt(2*np.pi)
+    gap = w @ target - start
+    rest = w @ (target - start)**2 + noise
+    size = np.sqrt((w @ (x*target))**2 + rest/alpha0)
+    found = hx.theories.bounds("relu", "sin(z) + z**2/2", alpha0=alpha0, Delta=noise, optimise=True).to_dict()
+    pairs = [(found["gamma"], w @ (x*target)/size)]
+    for which in ("upper", "lower"):
+        rate = found[f"eta_over_beta_{which}"]
+        if rate is not None:
+            c_ = (1 + rate*start*gap)**2 + rate**2*rest/alpha0/4
+            at = hx.theories.bounds("relu", "sin(z) + z**2/2", r=rate/2*size, c=c_, gamma=found["gamma"])
+            pairs += [(found[f"r_{which}"], rate/2*size), (found[which], getattr(at, which))]
+    return digits(*pairs)
+
+
+def many_points():
+    """A map of an activation without closed forms, looked up in a table: (26) by nodes at some of its points."""
+    rates, sizes = np.linspace(0.2, 2.5, 40), np.linspace(0.6, 1.9, 40)
+    found = hx.theories.bounds("tanh", "sin", r=rates[:, None], c=sizes[None, :], gamma=0.7)
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    w = w/w.sum()
+    along = np.sin(0.7*x)*np.exp(-0.51/2)
+    pairs = []
+    for i, j in ((0, 3), (17, 30), (39, 39)):
+        mean = np.tanh(rates[i]*x[:, None] + np.sqrt(sizes[j])*x) @ w
+        pairs.append((found.upper[i, j], (1 - np.exp(-2))/2 - (w @ (along*mean))**2/(w @ mean**2)))
+    return digits(*pairs)
+
+
+page.test("the path along the learning rate", along_the_rate)
+page.test("many points at once", many_points)
 page.test("the formulas of $r$, $c$ and $\\gamma$", closed_forms)
 page.test("(26) and (27) in numbers", package_numbers, "The package's numbers from these formulas:")
 page.test("(28) in numbers", at_the_minimum)

@@ -1,11 +1,14 @@
 r"""Given its projection on the spike, a feature is mu_0 + mu_1 sqrt(c) z + mu_star xi (Result 3.2)."""
 
-from sympy import Function, cos, exp, pi, sqrt, symbols
+from math import floor, log10
+
+import numpy as np
+from sympy import Function, cos, exp, pi, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
 from hermitex import Derivative, E, Result
-from hermitex.symbols import c, kappa, r, rho, z, z1, z2
+from hermitex.symbols import Delta, c, gamma, kappa, r, rho, z, z1, z2
 
 sigma = Function("sigma")
 
@@ -54,6 +57,30 @@ tilted = hx.sign(kappa + z)
 page.step("closed form", E(tilted, z), hx.erf(kappa/sqrt(2)))
 page.step("closed form", E(z*tilted, z), sqrt(2/pi)*exp(-kappa**2/2))
 page.step("closed form", E(tilted**2, z), 1)
+
+page.text(r"A target $g(\theta^\top x)$ whose direction has overlap $\gamma$ with the spike is seen at fixed $\kappa$ through its "
+          r"argument $\gamma\kappa + \sqrt{1 - \gamma^2}\,z$, with three moments; for the sine")
+at = gamma*kappa + sqrt(1 - gamma**2)*z
+seen = hx.theories.target_moments("sin")
+page.step("the mean", seen.h, E(sin(at), z), shown=(r"h(\kappa)", r"\mathbb{E}\sin(\gamma\kappa + \sqrt{1 - \gamma^2}\,z)"))
+page.step("the linear part", seen.h_1, E(z*sin(at), z),
+          shown=(r"h_1(\kappa)", r"\mathbb{E}\,z\sin(\gamma\kappa + \sqrt{1 - \gamma^2}\,z)"))
+page.step("the second moment, with the noise", seen.h_2, E(sin(at)**2, z) + Delta,
+          shown=(r"h_2(\kappa)", r"\mathbb{E}\sin^2(\gamma\kappa + \sqrt{1 - \gamma^2}\,z) + \Delta"))
+
+
+def moments():
+    """h, h_1 and h_2 of a target without closed forms, by Gauss-Hermite nodes."""
+    x, w = np.polynomial.hermite_e.hermegauss(150)
+    k, overlap, noise = np.array([-1.3, 0.2, 0.9]), 0.6, 0.3
+    values = np.tanh(overlap*k[:, None] + 0.8*x)
+    found = hx.theories.target_moments("tanh")(k, gamma=overlap, Delta=noise)
+    wanted = (values @ w, values @ (x*w), values**2 @ w + noise*w.sum())
+    worst = max(np.abs(a - b/w.sum()).max() for a, b in zip(found, wanted, strict=True))
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+page.test("the moments of a target without closed forms", moments, "and for any other target by quadrature.")
 
 page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z),
               sqrt(E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2),

@@ -374,6 +374,15 @@ def ridge(kind, aligned=0):
                    "test_error_noisy": (float(now["test_error_noisy"]), error + at["Delta"])})
 
 
+def wide():
+    """A Huber loss that is never left: its solution and its errors are those of ridge regression."""
+    at = {**numbers, "gamma": 0.9}
+    found, square = (hx.theories.one_step("tanh", "sin", loss=k).solve(**at) for k in ("huber:60", "square"))
+    names = ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "test_error")
+    return agreed({n: (float(found[n]), float(square[n])) for n in names})
+
+
+page.test("a wide Huber loss", wide, "A Huber loss whose width no residual reaches is the square loss, solved as any other loss:")
 page.test("a loss of $y - f$, at ridge", lambda: ridge("residual"),
           r"The square loss is ridge regression; so the package's equations for a loss of $y - f$ and for any other loss must "
           r"hold at "

@@ -76,6 +76,17 @@ def left_of_the_spectrum():
     return digits(*pairs)
 
 
+def noise_alone():
+    """Features without a constant or linear part are noise: the law of Marchenko and Pastur, which solves its quadratic."""
+    ratio, pairs = NUMBERS["alpha"]/NUMBERS["beta"], []
+    spectrum = hx.theories.spectrum("z**2 - 1", **{**NUMBERS, "r": 0.0, "c": 1.0})   # mu_star^2 = 2
+    law = hx.theories.MarchenkoPastur(1/ratio)
+    for at in (0.05, 0.7, 4.0):
+        m = law.m(at/(2*ratio))
+        pairs += [(spectrum.stieltjes(-at).real, m/(2*ratio)), (at/(2*ratio**2)*m**2 + (at/(2*ratio) + 1 - 1/ratio)*m, 1.0)]
+    return digits(*pairs)
+
+
 def other_normalisation():
     """m_n(z) = (alpha/beta) m((alpha/beta) z)."""
     one, other = (hx.theories.spectrum("tanh", **NUMBERS, normalisation=k) for k in ("p", "n"))
@@ -102,6 +113,7 @@ def outlier():
 
 
 page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
+page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
 page.test("the outlier", outlier)
 page.conclude([(V1*(1 + c*beta*Vhat1*V2), c*V2), (V2*(Vhat2 - z) + Vhat1*V1, 1),

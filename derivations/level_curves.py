@@ -176,12 +176,14 @@ def estimates():
     """g_out at a few labels and fields, V not diagonal."""
     v, at = np.eye(2) - TILTED, np.array([[0.4, -0.7], [-1.1, 0.3]])
     pairs = []
-    for target, curve, labels in (("z1*z2 + z1", moved, (0.8, -0.3)), ("z1**2 + z2**2", circle, (0.5, 3.0)),
-                                  ("tanh(z1) + z2", wave, (-0.6, 1.2)), ("relu(z1) + relu(z2)", ramp, (0.4, 1.7))):
-        wanted = output(target).g_out(np.array(labels), at, v)
+    for target, curve, labels, width in (
+            ("z1*z2 + z1", moved, (0.8, -0.3), v), ("z1**2 + z2**2", circle, (0.5, 3.0), v),
+            ("tanh(z1) + z2", wave, (-0.6, 1.2), v), ("relu(z1) + relu(z2)", ramp, (0.4, 1.7), v),
+            ("z1*z2", hyperbola, (0.8, -0.3), np.diag([0.9, 0.8]))):   # in its own coordinates V is diagonal
+        wanted = output(target).g_out(np.array(labels), at, width)
         for u, o_, g_ in zip(labels, at, wanted, strict=True):
             points, share = curve(u)
-            density, *slopes = normal(points, o_[None], v)[:, 0] @ share
+            density, *slopes = normal(points, o_[None], width)[:, 0] @ share
             pairs.append((f"g_out of {target}", np.array(slopes)/density, g_))
     # The plateau of the last: nodes over z1 < 0, and below zero z2 given z1 is a normal tail.
     low = 4*(NODE - 1)
@@ -221,14 +223,16 @@ def ramps():
 
 
 def threshold():
-    """alpha_c of the product: the integral of (iv), the exponents, and alpha = q/((1 - q) F) at a small overlap."""
+    """alpha_c of products: the integral of (iv), the exponents, and alpha = q/((1 - q) F) at a small overlap."""
     u = np.linspace(-30, 4.2, 4000)
     v = np.exp(u)
     k = special.k0(v)
     inverse = 1 + 2/np.pi*np.sum(k*(v*special.k1(v)/k - 1)**2*v)*(u[1] - u[0])
-    near, middle, far = (p/((1 - p)*output("z1*z2").second(p*np.eye(2))[0, 0]) for p in (1e-4, 2e-4, 4e-4))
-    return agreed([("alpha_c", 1/inverse, float(hx.exponents("z1*z2").alpha_c)),
-                   ("alpha(0)", 1/inverse, (8*near - 6*middle + far)/3)])
+    pairs = [("alpha_c", 1/inverse, float(hx.exponents("z1*z2").alpha_c))]
+    for r_, target in ((2, "z1*z2"), (3, "z1*z2*z3")):
+        near, middle, far = (p/((1 - p)*output(target).second(p*np.eye(r_))[0, 0]) for p in (1e-4, 2e-4, 4e-4))
+        pairs.append(("alpha(0)", (8*near - 6*middle + far)/3, float(hx.exponents(target).alpha_c)))
+    return agreed(pairs)
 
 
 def errors():

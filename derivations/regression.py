@@ -1,6 +1,6 @@
 r"""Ridge and Huber regression on Gaussian data: the six saddle-point equations from the free energy."""
 
-from sympy import Max, Min, Rational, Symbol, erf, exp, pi, sqrt
+from sympy import Max, Min, Rational, Symbol, acos, erf, exp, pi, sign, sqrt
 
 import hermitex as hx
 from hermitex import E, Result, System
@@ -54,6 +54,19 @@ printed = System({
 used = hx.theories.glm("square").system
 ridge.same("the package's equations", printed, used, "These six are what the package derives by itself from the free energy:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
+ridge.text(r"With labels $y = \mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
+           r"label the field explains, $\mathbb{E}\,y\,\omega$, and $\mathbb{E}\,y^2 = 1$:")
+explained = sqrt(2/(pi*(rho + Delta)))
+spread = Symbol("s", positive=True)
+ridge.step("Gaussian integration", E(sign(m/sqrt(q)*z1 + spread*z2)*sqrt(q)*z1, z1, z2), sqrt(2/pi)*m/sqrt(m**2/q + spread**2),
+           r"with $s^2 = \rho + \Delta - m^2/q$,", points=2)
+signs = System({
+    Vhat: alpha/(1 + V), qhat: alpha*(1 + q - 2*explained*m)/(1 + V)**2, mhat: alpha*explained/(1 + V),
+    V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
+}, observables={"test_error": acos(m/sqrt((rho + Delta)*q))/pi})
+ridge.same("the equations for labels of sign", signs, hx.theories.glm("square", labels="sign").system,
+           r"so that regression on signs is regression on $\sqrt{2/\pi(\rho + \Delta)}\,\nu$ with a noise of its own:",
+           at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}], shown=False)
 ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", System({**printed.equations, Vhat: alpha/(1 + V)/V},
                   observables=printed.observables), printed,
                   r"$\partial_\omega f = 1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",

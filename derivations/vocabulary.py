@@ -1,5 +1,8 @@
 r"""A readout that starts with two values: both sets of equations as the stationarity conditions of a free energy."""
 
+from math import floor, log10
+
+import numpy as np
 from sympy import Eq, Function, Matrix, Symbol, diag, eye, log, sqrt, symbols
 
 import hermitex as hx
@@ -186,6 +189,33 @@ page.same("stationarity for tanh and sin", mixed, package.system,
 page.conclude([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
                                                                             qhat2[1])],
               r"The equations that the package solves; those of one letter and without matrices:")
+
+
+
+def after_the_step():
+    """Letters of mean 0.04 and features with a mean: r and each c_k by Result 3.1 with f^0 = sigma_0 sum_k pi_k u_k."""
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    w = w/w.sum()
+    target, readout, shares = np.sin(x) + x**2/2, np.array([1, -0.6]), np.array([0.4, 0.6])
+    given = {"alpha": 1.5, "lam": 0.1, "beta": 0.7, "Delta": 0.1, "bias": 0.0}
+    alpha0, rate = 2.0, 0.8/given["beta"]
+    # relu: E relu = E relu'' = 1/sqrt(2 pi), E relu' = 1/2, Var relu' = 1/4
+    start = 1/np.sqrt(2*np.pi)
+    left = target - start*shares @ readout
+    spread, along = w @ left**2 + given["Delta"], w @ (x*left)
+    size = np.sqrt(along**2 + spread/alpha0)
+    norms = (1 + rate*readout*start*(w @ left))**2 + (rate*readout)**2*spread/alpha0/4
+    names = ("relu", "sin(z) + z**2/2")
+    kinds = {"vocabulary": readout.tolist(), "fractions": shares.tolist()}
+    one = hx.theories.one_step(*names, **kinds).solve(alpha0=alpha0, eta=0.8, **given)
+    other = hx.theories.one_step(*names, **kinds, norms=norms.tolist()).solve(r=rate/2*size, gamma=along/size, **given)
+    worst = max(abs(float(one[n]) - float(other[n])) for n in ("test_error", "train_error", "m1", "m2", "V2_1"))
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+page.test("the features of each letter", after_the_step,
+          r"The step itself: the network starts at $f^0 = \sigma_0\sum_k\pi_ku_k$, and the rate of a neuron is $\eta u_k$, so that "
+          r"$c_k$ is that of Result 3.1 with this residual and $u_k\eta$ for $\eta$.")
 
 # -- orthogonal rows ---------------------------------------------------------------------------------------------------
 orthogonal = Result(

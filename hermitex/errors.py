@@ -43,7 +43,7 @@ class UnknownName(BadInput):
 
         known = sorted(set(known))
         lower = {k.lower(): k for k in known}
-        near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+        near = get_close_matches(str(name).lower(), list(lower), n=3, cutoff=0.5)
         self.name, self.close_matches = name, [lower[k] for k in near]
         hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
         if not hint and 0 < len(known) <= _FEW:

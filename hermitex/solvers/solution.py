@@ -7,7 +7,7 @@ The residual is the undamped one, over all unknowns: a damped step is short with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -66,6 +66,9 @@ class Solution:
 
     def __contains__(self, name: object) -> bool:
         return name in self.value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.value)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ class Equations:
 
         def system(u: Array) -> Array:
             R, J = self.residuals(u[None, :2], u[2:])
-            return np.array([R[0, 0], R[0, 1], J[0, 0, 0]*J[0, 1, 1] - J[0, 0, 1]*J[0, 1, 0]])
+            return np.array([R[0, 0], R[0, 1], np.linalg.det(J[0])])
 
         with np.errstate(all="ignore"):
             for _ in range(40):

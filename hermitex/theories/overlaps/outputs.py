@@ -99,7 +99,8 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
         return FiniteOutput(Grid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)
-        y, dy = _uniform(sample.min() - 8*np.sqrt(D), sample.max() + 8*np.sqrt(D), 0.45*np.sqrt(D))
+        step, reach = 0.45*np.sqrt(D), 8*np.sqrt(D)
+        y, dy = _uniform(sample.min() - reach, sample.max() + reach, step)
         density = partial(_gaussian, of, D)
         scale = np.sqrt(D)/_steepest(of, len(names))
     elif law.name == "poisson":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.theories.bounds import RATES, Bounds, as_numbers, best_bias, bounds_at
 from hermitex.theories.features.smoothed import Smoothed
@@ -110,7 +111,7 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, 
     asked = spike(smoothed.activation, g)
     k = {n: float(evaluate(e, digits=17)) for n, e in asked.coefficients.items()}
     bar = k["g_0"] - k["sigma_0"]
-    R_2 = k["g_squared"] - 2*k["g_0"]*k["sigma_0"] + k["sigma_0"]**2 + Delta
+    R_2 = max(float(evaluate(asked.R_2.subs(symbols.Delta, 0), digits=17)), 0.0) + Delta
     N_v = np.sqrt(k["g_1"]**2 + R_2/alpha0)
     size = np.sqrt(k["g_squared"])
     slope = k["sigma_1"]*N_v
