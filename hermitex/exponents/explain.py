@@ -91,6 +91,8 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
     from hermitex.show.cite import cite
 
     t = found.threshold
+    if t.kind is None and any(n.startswith("the label does not depend on z:") for n in found.notes):
+        return ["weak recovery: none, there is nothing to recover", ""]
     lines = [f"weak recovery: {t.kind or 'undetermined'}{alpha_words(t)}"]
     lines += [f"  {_CLASSES[t.kind]}"] if t.kind in _CLASSES else []
     if not several:

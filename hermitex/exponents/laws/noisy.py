@@ -117,14 +117,13 @@ def density_of(f: Expr, s: Symbol) -> Law | None:
             return np.nan_to_num(np.broadcast_to(np.asarray(compiled(np.asarray(y, dtype=float)), dtype=float), np.shape(y)))
 
     sizes = 2.0**np.arange(-8, 12)
-    ends = [next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
-            for sign in (-1, 1)]
-    if ends[0] is None or ends[1] is None:
+    low, high = (next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
+                 for sign in (-1, 1))
+    if low is None or high is None:
         return None
-    window = (-Rational(ends[0]), Rational(ends[1]))
+    window = (-Rational(low), Rational(high))
     kinks = tuple(float(p) for p in breakpoints(f, s, window))
-    return Law(((),), lambda y: np.where((y >= -ends[0]) & (y <= ends[1]), values(y), 0.0)[None], -ends[0], ends[1],
-               knots=kinks, hints=(0.0,))
+    return Law(((),), lambda y: np.where((y >= -low) & (y <= high), values(y), 0.0)[None], -low, high, knots=kinks, hints=(0.0,))
 
 
 def effective(g: Expr, channel: Named | Channel) -> Expr:
