@@ -6,17 +6,20 @@ outside K of every multi-index of least weight outside K. Source: Abbe, Boix-Ads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.directions.fibres import up
 from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, place
+from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.hermite import He
 from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import MultiIndex
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
@@ -39,6 +42,9 @@ def coordinate_leap(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[in
     while set(known) < wanted:
         try:
             order, fresh, found = _coordinate_step(oracle, sorted(known), last)
+            if order is None:
+                other = _by_symmetry(oracle, sorted(known), last, lambda a: _moment(oracle, a))
+                order, fresh, found = other or (order, fresh, found)
         except (BudgetExceeded, HermitexError) as err:
             return None, tuple(proofs), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
         if order is None:
@@ -70,8 +76,21 @@ def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:
     return {i for i in range(r) if not contains(null, Matrix(1, r, [int(i == j) for j in range(r)]))}
 
 
-def _by_rise(oracle: Regression, known: list[int], last: int) -> tuple | None:
-    """The step where symmetry leaves entries of order k at which monotone dependence shows what they charge, if it does."""
+def _rise(oracle: Regression, a: MultiIndex) -> Certificate | None:
+    """c_a != 0 by monotone dependence."""
+    found = sign_by_rise(oracle.g, oracle.variables, a)
+    return None if found is None else Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", found[1])
+
+
+def _moment(oracle: Regression, a: MultiIndex) -> Certificate | None:
+    """c_a != 0 by any way to enclose one number, or to see its sign."""
+    named = (f"c_({','.join(map(str, a))})", a, "one moment")
+    found = nonzero_mean(oracle.g*He(a, oracle.variables), oracle.variables, named)
+    return found if found is not None and found.status == "nonzero" else None
+
+
+def _by_symmetry(oracle: Regression, known: list[int], last: int, show: Callable[[MultiIndex], Certificate | None]) -> tuple | None:
+    """The step where all the variables that symmetry leaves to order k are shown to be charged, if they are."""
     r = len(oracle.variables)
     rows = matrix([[S(int(i == j)) for j in range(r)] for i in known], r)
     if oracle.g.is_polynomial(*oracle.variables):
@@ -80,18 +99,20 @@ def _by_rise(oracle: Regression, known: list[int], last: int) -> tuple | None:
         left = {a for t in oracle.invariant(rows, k).basis for a in t}
         if not left:
             continue
-        seen = {a: found[1] for a in sorted(left, reverse=True) if (found := sign_by_rise(oracle.g, oracle.variables, a))}
-        fresh = sorted({i for a in seen for i, n in enumerate(a) if n})
+        # c_a charges the same variables with a slot more in what is known.
+        more = sorted(left, reverse=True) + [up(a, i) for a in sorted(left, reverse=True) for i in known]
+        seen = {a: found for a in more if (found := show(a)) is not None}
+        fresh = sorted({i for a in seen for i, n in enumerate(a) if n and i not in known})
         if not fresh or any(n and i not in fresh for a in left for i, n in enumerate(a)):
             return None
-        return k, fresh, [Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", why) for a, why in seen.items()]
+        return k, fresh, list(seen.values())
     return None
 
 
 def _coordinate_step(oracle: Regression, known: list[int], last: int) -> tuple:
     """(k, the variables charged at the least order k, proofs), or (None, [], why)."""
     r = len(oracle.variables)
-    quick = _by_rise(oracle, known, last)
+    quick = _by_symmetry(oracle, known, last, lambda a: _rise(oracle, a))
     if quick is not None:
         return quick
     given = oracle.given(matrix([[S(int(i == j)) for j in range(r)] for i in known], r))

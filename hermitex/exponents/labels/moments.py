@@ -63,11 +63,11 @@ class Moments:
             return self._combined(form, name)
         if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
             return proof
-        rising = self._risen(form, quantity, order, prefix)
-        if rising is not None:
-            return rising
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
-        return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
+        found = nonzero_mean(integrand, self.variables, (quantity, order, prefix))
+        if found is None or found.status == "undetermined":  # a sign says less than a value
+            return self._risen(form, quantity, order, prefix) or found
+        return found
 
     def _risen(self, form: Mapping[Index, Expr], quantity: str, order: Any, prefix: str) -> Certificate | None:
         """The sign of one entry, where the label map rises or falls."""
