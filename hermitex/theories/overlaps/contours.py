@@ -21,7 +21,9 @@ from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
+from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
+from hermitex.theories.overlaps.steps import StepOutput
 
 _FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
 _FIELDS = 0.54  # of the step of the fields' nodes: F has poles in omega between the preimages of a label
@@ -278,7 +280,7 @@ def _moments(points: Array, w: Array, fields: tuple[Array, Array], s: Array) -> 
 
 
 def plateaus(plane: Plane, z: Array) -> FiniteOutput | None:
-    """The labels of positive probability, seen as points where the gradient vanishes."""
+    """The labels of positive probability, seen as points where the gradient vanishes; exact boxes where the cuts border them."""
     grid = np.meshgrid(np.linspace(-4.03, 4.01, 80), np.linspace(-4.02, 4.03, 80))
     points = [np.concatenate([x, np.ravel(p)]) for x, p in zip(z, grid, strict=True)]
     flat = plane.g(points)[(plane.gradient(points) == 0).all(axis=1)]
@@ -287,11 +289,25 @@ def plateaus(plane: Plane, z: Array) -> FiniteOutput | None:
     if not len(labels):
         return None
 
-    def law(points: Sequence[Array]) -> Array:
-        value = plane.g(points)
-        return np.stack([np.abs(value - k) <= 1e-12*(1 + abs(k)) for k in labels]).astype(float)
+    def which(points: Sequence[Array]) -> Array:
+        """The place of the label, and one more for all the others."""
+        value = np.asarray(plane.g(points))
+        found = np.full(value.shape, float(len(labels)))
+        for n, k in enumerate(labels):
+            found[np.abs(value - k) <= 1e-12*(1 + abs(k))] = n
+        return found
 
-    return FiniteOutput(Grid(tuple(Axis(c) for c in plane.cuts), law), labels, r=2)
+    def law(points: Sequence[Array]) -> Array:
+        at = which(points)
+        return np.stack([at == k for k in range(len(labels))]).astype(float)
+
+    steps = StepOutput(Grid(tuple(Axis(c, True) for c in plane.cuts), law), labels, r=2)
+    inside = steps.grid.law(np.meshgrid(*(a.nodes(1.0)[0] for a in steps.grid.axes), indexing="ij"))
+    cell = [np.searchsorted(c, x) for c, x in zip(plane.cuts, points, strict=True)]
+    if np.array_equal(inside[:, cell[0], cell[1]], law(points)):
+        return steps
+    return FibreOutput.through(Grid(tuple(Axis(c) for c in plane.cuts), law), labels, which, np.arange(len(labels) + 1.0),
+                               np.eye(len(labels), len(labels) + 1))
 
 
 def critical_points(plane: Plane) -> Array:

@@ -11,7 +11,6 @@ from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
 _FINER = 0.75
-_STEP = 1e-4
 
 
 def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float:
@@ -22,17 +21,13 @@ def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float
     space = evolution.space
     x = np.asarray(x, dtype=float)
     free = [k for k in range(len(x)) if not (space.diagonal and x[k] in (0.0, 1.0))]
-    if not free or not np.any(x):
+    if not free or not np.any(x) or np.array_equal(space.matrix(x), np.eye(evolution.output.r)):
         return 0.0
     here = evolution.step(x, alpha)
     Mhat = alpha*evolution.output.second(evolution.inside(space.matrix(x)), _FINER)
     finer = space.coordinates(np.linalg.solve(np.eye(len(Mhat)) + Mhat, Mhat))
     moved = (finer - here)[free]
-    J = np.empty((len(free), len(free)))
-    for j, k in enumerate(free):
-        y, h = x.copy(), _STEP*max(min(abs(x[k]), 1 - abs(x[k])), 1e-3)
-        y[k] += h if x[k] < 0.5 else -h
-        J[:, j] = (evolution.step(y, alpha) - here)[free]/(y[k] - x[k])
+    J = evolution.slopes(x, alpha, free)
     try:
         return float(np.abs(np.linalg.solve(np.eye(len(free)) - J, moved)).max())
     except np.linalg.LinAlgError:

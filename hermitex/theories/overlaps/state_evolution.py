@@ -24,6 +24,7 @@ Array = np.ndarray
 _SEED = 1e-5
 _ZERO = 1e-9
 _STEPS = 400
+_SHIFT = 1e-4
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
@@ -46,6 +47,7 @@ class StateEvolution:
     space: OverlapSpace
     _kept: dict[bytes, Array] = field(default_factory=dict)
     _lines: dict[Any, OverlapLine] = field(default_factory=dict)
+    known: dict[tuple[float, bool], Point] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -91,14 +93,26 @@ class StateEvolution:
 
     def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> Point:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
+        from hermitex.theories.overlaps.whole import followed
+
         if start is not None:
             return self.iterated(alpha, informed, start)
         if self.by_branches and not self.output.quick and not self.space.diagonal:
-            return self.iterated(alpha, informed)
+            return followed(self, alpha, informed)
         if self.by_branches and self.output.quick:
             M, residual, why = self.branches.solve(alpha, informed)
             return Point(self.space.coordinates(M), residual, not why, reason=why)
         return self._entry_by_entry(alpha, informed)
+
+    def slopes(self, x: Array, alpha: float, free: list[int]) -> Array:
+        """dH/dx over the free overlaps, by differences."""
+        here = self.step(x, alpha)
+        J = np.empty((len(free), len(free)))
+        for j, k in enumerate(free):
+            y, h = x.copy(), _SHIFT*max(min(abs(x[k]), 1 - abs(x[k])), 1e-3)
+            y[k] += h if x[k] < 0.5 else -h
+            J[:, j] = (self.step(y, alpha) - here)[free]/(y[k] - x[k])
+        return J
 
     # -- any M, along its branches --------------------------------------------------------------------------------------
     @property
@@ -147,8 +161,7 @@ class StateEvolution:
             runs = line.pushed_to_one(alpha)
             if (informed and runs) or not stable:
                 if not self.can_be_one(k):
-                    return x, (f"{self.name(k)} is nearer to 1 than {self.limit(k):.0e}, which the quadrature does not resolve; "
-                               "take a smaller alpha")
+                    return x, self._too_near(k)
                 x[k] = 1.0
             else:
                 x[k] = max(stable) if informed else min(stable)
@@ -158,9 +171,15 @@ class StateEvolution:
         x = found.x
         x[(x < 1e-7)] = 0.0
         for k in free:
-            if self.can_be_one(k) and x[k] > 1 - 2*self.limit(k):
+            if x[k] > 1 - self.limit(k):
+                if not self.can_be_one(k):
+                    return x, self._too_near(k)
                 x[k] = 1.0
         return x, found.reason
+
+    def _too_near(self, k: int) -> str:
+        return (f"{self.name(k)} is nearer to 1 than {self.limit(k):.0e}, which the quadrature does not resolve; "
+                "take a smaller alpha")
 
     def line(self, x: Array, k: int) -> OverlapLine:
         """The curve of one overlap, the others held."""
@@ -212,8 +231,9 @@ class StateEvolution:
         return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
     # -- from a start ---------------------------------------------------------------------------------------------------
-    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None) -> Point:
-        """Plain iteration to the neighbourhood, then Anderson's acceleration, which judges the error it leaves."""
+    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
+                 least: int = 10, calm: float = 2e-3) -> Point:
+        """Plain iteration, more than `least` steps and until they are below `calm`, then Anderson's acceleration to the end."""
         from hermitex.solvers.fixed_point import anderson
 
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
@@ -237,7 +257,7 @@ class StateEvolution:
                     return Point(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
             x = new
-            if change < 2e-3 and n > 10:
+            if change < calm and n > least:
                 break
         found = anderson(lambda y, p: np.stack([step(c) for c in y.T], axis=1), x, names=[self.name(k) for k in range(self.n)],
                          rtol=1e-9, atol=1e-12, max_steps=200, raise_on_failure=False)
