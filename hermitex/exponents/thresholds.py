@@ -187,9 +187,10 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
     if law.name == "deterministic" and injective_pair(g, variables, known):
         return Value(mpf(1) / 2, S.Half, mpf(0))
-    symmetric = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
+    several = known.rows < len(variables) - 1  # over one hidden direction what follows may be exact
+    symmetric = _symmetric(g, law, variables, known) if several else None
     if symmetric is not None:
-        return measured(*symmetric)
+        return symmetric
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if rest.free_symbols & set(given) and inner.has(Max, Min):
@@ -200,12 +201,17 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         value = _unconditional(rest, noise, hidden)
         outside = _as_array(orthonormal(complement(known)))
         return value if value.late is None else value._replace(late=value.late.seen_through(outside))
-    silent = _silent(rest, noise, hidden)
+    silent = (None if several else _symmetric(g, law, variables, known)) or _silent(rest, noise, hidden)
     if silent is not None:
         return silent
     from hermitex.exponents.laws.conditional import averaged_over
 
     return averaged_over(rest, noise, given, hidden)
+
+
+def _symmetric(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -> Value | None:
+    found = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
+    return None if found is None else measured(*found)
 
 
 def measured(inverse: float, error: float) -> Value:
