@@ -39,7 +39,7 @@ LETTERS = re.compile(
     r"(d?K|P|F|M|N|T|V|Vhat|Mhat|q|qhat|mu|m|h|g|sigma|R|k|xi)_?(\d+|v|star)")
 #: functions that show, read input or control an iteration, a grid or its slopes: what stands in them is no formula of the theory
 ELSEWHERE = re.compile(
-    r"plot|_?to_\w+|_rows|_html|latex|bibtex|_summary|described|given|complete|newton|_damped|solved?|_solve|_upper|edge|fold|_flags|"
+    r"plot|_?to_\w+|_rows|_html|latex|bibtex|_summary|described|given|complete|newton|_damped|solved?|_solve|_upper|edge|fold|rung|_flags|"
     r"_separated|_unbounded|_usable|_by_jumps|of_signs|__post_init__|__repr__|__str__|\w*grid|refine|examine|least|_shanks|_closed_in|"
     r"_vanishes|_bottom|kappa_rule|_gram_schmidt|_solved|_extremes|_window|family|_levels|run|tabulated|at_nodes|_convolved|_mesh|"
     r"_to_series|_beyond|both|_moved|_verdict|between|normal|cuts|finer|followed|prox|_edges|_chunks|falls|unbounded|_polished|"
