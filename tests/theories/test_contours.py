@@ -194,3 +194,40 @@ def test_a_solution_says_how_far_its_quadrature_reaches():
     assert found.provenance["quadrature_error"] == found.error[1]
     assert "error " in repr(found)
     assert not found.notes
+
+
+# -- overlaps that are full matrices ------------------------------------------------------------------------------------
+def test_an_eigenvalue_beyond_the_quadrature_is_not_called_converged():
+    theory = hx.theories.multi_index("tanh(z1) + z2")
+    curve = theory.curve([0.8, 1.5])
+    assert curve.converged.tolist() == [True, False]
+    assert np.isnan(curve["M11"][1])
+    assert "eigenvalue of the overlaps M is nearer to 1" in curve.reason[1]
+    with pytest.raises(hx.errors.NotConverged, match="take a smaller alpha"):
+        theory.solve(alpha=1.5)
+    x = theory.solve(alpha=0.8)
+    M = np.array([[x["M11"], x["M12"]], [x["M12"], x["M22"]]])
+    Mhat = 0.8*theory.output.second(M)
+    assert np.linalg.solve(np.eye(2) + Mhat, Mhat) == pytest.approx(M, abs=1e-8)
+
+
+def test_the_explained_variance_of_a_full_overlap():
+    """E g(z) g(z') with cov(z, z') = M: tanh + linear, by a two-dimensional quadrature of tanh alone."""
+    M = np.array([[0.55, 0.19], [0.19, 0.45]])
+    x, w = np.polynomial.hermite_e.hermegauss(70)
+    w = w/w.sum()
+    slope = float(w @ (1 - np.tanh(x)**2))   # E tanh(z1) z2' = slope M12
+    both = float(w @ (np.tanh(x)*(np.tanh(0.55*x[:, None] + np.sqrt(1 - 0.55**2)*x) @ w)))
+    expected = float(w @ np.tanh(x)**2) + 1 - both - 2*slope*0.19 - 0.45
+    assert hx.theories.multi_index("tanh(z1) + z2").generalisation(M) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.slow
+def test_a_curve_leaves_the_saddle_at_which_its_directions_separate():
+    """At alpha = 1.455 M11 = M12 is a fixed point of relu + relu, from which M11 - M12 grows."""
+    theory = hx.theories.multi_index("relu(z1) + relu(z2)")
+    along = theory.curve([1.1, 1.455])
+    assert along["M11"][0] - along["M12"][0] < 1e-6
+    assert along["M11"][1] - along["M12"][1] > 0.05
+    again = theory.evolution.iterated(1.455, start=np.array([0.36, 0.30]), calm=1e-5).x
+    assert [along["M11"][1], along["M12"][1]] == pytest.approx(again, abs=1e-7)

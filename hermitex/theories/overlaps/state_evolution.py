@@ -114,6 +114,13 @@ class StateEvolution:
             J[:, j] = (self.step(y, alpha) - here)[free]/(y[k] - x[k])
         return J
 
+    @cached_property
+    def pace(self) -> float:
+        """c with V <- V/(alpha c) where all is nearly known: M = 1 attracts where alpha c > 1."""
+        from hermitex.theories.overlaps.whole import pace
+
+        return pace(self)
+
     # -- any M, along its branches --------------------------------------------------------------------------------------
     @property
     def by_branches(self) -> bool:

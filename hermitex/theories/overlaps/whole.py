@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hermitex.theories.overlaps.path import accelerated
+
 if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
 
 Array = np.ndarray
 _LIFT = 1e-4  # what is not known at a smaller alpha may leave zero
 _KICK, _CALM = 0.02, 1e-4
-_UNSTABLE = 1e-5
+_UNSTABLE, _INSIDE, _SHAPES = 1e-5, 2e-4, 6
+_PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
 
 
 def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
@@ -25,14 +28,33 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
     key = (alpha, informed)
     if key not in evolution.known:
         near = [a for a, i in evolution.known if i == informed and ((a > alpha) if informed else (a < alpha))]
-        start = None
-        if near:
-            start = evolution.known[(min if informed else max)(near), informed].x
-            if not informed:
-                start = start + _LIFT*(evolution.space.coordinates(np.eye(evolution.output.r)) - start)
-        found = evolution.iterated(alpha, informed, start, least=10 if start is None else 2)
-        evolution.known[key] = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha)
+        last = evolution.known[(min if informed else max)(near), informed] if near else None
+        if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
+            found = last  # what is known exactly stays so with more samples
+        else:
+            found = evolution.iterated(alpha, informed) if last is None else _from(evolution, last.x, alpha, informed)
+            found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha)
+        evolution.known[key] = found
     return evolution.known[key]
+
+
+def _from(evolution: StateEvolution, start: Array, alpha: float, informed: bool) -> Point:
+    """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails."""
+    from hermitex.theories.overlaps.state_evolution import Point
+
+    space, x = evolution.space, start
+    if not informed:
+        x = x + _LIFT*(space.coordinates(np.eye(evolution.output.r)) - x)
+        if not np.any(start):
+            return evolution.iterated(alpha)
+    for _ in range(_PLAIN):
+        x = evolution.step(x, alpha)
+    M, residual = accelerated(lambda X: space.matrix(evolution.step(space.coordinates(X), alpha)), space.matrix(x))
+    side = np.linalg.eigvalsh(M - space.matrix(start))
+    kept = side[-1] < _SLACK if informed else side[0] > -_SLACK
+    if residual > _SETTLED or not kept:
+        return evolution.iterated(alpha, informed, x)
+    return Point(space.coordinates(M), residual, True, _PLAIN)
 
 
 def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
@@ -42,7 +64,9 @@ def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     """
     if not found.converged or not np.any(found.x) or np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - _limit(evolution):
         return found
-    values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(range(evolution.n))))
+    # off the faces M >= 0, beyond which the map is not defined
+    inside = found.x + _INSIDE*(evolution.space.coordinates(np.eye(evolution.output.r)) - found.x)
+    values, vectors = np.linalg.eig(evolution.slopes(inside, alpha, list(range(evolution.n))))
     top = int(np.argmax(values.real))
     if values[top].real <= 1 + _UNSTABLE:
         return found
@@ -58,7 +82,7 @@ def resolved(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
     if m[-1] <= 1 - limit:
         return found
-    if m[0] > 1 - limit and np.all(evolution.output.perfect) and _driven_to_one(evolution, alpha):
+    if m[0] > 1 - limit and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
         return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
     return replace(found, residual=float("nan"), converged=False,
                    reason=f"an eigenvalue of the overlaps M is nearer to 1 than {limit:.0e}, which the quadrature does not resolve; "
@@ -69,11 +93,26 @@ def _limit(evolution: StateEvolution) -> float:
     return float(evolution.smallest.max())
 
 
-def _driven_to_one(evolution: StateEvolution, alpha: float) -> bool:
-    """alpha V F > 1 at V = v 1, for the smallest v that is resolved and, by the slope in sqrt(v), for v -> 0."""
+def pace(evolution: StateEvolution) -> float:
+    """c with V <- V/(alpha c) as V -> 0: the least eigenvalue of V F in the shape of V that the map keeps there.
+
+    From the smallest V that is resolved, and from there to 0 by the slope in sqrt(V); the lesser of both.
+    """
     limit, one = _limit(evolution), np.eye(evolution.output.r)
-    near, far = (v*float(np.linalg.eigvalsh(evolution.output.second((1 - v)*one))[0]) for v in (limit, 2*limit))
-    return bool(alpha*min(near, near + (near - far)/(np.sqrt(2) - 1)) > 1)
+    V = limit*one
+    for _ in range(_SHAPES):
+        m, R = np.linalg.eigh(evolution.output.second(one - V))
+        new = (R*(limit*m[-1]/m)) @ R.T
+        moved, V = np.abs(new - V).max(), new
+        if moved < 0.02*limit:
+            break
+
+    def least(v: Array) -> float:
+        L = np.linalg.cholesky(v)
+        return float(np.linalg.eigvalsh(L.T @ evolution.output.second(one - v) @ L)[0])
+
+    near, far = least(V), least(2*V)
+    return min(near, near + (near - far)/(np.sqrt(2) - 1))
 
 
-__all__ = ["followed", "resolved", "stable"]
+__all__ = ["followed", "pace", "resolved", "stable"]
