@@ -83,7 +83,10 @@ def noise_alone():
     law = hx.theories.MarchenkoPastur(1/ratio)
     for at in (0.05, 0.7, 4.0):
         m = law.m(at/(2*ratio))
-        pairs += [(spectrum.stieltjes(-at).real, m/(2*ratio)), (at/(2*ratio**2)*m**2 + (at/(2*ratio) + 1 - 1/ratio)*m, 1.0)]
+        pairs.append((spectrum.stieltjes(-at).real, m/(2*ratio)))
+        for x_ in (at, at + 0.6j, -at + 0.1j):
+            m = law.m(x_)
+            pairs.append((x_/ratio*m**2 + (x_ + 1 - 1/ratio)*m, 1.0))
     return digits(*pairs)
 
 

@@ -242,9 +242,27 @@ def errors():
     return agreed([("error", 1 - m[0, 0]*m[1, 1] - m[0, 1]**2, found(m)) for m in (STRAIGHT, TILTED)])
 
 
-for rule, fact in (("g_out along curves", estimates), ("the product", products), ("the square of the radius", circles),
-                   ("a graph", waves), ("a plateau", ramps), ("the threshold of the product", threshold),
-                   ("what is not explained", errors)):
+def sides():
+    """g_out of sign(z1*z2 - 1): over z1 the label asks z2 to lie beyond 1/z1, on the side of z1; V not diagonal."""
+    v = np.array([[0.8, 0.25], [0.25, 0.7]])
+    u, c = np.polynomial.legendre.leggauss(200)
+    first, share = np.concatenate([4.5*(u - 1), 4.5*(u + 1)]), np.tile(4.5*c, 2)
+    spread, pairs = np.sqrt(v[1, 1] - v[0, 1]**2/v[0, 0]), []
+    for o_ in np.array([[0.4, -0.7], [1.3, 0.6]]):
+        middle = o_[1] + v[0, 1]/v[0, 0]*(first - o_[0])
+        t_ = np.sign(first)*(1/first - middle)/spread
+        p = share*np.exp(-(first - o_[0])**2/(2*v[0, 0]))
+        bell = spread*np.sign(first)*np.exp(-t_**2/2)/np.sqrt(2*np.pi)
+        for y_, mass, tail in ((1.0, special.ndtr(-t_), bell), (-1.0, special.ndtr(t_), -bell)):
+            mean = np.array([p @ (mass*first), p @ (mass*middle + tail)])/(p @ mass)
+            pairs.append(("g_out", np.linalg.solve(v, mean - o_),
+                          output("sign(z1*z2 - 1)").g_out(np.array([y_]), o_[None], v)[0]))
+    return agreed(pairs)
+
+
+for rule, fact in (("g_out along curves", estimates), ("a label that is constant between its curves", sides),
+                   ("the product", products), ("the square of the radius", circles), ("a graph", waves), ("a plateau", ramps),
+                   ("the threshold of the product", threshold), ("what is not explained", errors)):
     page.test(rule, fact)
 page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten")
 page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")

@@ -3,7 +3,7 @@ r"""One-pass SGD for one direction: dm/dt = (1 - m^2) sum_k c_k s_k m^(k-1)/(k-1
 from math import floor, log10
 
 import numpy as np
-from scipy import integrate
+from scipy import integrate, special
 from sympy import Function, Rational, Symbol, exp, factorial, log, sqrt, symbols
 
 import hermitex as hx
@@ -129,7 +129,22 @@ def along():
     return agreed((found["m1"][-1], direct[0]), (found["m2"][-1], direct[1]), enough=1e-6)
 
 
+def beyond():
+    """sign(z1) + z2 seen by erf, s_{2j+1} = 2 (-2/3)^j (2j-1)!!/sqrt(3 pi): ||P_{>K} g|| (sum_k k^2 s_k^2 |m|^{2k-2}/k!)^{1/2}."""
+    theory = hx.theories.sgd("erf", "sign(z1) + z2")
+    found = theory.curve([0.5, 1.0], dimension=100)
+    odd = {k_: special.eval_hermitenorm(k_ - 1, 0.0)**2*2/np.pi/special.factorial(k_) for k_ in range(1, theory.last + 1, 2)}
+    j = np.arange(theory.last//2 + 1, 60)
+    k_, s_ = 2*j + 1, 2*(2/3)**j*np.exp(special.gammaln(2*j + 1) - special.gammaln(j + 1) - j*np.log(2))/np.sqrt(3*np.pi)
+    s_ = s_*np.exp(-special.gammaln(k_ + 1)/2)
+    length = np.hypot(found["m1"], found["m2"])
+    left = np.sqrt(1 - sum(odd.values()))*np.sqrt(np.sum((k_*s_*length[:, None]**(k_ - 1))**2, axis=1))
+    return agreed(*zip(found.residual, left, strict=True), enough=1e-5)
+
+
 page.test("several overlaps", along)
+page.test("what the series leaves out", beyond, r"A series up to the order $K$ is off by at most $\|P_{>K}g\|$ times the norm of "
+          r"the student's slope beyond it, by Cauchy and Schwarz; the package says so:")
 page.test("the package's drift", drift, r"The package's drift, with its cost of a step that is not small, and its times:")
 page.test("the package's times", travel)
 page.test("the package's formulas", formulas)

@@ -124,7 +124,29 @@ def noise():
     return agreed([("F", 1/(1 - q_ + 4), second(np.array([[q_]]))[0, 0]) for q_ in (0.0, 0.3, 0.9)])
 
 
+def committees():
+    """g_out = V^-1 (E[z|y] - omega) for sums of two and three signs, V not diagonal, by nodes over half lines."""
+    u, c = np.polynomial.legendre.leggauss(48)
+    nodes, weights = np.concatenate([4.5*(u - 1), 4.5*(u + 1)]), np.tile(4.5*c, 2)
+    V3 = np.array([[0.8, 0.15, -0.1], [0.15, 0.7, 0.2], [-0.1, 0.2, 0.9]])
+    pairs = []
+    for r_ in (2, 3):
+        target = " + ".join(f"sign(z{i + 1})" for i in range(r_))
+        z_ = np.stack(np.meshgrid(*[nodes]*r_, indexing="ij"), axis=-1).reshape(-1, r_)
+        share = np.prod(np.stack(np.meshgrid(*[weights]*r_, indexing="ij")), axis=0).ravel()
+        v = V3[:r_, :r_]
+        for y_, field in ((r_ - 2.0, np.array([0.4, -0.7, 0.2])[:r_]), (-float(r_), np.array([-0.3, 0.9, 0.5])[:r_])):
+            away = z_ - field
+            mass = share*np.exp(-np.sum(away*np.linalg.solve(v, away.T).T, axis=1)/2)*(np.sign(z_).sum(axis=1) == y_)
+            wanted = hx.theories.multi_index(target).output.g_out(np.array([y_]), field[None], v)[0]
+            found = np.linalg.solve(v, mass @ away/mass.sum())
+            pairs += [(f"g_out of {r_} signs", a, b_) for a, b_ in zip(found, wanted, strict=True)]
+    return agreed(pairs)
+
+
 page.test("the sign", signs)
+page.test("sums of signs", committees,
+          r"A sum of signs keeps its off-diagonal overlaps: its averages are normal probabilities of boxes.")
 page.test("the parity of two", parities)
 page.test("the square", squares)
 page.test("a line with much noise", noise)

@@ -40,7 +40,7 @@ LETTERS = re.compile(
 #: functions that show, read input or control an iteration, a grid or its slopes: what stands in them is no formula of the theory
 ELSEWHERE = re.compile(
     r"plot|_?to_\w+|_rows|_html|latex|bibtex|_summary|described|given|complete|newton|_damped|solved?|_solve|_upper|edge|fold|rung|_flags|"
-    r"_separated|_unbounded|_usable|_by_jumps|of_signs|__post_init__|__repr__|__str__|\w*grid|refine|examine|least|_shanks|_closed_in|"
+    r"_steepest|_separated|_unbounded|_usable|_by_jumps|of_signs|__post_init__|__repr__|__str__|\w*grid|refine|examine|least|_shanks|_closed_in|"
     r"_vanishes|_bottom|kappa_rule|_gram_schmidt|_solved|_extremes|_window|family|_levels|run|tabulated|at_nodes|_convolved|_mesh|"
     r"_to_series|_beyond|both|_moved|_verdict|between|normal|cuts|finer|followed|prox|_edges|_chunks|falls|unbounded|_polished|"
     r"series|iterated|_\w*nodes?|\w*_nodes|\w*panels?|_root|difference|parity")

@@ -77,6 +77,23 @@ def test_full_matrix_against_monte_carlo(target):
     assert np.all(np.abs(samples.mean(axis=1) - found[[0, 0, 1], [0, 1, 1]]) < 4*error)
 
 
+@pytest.mark.parametrize(("target", "channel", "draw"), [
+    ("z**2", "poisson", lambda z, rng: rng.poisson(z[0]**2)),
+    ("Phi(z)", "bernoulli", lambda z, rng: rng.random(len(z[0])) < ndtr(z[0])),
+    ("Phi(z1 + z2**2)", "bernoulli", lambda z, rng: rng.random(len(z[0])) < ndtr(z[0] + z[1]**2)),
+])
+def test_drawn_labels_against_monte_carlo(target, channel, draw):
+    """E g_out (z - omega)^T V^{-1} = E g_out g_out^T = F for labels that are drawn."""
+    rng, n, v = np.random.default_rng(7), 1500, 0.6
+    output = hx.theories.multi_index(target, channel).output
+    omega = np.sqrt(1 - v)*rng.standard_normal((n, output.r))
+    z = omega + np.sqrt(v)*rng.standard_normal((n, output.r))
+    g = output.g_out(draw(z.T, rng).astype(float), omega, v*np.eye(output.r))
+    F = output.second((1 - v)*np.eye(output.r))
+    for samples in (np.einsum("ni,nj->nij", g, g), np.einsum("ni,nj->nij", g, z - omega)/v):
+        assert np.all(np.abs(samples.mean(axis=0) - F) < 4*samples.std(axis=0)/np.sqrt(n) + 1e-12)
+
+
 # -- transitions --------------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_where_the_directions_of_a_committee_separate():
