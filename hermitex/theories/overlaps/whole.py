@@ -49,6 +49,8 @@ def _from(evolution: StateEvolution, start: Array, alpha: float, informed: bool)
             return evolution.iterated(alpha)
     for _ in range(_PLAIN):
         x = evolution.step(x, alpha)
+        if not informed and np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - _limit(evolution) and alpha*evolution.pace <= 1:
+            return Point(x, float("nan"), False)  # the fixed point is above
     M, residual = accelerated(lambda X: space.matrix(evolution.step(space.coordinates(X), alpha)), space.matrix(x))
     side = np.linalg.eigvalsh(M - space.matrix(start))
     kept = side[-1] < _SLACK if informed else side[0] > -_SLACK
@@ -62,7 +64,8 @@ def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
 
     Above it, since what is reached from M = eps 1 is so from below.
     """
-    if not found.converged or not np.any(found.x) or np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - _limit(evolution):
+    too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - _limit(evolution)
+    if not found.converged or not np.any(found.x) or too_near:
         return found
     # off the faces M >= 0, beyond which the map is not defined
     inside = found.x + _INSIDE*(evolution.space.coordinates(np.eye(evolution.output.r)) - found.x)
@@ -85,8 +88,8 @@ def resolved(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     if m[0] > 1 - limit and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
         return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
     return replace(found, residual=float("nan"), converged=False,
-                   reason=f"an eigenvalue of the overlaps M is nearer to 1 than {limit:.0e}, which the quadrature does not resolve; "
-                          "take a smaller alpha")
+                   reason=f"an eigenvalue of the overlaps M is nearer to 1 than {limit:.0e}, which the quadrature does not "
+                          "resolve; take a smaller alpha")
 
 
 def _limit(evolution: StateEvolution) -> float:
