@@ -76,7 +76,7 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     steps = staircase(oracle, seen.dimension, last, name="leap").carried(seen.outside)
     turned = not on_coordinates(seen.basis)
     try:
-        with deadline(remaining()):  # the staircase is kept
+        with deadline(remaining(0.9)):  # the staircase is kept
             coordinate, proofs, notes = coordinate_leap(g if turned else seen.inner, variables if turned else seen.names, last)
     except BudgetExceeded as err:
         coordinate, proofs, notes = None, (), (f"coordinate leap: undetermined, {err}",)
@@ -118,7 +118,6 @@ class _Oracle:
             return found
         other = self.moments.tensor(known, k)
         return found if other.status == "undetermined" else other
-
 
     def _soon(self, known: Matrix, k: int) -> Evidence | None:
         """By values if these are had at once, else by what needs no integral; None if neither decides it."""

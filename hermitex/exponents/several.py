@@ -64,9 +64,8 @@ def plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def _within(work: Callable[[], T], otherwise: T, notes: list[str], what: str, *, share: float = _SHARE) -> T:
     """Run one part within its share of the time; what it does not allow is said, and the next part has its turn."""
-    left = remaining()
     try:
-        with deadline(None if left is None else left*share):
+        with deadline(remaining(share)):
             return work()
     except BudgetExceeded as err:
         notes.append(f"{what}: undetermined, {err}")

@@ -38,7 +38,7 @@ def checkpoint(doing: str = "") -> None:
         raise BudgetExceeded(now[1], doing)
 
 
-def remaining() -> float | None:
-    """Seconds left in the budget in force; None if there is none."""
+def remaining(share: float = 1.0) -> float | None:
+    """Seconds left in the budget in force, or a share of them; None if there is none."""
     now = _current.get()
-    return None if now is None else max(0.0, now[0] - time.monotonic())
+    return None if now is None else share*max(0.0, now[0] - time.monotonic())

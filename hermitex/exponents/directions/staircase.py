@@ -104,7 +104,7 @@ def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, nam
     certificates: list[Certificate] = []
     while known.rows < dimension:
         try:
-            with deadline(remaining()):  # the stages before are kept
+            with deadline(remaining(0.9)):  # the stages before are kept
                 found, order = _next(oracle, known, max_order, certificates)
             if found.status != "nonzero" or found.directions is None:
                 return _broken(stages, certificates, f"{name}: undetermined, {found.note}")
