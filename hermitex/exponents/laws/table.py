@@ -32,19 +32,23 @@ class Half:
         x, w = np.polynomial.legendre.leggauss(_ORDER)
         self.to_series = (np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None]).T
         self.to_series *= (2 * np.arange(_ORDER)[:, None] + 1) / 2
-        self.series = self._fit(law, x)
+        self.series = self._fit(law, x, self.edges[:-1], self.edges[1:])
         for _ in range(_SPLITS):
             size = np.abs(self.series).max(axis=(1, 2))
             tail = np.abs(self.series[:, :, -2:]).max(axis=(1, 2))
-            coarse = np.flatnonzero((tail > _RESOLVED * size) & (size > _NEGLIGIBLE * size.max()) & (self.edges[:-1] > 0))
-            if not len(coarse):
+            coarse = (tail > _RESOLVED * size) & (size > _NEGLIGIBLE * size.max()) & (self.edges[:-1] > 0)
+            if not coarse.any():
                 break
-            self.edges = np.sort(np.concatenate([self.edges, (self.edges[coarse] + self.edges[coarse + 1]) / 2]))
-            self.series = self._fit(law, x)
+            low, high = self.edges[:-1][coarse], self.edges[1:][coarse]
+            middle = (low + high) / 2
+            halved = self._fit(law, x, np.concatenate([low, middle]), np.concatenate([middle, high]))
+            starts = np.concatenate([self.edges[:-1][~coarse], low, middle])
+            self.series = np.concatenate([self.series[~coarse], halved])[np.argsort(starts)]
+            self.edges = np.append(np.sort(starts), self.edges[-1])
 
-    def _fit(self, law: Law, x: np.ndarray) -> np.ndarray:
-        half = np.diff(self.edges)[:, None] / 2
-        tau = self.edges[:-1, None] + half + half * x
+    def _fit(self, law: Law, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        half = (high - low)[:, None] / 2
+        tau = low[:, None] + half + half * x
         values = law.density((self.end + self.width * tau**2).ravel()) * tau.ravel()
         return np.einsum("sx,kpx->pks", self.to_series, values.reshape(-1, *tau.shape))
 
