@@ -239,7 +239,9 @@ def errors():
     """E(g - E[g|omega])^2 of the product: E[z1 z2|omega] = omega_1 omega_2 + V_12."""
     found = hx.theories.multi_index("z1*z2").generalisation
     # E omega_1^2 omega_2^2 = M_11 M_22 + 2 M_12^2, V_12 = -M_12, so that E(omega_1 omega_2 + V_12)^2 = M_11 M_22 + M_12^2.
-    return agreed([("error", 1 - m[0, 0]*m[1, 1] - m[0, 1]**2, found(m)) for m in (STRAIGHT, TILTED)])
+    pairs = [("error", 1 - m[0, 0]*m[1, 1] - m[0, 1]**2, found(m)) for m in (STRAIGHT, TILTED)]
+    at = np.array([[0.4, -0.7], [-1.1, 0.3]])
+    return agreed([*pairs, ("estimate", at[:, 0]*at[:, 1] - TILTED[0, 1], found.estimate(at, np.eye(2) - TILTED))])
 
 
 def sides():

@@ -141,7 +141,19 @@ def committees():
             wanted = hx.theories.multi_index(target).output.g_out(np.array([y_]), field[None], v)[0]
             found = np.linalg.solve(v, mass @ away/mass.sum())
             pairs += [(f"g_out of {r_} signs", a, b_) for a, b_ in zip(found, wanted, strict=True)]
-    return agreed(pairs)
+    # F of three signs where only their mean is known: M = m 1 1^T, fields along it, V^-1 = 1 + m/(1 - 3m) 1 1^T.
+    m_, label = 0.15, np.sign(z_).sum(axis=1)
+    x_, w_ = np.polynomial.hermite_e.hermegauss(24)
+    diagonal = 0.0
+    for t_, chance in zip(np.sqrt(m_)*x_, w_/w_.sum(), strict=True):
+        away = z_ - t_
+        pull = away + m_/(1 - 3*m_)*away.sum(axis=1)[:, None]
+        mass = share*np.exp(-np.sum(away*pull, axis=1)/2)/np.sqrt((2*np.pi)**3*(1 - 3*m_))
+        for y_ in (-3, -1, 1, 3):
+            here = mass*(label == y_)
+            diagonal += chance*(here @ pull[:, 0])**2/here.sum()
+    wanted = hx.theories.multi_index(target).output.second(m_*np.ones((3, 3)))
+    return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
 page.test("the sign", signs)

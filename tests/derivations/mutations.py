@@ -45,9 +45,9 @@ ELSEWHERE = re.compile(
     r"_to_series|_beyond|both|_moved|_verdict|between|normal|cuts|finer|followed|prox|_edges|_chunks|falls|unbounded|_polished|"
     r"series|iterated|_\w*nodes?|\w*_nodes|\w*panels?|_root|difference|parity")
 NORMALS = ("z", "z1", "z2", "z3")
-#: names of errors, sizes and grids on the left of an assignment
-SIZES = re.compile(r"(error|size|scale|step|reach|quick|tolerance|wide|wider|margin|gap|window|height|grid|J|F\d\d|noisy?|many|"
-                   r"regular)$")
+#: names of errors, sizes, grids and slopes for Newton on the left of an assignment
+SIZES = re.compile(r"(d_[s2z]|error|size|scale|step|reach|quick|tolerance|wide|wider|margin|gap|window|height|grid|J|F\d\d|noisy?|"
+                   r"many|regular)$")
 SHAPING = {"range", "len", "zeros", "empty", "ones", "linspace", "geomspace", "arange", "reshape", "full", "clip", "where", "stack",
            "broadcast_to", "isfinite", "subs", "Symbol", "symbols", "evalf", "max", "min", "cache", "lru_cache", "int"}
 
