@@ -8,7 +8,6 @@ else through the structure of the target with the numbers of u put in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from sympy import Expr, Symbol
@@ -23,6 +22,7 @@ from hermitex.exponents.laws.linearised import Couplings, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
+from hermitex.exponents.laws.value import Value, measured
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
@@ -30,15 +30,13 @@ from hermitex.symbolic.precise import evaluate
 _RELATIVE = 1e-12
 
 
-def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Any:
+def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
     """alpha_c of the hidden variables once the given ones are perfectly known.
 
     Raises
     ------
     NoClosedForm : more known directions than are averaged over.
     """
-    from hermitex.exponents.thresholds import measured
-
     couplings, error = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
     inverse, _ = largest(couplings, list(range(len(hidden))))
     if not inverse > 0:

@@ -1,0 +1,50 @@
+"""alpha_c = (1/alpha_c)^-1 with what is known of it: its closed form, its error, and the directions that it is not about."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mpmath import mpf
+from sympy import Expr, S
+
+from hermitex.symbolic.precise import evaluate
+
+_CLAIMED = mpf(10) ** -10
+
+
+class Value(NamedTuple):
+    """alpha_c of one stage: exact where it has a closed form, and an absolute error."""
+
+    alpha: mpf
+    exact: Expr | None
+    error: mpf
+    notes: tuple[str, ...] = ()
+    late: Late | None = None
+
+
+class Late(NamedTuple):
+    """Directions of the stage (rows over its variables) that alpha_c does not concern: they are found at a larger alpha."""
+
+    first: Any
+    rows: Any
+    alpha: Any
+    exact: Expr | None = None
+
+    def seen_through(self, rows: Any) -> Late:
+        """The same over other variables, of which the coordinates here are `rows`."""
+        import numpy as np
+
+        return self._replace(first=np.asarray(self.first) @ rows, rows=np.asarray(self.rows) @ rows)
+
+
+def measured(inverse: float, error: float) -> Value:
+    """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits."""
+    alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
+    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    return Value(alpha, None, alpha * relative, notes)
+
+
+def as_array(rows: Any) -> Any:
+    import numpy as np
+
+    return np.array([[float(evaluate(S(x), 20)) for x in row] for row in rows.tolist()])
