@@ -100,8 +100,8 @@ def transitions(theory: Any) -> Transitions:
     >>> from hermitex.theories import multi_index
     >>> multi_index("sign(z1*z2)").transitions()
     Transitions(weak recovery at alpha = 2.4674011)
-    >>> multi_index("sign(z1) + sign(z2)").transitions()  # the two directions separate
-    Transitions(weak recovery at alpha = 0; M11/2 + M22/2 - M12 at alpha = 2.0523824)
+
+    For "sign(z1) + sign(z2)" weak recovery is at 0, and the two directions separate, M11/2 + M22/2 - M12, at 2.0523824.
     """
     evolution = theory.evolution
     along = evolution.by_branches and (evolution.output.quick or not theory.space.diagonal)
