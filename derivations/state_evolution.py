@@ -153,6 +153,13 @@ def committees():
             here = mass*(label == y_)
             diagonal += chance*(here @ pull[:, 0])**2/here.sum()
     wanted = hx.theories.multi_index(target).output.second(m_*np.ones((3, 3)))
+    theory = hx.theories.multi_index("sign(z1) + sign(z2)")
+    for at in (1.0, 2.4):   # before and after the two directions separate
+        solved = theory.solve(alpha=at)
+        M = np.array([[float(solved["M11"]), float(solved["M12"])], [float(solved["M12"]), float(solved["M22"])]])
+        hat_ = at*theory.output.second(M)
+        mapped = np.linalg.solve(np.eye(2) + hat_, hat_)
+        pairs += [("M of two signs", a, b_) for a, b_ in zip(mapped.ravel(), M.ravel(), strict=True)]
     return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
