@@ -169,7 +169,9 @@ page.test("sums of signs", committees,
 page.test("the parity of two", parities)
 page.test("the square", squares)
 page.test("a line with much noise", noise)
-page.test("the threshold of the parity", lambda: agreed([("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c))]))
+page.test("the threshold of the parity", lambda: agreed([
+    ("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c)),
+    ("alpha_c of the square", 1/2, hx.theories.multi_index("z**2").transitions().weak_recovery)]))
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 page.conclude([(q, hat/(1 + hat)), (hat, alpha*F)], r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$, "
                                                     r"in one "

@@ -23,7 +23,7 @@ from hermitex.symbols import Delta, beta, eta, gamma, z, z1
 alpha0inv = Symbol("alpha0inv", nonnegative=True)  # 1/alpha0, 0 for the population gradient
 t, tau, delta, omegainv, R, D, R_2, R_4, s_c2 = (
     Symbol(n, real=True) for n in ("t", "tau", "delta", "omegainv", "R", "D", "R_2", "R_4", "s_c2"))
-sigma_1, sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_1", "sigma_3", "g_1", "g_3", "k_0", "k_3"))
+sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_3", "g_1", "g_3", "k_0", "k_3"))
 xi_2, xi_22, xi_3, xi_4 = (Symbol(n, real=True) for n in ("xi_2", "xi_22", "xi_3", "xi_4"))
 G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
 rho = Symbol("rho", real=True)
@@ -34,13 +34,13 @@ N = {jk: Symbol("N{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^(j+2
 
 
 def constants(sigma: Activation, g: Activation) -> dict[Symbol, Expr]:
-    """What the step is made of: moments of xi = sigma'(z) - sigma_1 and of R, and d Var |w_i|^2 = s_c^2."""
+    """What the step is made of: moments of xi = sigma'(z) - E sigma' and of R, and d Var |w_i|^2 = s_c^2."""
     s, slope, y = sigma(z), sigma.weak_derivative(z), g(z)
     xi = slope - E(z*s, z)
     a = alpha0inv
     return {
         t: eta/beta, rho: 1 - gamma**2,
-        sigma_1: E(z*s, z), sigma_3: E((z**3 - 3*z)*s, z), g_1: E(z*y, z),
+        sigma_3: E((z**3 - 3*z)*s, z), g_1: E(z*y, z),
         xi_2: E(xi**2, z), xi_22: E(xi**2*z**2, z), xi_3: E(xi**3, z), xi_4: E(xi**4, z),
         R_2: E(y**2, z) + Delta, R_4: E(y**4, z) + 6*Delta*E(y**2, z) + 3*Delta**2,
         g_3: E(z*y**3, z) + 3*Delta*g_1,
