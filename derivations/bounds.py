@@ -116,7 +116,9 @@ def package_numbers():
     """(26) and (27) at a point, (28) at its minimum, (132) at its bias."""
     at = hx.theories.bounds("erf", "sin", r=0.9, c=1.2, gamma=0.8)
     upper_, lower_ = formulas(0.9, 1.2, 0.8)
-    return digits((at.upper, upper_), (at.lower, lower_))
+    # A spike against the target is one along the mirrored target.
+    against, along = (hx.theories.bounds("relu", g_, r=0.9, gamma=s) for g_, s in (("sin(z) + z**2", -1), ("z**2 - sin(z)", 1)))
+    return digits((at.upper, upper_), (at.lower, lower_), (against.upper, along.upper), (against.lower, along.lower))
 
 
 def at_the_minimum():

@@ -87,6 +87,10 @@ def drift():
             flow = (1 - at**2)*(w @ (own*(3*h_star**2 - 3)) @ w)
             noise = w @ ((h_star**3 - 3*h_star - aim*np.tanh(h))*own)**2 @ w
             pairs += [(package([at])[0], flow), (package([at], 0.4)[0], flow - 0.2*at*noise)]
+    jumping = Drift(activation("tanh"), activation("sign"))   # g' = 2 delta
+    for at in (0.2, 0.6):
+        far = np.sqrt(1 - at**2)
+        pairs.append((jumping([at])[0], 2/np.sqrt(2*np.pi)*far**2*(w @ (1/np.cosh(far*x)**2))))
     return agreed(*pairs)
 
 
