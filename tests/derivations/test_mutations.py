@@ -50,7 +50,8 @@ def test_what_is_no_change_is_left_out():
 def test_the_table_of_forty():
     rows = json.loads(mutations.TABLE.read_text())["mutants"]
     assert len(rows) == 40
-    assert [r["file"] for r in rows if not r["caught"]] == ["overlaps/contours.py"]   # labels on contours have no page yet
+    # A root at large beta in Newton's unknowns: where the iteration fails for it, the equations are solved as a System.
+    assert [r["file"] for r in rows if not r["caught"]] == ["losses/newton.py"]
 
 
 @pytest.mark.slow
