@@ -7,12 +7,14 @@ bound reached.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal
 
 from sympy import Expr, S
 
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, latex, math
 
 Status = Literal["zero", "nonzero", "undetermined"]
 
@@ -66,10 +68,15 @@ class Certificate(Shown):
         return str(self)
 
     def _html(self) -> str:
-        from hermitex.exponents.result import certificate_row
-
-        quantity, relation, how = certificate_row(self)
+        quantity, relation, how = self.row
         return f"{quantity} {relation} ({how})"
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """What is stated, its value and the proof, as HTML."""
+        name, known = self.parts
+        given = f" once {escape(known, quote=False)} is known" if known else ""
+        return math(_quantity_latex(name)), math(_relation(self)) + given, escape(self.how, quote=False)
 
     def __str__(self) -> str:
         relation = {"zero": "= 0", "nonzero": "!= 0", "undetermined": "undetermined"}[self.status]
@@ -89,6 +96,25 @@ class Certificate(Shown):
         name, _, known = self.quantity.partition(" given ")
         head, comma, _ = name.partition("], ")
         return (f"{head}]" if comma else name), known
+
+
+def _quantity_latex(quantity: str) -> str:
+    if quantity == "E[T(Y) H]":
+        return r"\mathbb{E}[T(Y)\, H(z)]"
+    match = re.fullmatch(r"E\[T\(Y\) He_([\d(),]+)\]", quantity)
+    if match:
+        return r"\mathbb{E}[T(Y)\, He_{" + match[1] + "}(z)]"
+    name, _, order = quantity.partition("_")
+    if not re.fullmatch(r"[\d(),]+", order) or name not in ("c", "C", "lambda", "Lambda"):
+        return r"\text{" + quantity.replace("_", r"\_").replace("^", r"\^{}") + "}"
+    name = {"lambda": "\\lambda", "Lambda": "\\Lambda"}.get(name, name)
+    return name + f"_{{{order}}}"
+
+
+def _relation(c: Certificate) -> str:
+    if c.status == "nonzero" and c.value is not None:
+        return f"= {latex(c.value)}"
+    return {"zero": "= 0", "nonzero": r"\neq 0", "undetermined": r"\text{undetermined}"}[c.status]
 
 
 def _roughly(expr: Expr) -> Any:

@@ -6,15 +6,12 @@ The statements are those of the sources: Ben Arous et al. (2021), Abbe et al. (2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from sympy import Add, S, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.stages import digits_that_hold
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.stages import alpha_words, digits_that_hold
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
@@ -87,7 +84,6 @@ def _channel(found: Exponents) -> list[str]:
 
 
 def _weak_recovery(found: Exponents, several: bool) -> list[str]:
-    from hermitex.exponents.result import alpha_words
     from hermitex.show.cite import cite
 
     t = found.threshold
@@ -114,40 +110,6 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
 def about_the_mean(quantity: str) -> bool:
     """Is this certificate about E[Y|z] (c_k, C_k) and not about the label (lambda_k, E[T(Y) ...])?"""
     return quantity[:1] in ("c", "C")
-
-
-def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str]) -> str:
-    """Orders and directions in a line.
-
-    >>> staircase_words([{"order": 1, "directions": [[1, 1]]}, {"order": 2, "directions": [[1, -1]]}], ("z1", "z2"))
-    '1: z1 + z2;  2: z1 - z2'
-    """
-    return ";  ".join(f"{s['order']}: {directions_words(s['directions'], variables)}" for s in stages)
-
-
-def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str]) -> str:
-    """The linear forms of some rows.
-
-    >>> directions_words([[1, 0, 0], [0, 1, 2]], ("z1", "z2", "z3"))
-    'z1, z2 + 2*z3'
-    """
-    letters = [Symbol(v, real=True) for v in variables]
-    forms = [Add(*(S(x)*v for x, v in zip(row, letters, strict=True))) for row in rows]
-    return ", ".join(_text(f) if f.count_ops() < 30 and not f.has(Expectation) else _short(row, variables)
-                     for f, row in zip(forms, rows, strict=True))
-
-
-def _short(row: Sequence[Any], variables: Sequence[str]) -> str:
-    """Coefficients that are integrals without closed form, as numbers."""
-    from hermitex.symbolic.precise import evaluate
-
-    terms = ((_few_digits(evaluate(S(x), 12)), v) for x, v in zip(row, variables, strict=True) if x != 0)
-    return " + ".join(v if c == "1" else f"{c}*{v}" for c, v in terms).replace("+ -", "- ")
-
-
-def _few_digits(x: Any) -> str:
-    """Six digits, or as many more as it takes not to pass for a whole number."""
-    return next((s for n in (6, 9, 12) if "." in (s := f"{float(x):.{n}g}") or float(x) == float(s)), f"{float(x):.12g}")
 
 
 def _text(value: Any) -> str:

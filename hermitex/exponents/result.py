@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -14,10 +13,11 @@ from sympy import Expr
 from hermitex.errors import HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.explain import staircase_words
-from hermitex.exponents.stages import alpha_text, stage_values
+from hermitex.exponents.directions.words import staircase_words
+from hermitex.exponents.explain import explain
+from hermitex.exponents.stages import alpha_text, alpha_words, stage_values
 from hermitex.exponents.weak_recovery import Threshold
-from hermitex.show.display import Shown, latex
+from hermitex.show.display import Shown, latex, math
 
 Stage = dict[str, Any]
 
@@ -89,9 +89,9 @@ class Exponents(Shown):
         t = self.threshold
         if formulas:
             rates = (self.complexity[k] for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp"))
-            return (_math(self.target), _word(self.information_exponent), _word(self.leap_exponent),
+            return (math(self.target), _word(self.information_exponent), _word(self.leap_exponent),
                     _word(self.generative_exponent), t.kind or "-", _alpha_html(t, short=True),
-                    *(rate or "-" if rate in (None, "none", "open") else _math(_power_latex(rate)) for rate in rates))
+                    *(rate or "-" if rate in (None, "none", "open") else math(_power_latex(rate)) for rate in rates))
         return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
                 _word(self.generative_exponent),
                 t.kind or "-", alpha_text(t, short=True),
@@ -99,8 +99,6 @@ class Exponents(Shown):
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
-        from hermitex.exponents.explain import explain
-
         return explain(self)
 
     def bibtex(self) -> str:
@@ -137,12 +135,12 @@ class Exponents(Shown):
                    ("generative exponent", _word(self.generative_exponent)),
                    *self._stairs(),
                    ("weak recovery", self.threshold.kind or "-"),
-                   (_math(r"\alpha_c"), _alpha_html(self.threshold))]
-        rates = [(f"{escape(RATES[key].algorithm)}", _math(_power_latex(rate)) if rate else "-")
+                   (math(r"\alpha_c"), _alpha_html(self.threshold))]
+        rates = [(f"{escape(RATES[key].algorithm)}", math(_power_latex(rate)) if rate else "-")
                  for key, rate in self.complexity.items()]
-        proofs = [certificate_row(c) for c in self.certificates]
+        proofs = [c.row for c in self.certificates]
         channel = "" if self.channel == "deterministic" else f", channel {escape(self.channel)}"
-        parts = [_table([("target", f"{_math(self.target)}{channel}"), *numbers]),
+        parts = [_table([("target", f"{math(self.target)}{channel}"), *numbers]),
                  "<details><summary>samples asked for</summary>" + _table(rates) + "</details>"]
         if proofs:
             parts.append("<details><summary>certificates</summary>" + _table(proofs) + "</details>")
@@ -159,32 +157,20 @@ def _numbers(rows: Sequence[Sequence[Any]]) -> list[list[int | float]]:
             for row in rows]
 
 
-def certificate_row(c: Certificate) -> tuple[str, str, str]:
-    """What is stated, its value and the proof, as HTML."""
-    name, known = c.parts
-    given = f" once {escape(known, quote=False)} is known" if known else ""
-    return _math(_quantity_latex(name)), _math(_relation(c)) + given, escape(c.how, quote=False)
-
-
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
     cell = '<td style="border:none;text-align:left">'
     body = "".join("<tr style='background:none'>" + "".join(f"{cell}{c}</td>" for c in row) + "</tr>" for row in rows)
     return f'<table style="border:none"><tbody>{body}</tbody></table>'
 
 
-def _math(value: Any) -> str:
-    # A browser reads < before MathJax does.
-    return f"${escape(latex(value), quote=False)}$"
-
-
 def _alpha_html(t: Threshold, *, short: bool = False) -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
     for number, exact in stage_values(t, 10 if short else 12):
-        number = _math(r"\infty") if number == "infinite" else number
+        number = math(r"\infty") if number == "infinite" else number
         brief = exact is not None and len(_text(exact)) < 12
         words.append(number if exact is None or exact.is_Integer or (short and not brief)
-                     else _math(exact) if short else f"{_math(exact)} = {number}")
+                     else math(exact) if short else f"{math(exact)} = {number}")
     return " then ".join(words) or "-"
 
 
@@ -196,7 +182,7 @@ def _climb(words: str) -> str:
     for stage in filter(None, words.split(";  ")):
         order, _, forms = stage.partition(": ")
         try:
-            forms = _math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
+            forms = math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
         except HermitexError:  # a direction with rounded numbers stays in words
             forms = escape(forms)
         stages.append(f"{forms} (order {escape(order)})")
@@ -209,25 +195,6 @@ def _power_latex(rate: str) -> str:
     return rate.replace("^(", "^{").replace(")", "}").replace(" log ", r"\log ")
 
 
-def _quantity_latex(quantity: str) -> str:
-    if quantity == "E[T(Y) H]":
-        return r"\mathbb{E}[T(Y)\, H(z)]"
-    match = re.fullmatch(r"E\[T\(Y\) He_([\d(),]+)\]", quantity)
-    if match:
-        return r"\mathbb{E}[T(Y)\, He_{" + match[1] + "}(z)]"
-    name, _, order = quantity.partition("_")
-    if not re.fullmatch(r"[\d(),]+", order) or name not in ("c", "C", "lambda", "Lambda"):
-        return r"\text{" + quantity.replace("_", r"\_").replace("^", r"\^{}") + "}"
-    name = {"lambda": "\\lambda", "Lambda": "\\Lambda"}.get(name, name)
-    return name + f"_{{{order}}}"
-
-
-def _relation(c: Certificate) -> str:
-    if c.status == "nonzero" and c.value is not None:
-        return f"= {latex(c.value)}"
-    return {"zero": "= 0", "nonzero": r"\neq 0", "undetermined": r"\text{undetermined}"}[c.status]
-
-
 def _text(value: Expr) -> str:
     """An expression as `hermitex.parse` reads it: e is exp(1)."""
     from hermitex.symbolic.parsing import to_text
@@ -237,10 +204,3 @@ def _text(value: Expr) -> str:
 
 def _word(value: Any) -> str:
     return "-" if value is None else str(value)
-
-
-def alpha_words(t: Threshold) -> str:
-    """The threshold as it ends a line."""
-    if t.kind == "easy" and t.alpha_c is not None:
-        return f", alpha_c = {alpha_text(t)}"
-    return ", alpha_c = 0" if t.kind == "trivial" else ""

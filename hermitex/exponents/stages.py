@@ -63,3 +63,10 @@ def alpha_text(t: Threshold, *, short: bool = False) -> str:
         else:
             words.append(number if form in ("", number) else f"{form} = {number}")
     return " then ".join(words) or "-"
+
+
+def alpha_words(t: Threshold) -> str:
+    """The threshold as it ends a line."""
+    if t.kind == "easy" and t.alpha_c is not None:
+        return f", alpha_c = {alpha_text(t)}"
+    return ", alpha_c = 0" if t.kind == "trivial" else ""

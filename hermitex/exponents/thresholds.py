@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from mpmath import mpf
-from sympy import Expr, Rational, S, Symbol
+from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.directions.words import directions_words, short_rows
 from hermitex.exponents.laws.value import Late, Value, as_array
 from hermitex.exponents.one_stage import stage_value
+from hermitex.exponents.stages import digits_that_hold
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
@@ -93,9 +95,6 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
 
 def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> list[str]:
     """A later stage that is faster than one before it still waits for it."""
-    from hermitex.exponents.explain import directions_words
-    from hermitex.exponents.stages import digits_that_hold
-
     known = [s for s in done if s["alpha_c"] is not None]
     slowest = max(known, key=lambda s: s["alpha_c"], default=None)
     if slowest is None or not known[-1]["alpha_c"] < slowest["alpha_c"]:
@@ -131,8 +130,6 @@ def _lower_bound(done: list[dict[str, Any]]) -> str:
 
 def _later(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
     """Which directions of the stage alpha_c is about, and what is known of the others."""
-    from hermitex.exponents.explain import directions_words
-
     names = [v.name for v in variables]
     whole = as_array(directions)
     rest = short_rows(whole - whole @ late.first.T @ late.first)
@@ -144,31 +141,3 @@ def _later(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[
     when = "" if late.alpha is None else (f", at alpha = {exact}{float(late.alpha):.10g} without help of the first, "
                                           "with it maybe sooner")
     return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]
-
-
-def short_rows(rows: Any) -> list[list[Expr]]:
-    """A reduced basis of the span of numerical rows: small fractions where they are near, else four digits.
-
-    >>> short_rows([[0.7071067811865476, 0.7071067811865476]])
-    [[1, 1]]
-    """
-    import numpy as np
-
-    rest = [np.array(row, dtype=float) for row in rows]
-    done: list[tuple[int, Any]] = []
-    while rest:
-        at = max(range(len(rest)), key=lambda i: np.abs(rest[i]).max())
-        row = rest.pop(at)
-        size = np.abs(row).max()
-        if size < 1e-8:
-            break
-        pivot = int(np.flatnonzero(np.abs(row) > size * (1 - 1e-6))[0])
-        row = row / row[pivot]
-        rest = [r - r[pivot] * row for r in rest]
-        done = [*((p, r - r[pivot] * row) for p, r in done), (pivot, row)]
-    return [[_short_number(float(x)) for x in row] for _, row in sorted(done, key=lambda d: d[0])]
-
-
-def _short_number(x: float) -> Expr:
-    near = Rational(x).limit_denominator(24)
-    return near if abs(float(near) - x) < 1e-7 else Rational(f"{x:.4g}")

@@ -34,6 +34,11 @@ def latex(expr: Any, **settings: Any) -> str:
     return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
 
 
+def math(value: Any) -> str:
+    """A formula, or LaTeX text, between dollars as HTML."""
+    return f"${escape(latex(value), quote=False)}$"  # a browser reads < before MathJax does
+
+
 def shorten(text: str, width: int = WIDE) -> str:
     """`text` on one line of at most `width` characters, the middle left out.
 

@@ -8,7 +8,7 @@ from sympy import Rational
 
 import hermitex as hx
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.explain import directions_words
+from hermitex.exponents.directions.words import directions_words
 from hermitex.face import cli
 
 TEMPLATE = Path(__file__).parents[2]/"derivations"/"_template.py"

@@ -14,6 +14,7 @@ from sympy import Expr, Symbol, sqrt
 
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.staircase import Evidence
+from hermitex.exponents.directions.words import directions_words
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.fields import field_of, hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, tidy
@@ -101,8 +102,6 @@ class PolynomialOracle:
         return Certificate(f"c[{what}]", m, "nonzero", "exact value", value)
 
     def _form(self, row: Sequence[Expr]) -> str:
-        from hermitex.exponents.explain import directions_words
-
         return directions_words([row], [v.name for v in self.variables])
 
 

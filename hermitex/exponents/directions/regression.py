@@ -18,6 +18,7 @@ from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabili
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
 from hermitex.exponents.directions.turns import turns
+from hermitex.exponents.directions.words import directions_words
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
@@ -199,8 +200,6 @@ class Regression:
         return f"C_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
 
     def _form(self, row: Sequence[Expr]) -> str:
-        from hermitex.exponents.explain import directions_words
-
         return directions_words([row], [v.name for v in self.variables])
 
     def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: Verdict) -> Certificate:

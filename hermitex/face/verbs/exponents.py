@@ -86,7 +86,7 @@ def _sheet(answer: Any) -> str:
 
 def _stairs(answer: Any, name: str) -> str:
     """The directions in the order in which they are found, each with the order of its tensor."""
-    from hermitex.exponents.explain import staircase_words
+    from hermitex.exponents.directions.words import staircase_words
 
     return staircase_words(getattr(answer, name), answer.variables) or "-"
 
