@@ -20,6 +20,7 @@ from hermitex.theories.curve import Curve
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
 EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
+                                           "random-features": ("hermitex.experiments.random_features", "simulate"),
                                            "sgd": ("hermitex.experiments.sgd", "simulate"),
                                            "bayes-amp": ("hermitex.experiments.amp", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")

@@ -11,6 +11,7 @@ from typing import Any
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {
     "one_step": ("one_step", "one_step"),
+    "random_features": ("random_features", "random_features"),
     "spike": ("spike", "spike"),
     "glm": ("glm", "glm"),
     "multi_index": ("multi_index", "multi_index"),
@@ -31,7 +32,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
-_BY_NAME = {"one-step": "one_step", "sgd": "sgd", "bayes-amp": "multi_index"}
+_BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index"}
 
 
 class _Registry(Mapping[str, Any]):

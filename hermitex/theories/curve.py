@@ -24,7 +24,7 @@ class Curve(Shown):
     ----------
     theory : str                     its name as on the command line, "one-step"
     parameters : {name: number}      what stayed fixed, in the theory's letters
-    alpha : array (B,)               the abscissa (its name is `axis`)
+    alpha : array (B,)               the abscissa (its name is `axis`); `ratio` says what alpha is: n/d or n/p
     values : {name: array (B,)}      test_error, train_error, further errors, then the order parameters; nan where failed
     order_parameters : names         those of `values` that are order parameters
     converged, residual, reason : arrays (B,)
@@ -46,6 +46,7 @@ class Curve(Shown):
     simulation: Curve | None = None
     title: str = ""
     axis: str = "alpha"
+    ratio: str = "n/d"
     sources: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -170,7 +171,7 @@ class Curve(Shown):
             return ax
         quantity = quantity or "test_error"
         ylabel = _AXES.get(quantity, f"${letter(quantity)}$")
-        xlabel = r"$\alpha = n/d$" if self.axis == "alpha" else f"${self.axis}$"
+        xlabel = rf"$\alpha = {self.ratio}$" if self.axis == "alpha" else f"${self.axis}$"
         points = None
         if self.simulation is not None and quantity in self.simulation:
             s = self.simulation

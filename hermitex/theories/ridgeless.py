@@ -17,24 +17,27 @@ from hermitex.solvers.solution import Solution
 from hermitex.theories.parts import shaped
 
 #: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
-_INFINITE = ("V1", "V2", "T0", "T1", "T2")
-_ZERO = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chitilde", "L", "train_error")
-_METHOD = "lam = 0: the limit lam -> 0+, for alpha < beta by its own equations in V lam, Vhat/lam, ..., for alpha > beta at lam = 0"
-_DIVERGES = "lam = 0 at alpha = beta (n = p): the test error diverges; take lam > 0"
+_INFINITE = ("V", "V1", "V2", "Vs", "Vw", "T0", "T1", "T2")
+_ZERO = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "chitilde", "L", "train_error", "train_objective",
+         "Vhat", "qhat", "mhat", "v")
+_METHOD = "lam = 0: the limit lam -> 0+, for n < p by its own equations in V lam, Vhat/lam, ..., for n > p at lam = 0"
+_DIVERGES = "lam = 0 at n = p: the test error diverges; take lam > 0"
 
 
-def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping[str, np.ndarray], options: Mapping[str, Any]
-              ) -> Solution:
+def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping[str, np.ndarray], options: Mapping[str, Any],
+              *, excess: Any = None) -> Solution:
     """Solve where some lam are 0.
 
     Parameters
     ----------
     run : solves the equations at complete numbers
-    interpolating : the System of the limit for alpha < beta
+    interpolating : the System of the limit for n < p
+    excess : of the sign of n - p at each point (default: alpha - beta)
     """
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     flat = {n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()}
-    points, gap = flat["lam"].size, flat["alpha"] - flat["beta"]
+    points = flat["lam"].size
+    gap = flat["alpha"] - flat["beta"] if excess is None else np.broadcast_to(excess, shape).ravel()
     zero = flat["lam"] == 0
     start = {k: v for k, v in (options.get("start") or {}).items() if np.ndim(v) == 0}
     inner = {**options, "raise_on_failure": False, "start": start}

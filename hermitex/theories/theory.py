@@ -27,6 +27,7 @@ class Theory(Shown):
     REQUIRED: ClassVar[Any] = object()
     name: ClassVar[str] = ""
     axis: ClassVar[str] = "alpha"  # what varies along a curve
+    ratio: ClassVar[str] = "n/d"  # what alpha is
     sources: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -119,7 +120,7 @@ class Theory(Shown):
         fixed = {k: v.item() for k, v in numbers_now.items() if k != "alpha" and np.ndim(v) == 0}
         return Curve(self.name, self.described(fixed), line, values, tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
-                     reason=found.reason, title=title, sources=self.sources)
+                     reason=found.reason, title=title, ratio=self.ratio, sources=self.sources)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """The `parameters` of a curve: its functions and the numbers that stayed fixed."""

@@ -29,6 +29,7 @@ THEORIES: dict[str, Entry] = {
     "one-step": Entry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
+    "random-features": Entry(("sigma", "target"), ("loss",), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
     "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
@@ -53,7 +54,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "eta": (NUMBER, "H", "rate of the gradient step over d"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
-    "gamma": (NUMBER, "G", "overlap of spike and target"),
+    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
@@ -65,7 +66,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of all theories; `run` refuses what a theory does not take."""
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
-    parser.add_argument("--alpha", metavar="A", help="samples n/d: 0.5 or 0.2,0.9,3 or 0.2:3:50")
+    parser.add_argument("--alpha", metavar="A", help="samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50")
     parser.add_argument("--t", metavar="T", help="sgd: times gamma n, increasing: 0:20:50")
     for name, (_, metavar, line) in OPTIONS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=line)

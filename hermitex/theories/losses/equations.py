@@ -7,6 +7,7 @@ f* = argmin (f - omega)^2/(2V) + l(y, f), s = (f* - omega)/V [cui2024, Result 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,7 +25,7 @@ from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi,
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
-mu_0, mu_1, B, J, J_z, J_2, J_s, t = symbols("mu_0 mu_1 B J J_z J_2 J_s t", real=True)
+mu_0, mu_1, B, J, J_z, J_2, J_s, t_0 = symbols("mu_0 mu_1 B J J_z J_2 J_s t_0", real=True)
 mu_22 = Symbol("mu_22", nonnegative=True)
 p, p_slope, s_plus, s_minus, f_plus, f_minus = symbols("p p_slope s_plus s_minus f_plus f_minus", real=True)
 
@@ -52,13 +53,22 @@ class Structure:
     noisy: bool = True
 
 
-def K(e: Expr) -> Any:
+Average = Callable[[Expr], Any]
+Output = tuple[dict[Any, Any], dict[str, Any]]
+
+
+def over_spike(e: Expr) -> Any:
     """The average over the projection on the spike."""
     return E(e, kappa)
 
 
+def output(st: Structure, K: Average = over_spike) -> Output:
+    """What a sample gives: names for J, J_z, J_2, J_s and V's other names, and the observables; K averages over kappa."""
+    return {"labels": _labels, "residual": _residual, "values": _values}[st.kind](st, K)
+
+
 # -- labels of +-1 -----------------------------------------------------------------------------------------------------
-def _labels(st: Structure) -> tuple[dict, dict]:
+def _labels(st: Structure, K: Average) -> Output:
     """Both labels summed with P(y | kappa, omega), omega = B + S z1: averages over kappa and z1.
 
     Given omega the target's argument is normal with mean a = gamma kappa + sqrt(rho) tau z1, tau = mu_1 psi/S, and
@@ -86,14 +96,14 @@ def _labels(st: Structure) -> tuple[dict, dict]:
               J_s: ((0 if st.aligned else tau*J_z) - both(z1*s_plus, z1*s_minus))/S_}
     plus, minus = st.loss.at(1), st.loss.at(-1)
     observables = {
-        "test_error": _error(st),
+        "test_error": _error(st, K),
         "train_error": K(both(plus.subs(f, f_plus), minus.subs(f, f_minus))),
         "test_loss": K(both(plus.subs(f, omega), minus.subs(f, omega))),
     }
     return where, observables
 
 
-def _error(st: Structure) -> Expr:
+def _error(st: Structure, K: Average) -> Expr:
     """P(y != sign omega) = (1 - E[y sign omega])/2."""
     if st.aligned:  # omega is normal at fixed kappa
         return K((1 - st.g(st.aligned*kappa)*erf(B/(sqrt(2)*S_)))/2)
@@ -112,19 +122,19 @@ def clean(st: Structure) -> Expr:
     return st.g(st.aligned*kappa) if st.aligned else st.g(gamma*kappa + sqrt(rho)*z1)
 
 
-def _residual(st: Structure) -> tuple[dict, dict]:
+def _residual(st: Structure, K: Average) -> Output:
     """l = h(y - f): the force depends on t = y - omega, normal at fixed kappa and z1 (the target's other direction).
 
-    Its mean is M = g(gamma kappa + sqrt(rho) z1) - B - mu_1 psi z1, its variance tau^2 = mu_1^2 (q1 - psi^2) + mu_22 q2 +
+    Its mean is t_0 = g(gamma kappa + sqrt(rho) z1) - B - mu_1 psi z1, its variance tau^2 = mu_1^2 (q1 - psi^2) + mu_22 q2 +
     Delta: the noise is joined to omega. Where E h'(e*) has a closed form two averages are left, else three.
     """
     h = st.loss.of_residual
     assert h is not None
-    M, e_star = Symbol("M", real=True), Symbol("e_star", real=True)
+    e_star = Symbol("e_star", real=True)
     where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta),
-                             M: clean(st) - B - (0 if st.aligned else mu_1*psi*z1)}
+                             t_0: clean(st) - B - (0 if st.aligned else mu_1*psi*z1)}
     smoothed, fresh = closed_moments(h), closed_loss(h)
-    at = {_M: M, _TAU: tau, _V: V}
+    at = {_M: t_0, _TAU: tau, _V: V}
 
     def over(e: Expr, *noise: Symbol) -> Expr:
         return E(e, *((*noise,) if st.aligned else (z1, *noise))) if noise or not st.aligned else e
@@ -136,14 +146,14 @@ def _residual(st: Structure) -> tuple[dict, dict]:
         noise: tuple[Symbol, ...] = ()
         train = over(moreau.xreplace(at) - V/2*s_minus)
     else:
-        s, e = force(h, M + tau*z2, V)
+        s, e = force(h, t_0 + tau*z2, V)
         where |= {s_plus: -s, e_star: e}
         where |= {J: over(s_plus, z2), J_s: over(z2*s_plus/tau, z2), J_2: over(s_plus**2, z2)}
         noise = (z2,)
         train = over(h.subs(f, e_star), z2)
     where |= {J_z: S.Zero if st.aligned else over(z1*s_plus, *noise) + mu_1*psi*J_s}
-    test = over(fresh.xreplace(at)) if fresh is not None else over(h.subs(f, M + tau*z2), z2)
-    square_error = K(over(M**2)) + K(tau**2) - Delta
+    test = over(fresh.xreplace(at)) if fresh is not None else over(h.subs(f, t_0 + tau*z2), z2)
+    square_error = K(over(t_0**2)) + K(tau**2) - Delta
     return where, {"test_error": square_error, "train_error": K(train), "test_loss": K(test),
                    "test_error_noisy": square_error + Delta}
 
@@ -172,7 +182,7 @@ def closed_loss(h: Expr) -> Expr | None:
     return exact_or_none(E(h.subs(f, _M + _TAU*z), z))
 
 
-def _values(st: Structure) -> tuple[dict, dict]:
+def _values(st: Structure, K: Average) -> Output:
     """Any loss with y = g(gamma kappa + sqrt(rho) z1) + sqrt(Delta) z3 and omega = B + mu_1 psi z1 + tau z2.
 
     Where l = b(f) - k y f + a(y), f* depends on omega + k V y only: with S^2 = tau^2 + k^2 V^2 Delta in place of tau^2 the
@@ -211,7 +221,8 @@ def _values(st: Structure) -> tuple[dict, dict]:
 def equations(st: Structure) -> System:
     """The equations of a convex loss; J = E[s], J_s = E[-ds/domega], J_2 = E[s^2] at fixed kappa, J_z that of psitilde."""
     w = r*kappa + bias + sqrt(c)*z
-    own, observables = {"labels": _labels, "residual": _residual, "values": _values}[st.kind](st)
+    own, observables = output(st)
+    K = over_spike
     b = c*beta*Vhat1
     half = L + c*Vhat1 - b
     root = sqrt(half**2 + 4*L*b)

@@ -1,0 +1,159 @@
+"""Random features: reference tables, the closed form for ridge, the one-step theory without its step, misprints that show."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.errors import BadInput
+from hermitex.theories import one_step, random_features
+
+TABLE = json.loads((Path(__file__).parents[1] / "reference" / "random_features.json").read_text())
+POINT = {"alpha": 1.5, "gamma": 0.5, "lam": 0.01, "Delta": 0.1}
+
+
+def _numbers(row):
+    return {n: row[n] for n in ("alpha", "gamma", "lam", "Delta")}
+
+
+def _agree(found, row, names, digits):
+    for name in names:
+        assert abs(found[name] - row[name]) <= 10.0**-digits*abs(row[name]), name
+
+
+@pytest.mark.parametrize("row", TABLE["square"], ids=lambda r: f"{r['sigma']}-{r['target'][:6]}-{r['lam']:g}")
+def test_square_loss(row):
+    found = random_features(row["sigma"], row["target"]).solve(**_numbers(row))
+    _agree(found, row, ("V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "test_error", "train_error", "train_objective"), 10)
+
+
+_LABELS = [pytest.param(row, marks=() if k in (1, 5, 11) else pytest.mark.slow) for k, row in enumerate(TABLE["labels"])]
+
+
+@pytest.mark.parametrize("row", _LABELS)
+def test_labels_of_a_sign(row):
+    found = random_features(row["sigma"], "sign", loss=row["loss"]).solve(**_numbers(row))
+    _agree(found, row, ("V", "Q", "M", "qw", "Vhat", "qhat", "mhat", "test_error", "train_error", "train_objective"), 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", TABLE["huber"])
+def test_huber_loss(row):
+    found = random_features(row["sigma"], "z", loss=f"huber:{row['delta']}").solve(**_numbers(row))
+    _agree(found, row, ("V", "Q", "M", "qw", "test_error_noisy", "train_error", "train_objective"), 10)
+
+
+def test_an_intercept_is_free_where_the_features_have_a_mean():
+    theory = random_features("relu", "sign(z + 1/2)", loss="logistic")
+    names = ("V", "Q", "M", "b", "qw", "test_error", "train_error")
+    _agree(theory.solve(alpha=2, gamma=0.5, lam=0.1), TABLE["intercept"], names, 10)
+    assert "b" not in random_features("erf", "relu").order_parameters  # without a mean nothing is centred
+    assert random_features("relu", "relu").solve(**POINT)["b"] == pytest.approx(1/np.sqrt(2*np.pi), abs=1e-12)
+
+
+def mei_montanari(mu_1, mu_star, alpha, gamma, lam, signal, noise):
+    """The risk of [mei2022] (ridge): chi = nu_1 nu_2 at xi = i sqrt(psi_1 psi_2 lambda), by iteration; then E_1/E_0 and E_2/E_0."""
+    p1, p2 = 1/gamma, alpha/gamma
+    w = np.sqrt(lam/p2/mu_star**2*p1*p2)
+    s = (mu_1/mu_star)**2
+    a = b = 1e-3
+    for _ in range(20_000):
+        chi = -a*b
+        a, b = (a + p1/(w + b + s*b/(1 - s*chi)))/2, (b + p2/(w + a + s*a/(1 - s*chi)))/2
+    x = -a*b
+    e_0 = (-x**5*s**3 + 3*x**4*s**2 + (p1*p2 - p2 - p1 + 1)*x**3*s**3 - 2*x**3*s**2 - 3*x**3*s
+           + (p1 + p2 - 3*p1*p2 + 1)*x**2*s**2 + 2*x**2*s + x**2 + 3*p1*p2*x*s - p1*p2)
+    e_1 = p2*x**3*s**2 - p2*x**2*s + p1*p2*x*s - p1*p2
+    e_2 = x**5*s**3 - 3*x**4*s**2 + (p1 - 1)*x**3*s**3 + 2*x**3*s**2 + 3*x**3*s - (p1 + 1)*x**2*s**2 - 2*x**2*s - x**2
+    return signal*e_1/e_0 + noise*e_2/e_0
+
+
+@pytest.mark.parametrize(("alpha", "gamma", "lam", "Delta"), [(1.5, 0.5, 0.01, 0.1), (0.6, 1.4, 0.1, 0.0), (4, 0.3, 0.5, 0.3)])
+def test_the_closed_form_for_ridge(alpha, gamma, lam, Delta):
+    """An unlisted activation and target, against the polynomials of Mei and Montanari."""
+    sigma, g = "tanh(2*z) + z/5", "sin(z) + z**3/10"
+    mu_1, square = (float(hx.E(hx.parse(e)).evalf(20)) for e in (f"z*({sigma})", f"({sigma})**2"))
+    c_1, g_2 = (float(hx.E(hx.parse(e)).evalf(20)) for e in (f"z*({g})", f"({g})**2"))
+    rest = g_2 - c_1**2
+    expected = mei_montanari(mu_1, np.sqrt(square - mu_1**2), alpha, gamma, lam, c_1**2, Delta + rest) + rest
+    found = random_features(sigma, g).solve(alpha=alpha, gamma=gamma, lam=lam, Delta=Delta)
+    assert found["test_error"] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "g", "alpha", "beta"), [("relu", "sin", 1.2, 2.0), ("softplus", "abs", 0.7, 0.5)])
+def test_one_step_without_its_step(sigma, g, alpha, beta):
+    there = one_step(sigma, g).solve(alpha=alpha, beta=beta, lam=0.05, Delta=0.2, r=0, c=1, gamma=0)
+    here = random_features(sigma, g).solve(alpha=alpha/beta, gamma=1/beta, lam=0.05, Delta=0.2)
+    assert here["train_error"] == pytest.approx(there["train_error"]/2, rel=1e-9)
+    for name, other in {"test_error": "test_error", "qs": "q1", "qw": "q2", "Vs": "V1", "Vw": "V2", "ms": "psi"}.items():
+        assert here[name] == pytest.approx(there[other], rel=1e-9), name
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", pytest.param("log(cosh(y - f))", marks=pytest.mark.slow)])
+def test_the_objective_grows_with_lam_as_the_norm_says(loss):
+    """The envelope identity: d objective/d lam = qw/(2 alpha)."""
+    theory, step = random_features("erf", "sign", loss=loss), 1e-4
+    at = [theory.solve(alpha=1.3, gamma=0.6, lam=0.2 + s*step) for s in (-2, -1, 1, 2, 0)]
+    o = [s["train_objective"] for s in at]
+    slope = (o[0] - 8*o[1] + 8*o[2] - o[3])/(12*step)
+    assert slope == pytest.approx(at[4]["qw"]/(2*1.3), rel=1e-7)
+
+
+def test_the_limit_without_a_ridge():
+    theory = random_features("relu", "z")
+    for alpha in (0.5, 2.0):
+        limit, near = (theory.solve(alpha=alpha, gamma=0.5, lam=lam, Delta=0.2) for lam in (0, 1e-9))
+        assert limit["test_error"] == pytest.approx(near["test_error"], rel=1e-7)
+    assert theory.solve(alpha=2, gamma=0.5, lam=0)["V"] == pytest.approx(1, rel=1e-12)  # 1/(alpha - 1)
+    with pytest.raises(hx.errors.NotConverged, match="n = p"):
+        theory.solve(alpha=1, gamma=0.5, lam=0).require()
+
+
+@pytest.mark.parametrize("wrong", ["qs", "Vhat", "mu_star"])
+def test_a_misprinted_equation_is_seen(wrong):
+    """As printed once: qs over Vhat_s, not its square; Vhat without 1 - ...; mu_star without its root."""
+    theory = random_features("erf", "z")
+    right, names = dict(theory.system.equations), dict(theory.system.where)
+    by_name = {s.name: s for s in (*right, *names)}
+    if wrong == "qs":
+        right[by_name["qs"]] *= by_name["v"]
+    elif wrong == "Vhat":
+        right[by_name["Vhat"]] = right[by_name["Vhat"]]*by_name["V"]
+    else:
+        names[by_name["mu_star"]] = names[by_name["mu_star"]]**2
+    planted = hx.System(right, where=names, parameters=theory.system.parameters, observables=theory.system.observables)
+    found = planted.solve(alpha=1.5, gamma=0.5, lamda=0.01, Delta=0.1, raise_on_failure=False)
+    assert not abs(found["test_error"] - TABLE["square"][0]["test_error"]) < 1e-3
+
+
+@pytest.mark.slow
+def test_the_experiment():
+    theory = random_features("tanh", "relu")
+    found = hx.curve(theory, alpha=[0.5, 1.5, 3], gamma=0.6, lam=0.05, Delta=0.1, simulate={"dimension": 400, "seeds": 16})
+    measured = found.simulation
+    assert measured.order_parameters == ("ms", "qw", "qs") and measured.ratio == "n/p"
+    for name in ("test_error", "train_error", "qs", "qw", "ms"):
+        assert np.all(np.abs(measured[name] - found[name]) < 4*measured.standard_error[name]), name
+
+
+def test_a_curve_says_what_alpha_is():
+    found = random_features("erf", "sin").curve([0.5, 1, 2], gamma=0.5, lam=0.1)
+    assert found.plot().get_xlabel() == r"$\alpha = n/p$"
+    assert found.to_dict()["theory"] == "random-features" and set(found.to_dict()["order_parameters"]) == {
+        "V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "Vhat", "qhat", "mhat"}
+
+
+@pytest.mark.parametrize(("ask", "said"), [
+    (lambda: random_features("tanh", "sin", loss="hinge"), "needs labels of .-1"),
+    (lambda: random_features("1", "sin"), "constant"),
+    (lambda: random_features("exp(z**2)", "sin"), "not square integrable"),
+    (lambda: random_features(hx.parse("relu(V*z)", symbols={"V": "positive"}), "sin"), "letter of the theory"),
+    (lambda: random_features("tanh", "sin").solve(alpha=1, lam=0.1), "gamma has no value"),
+    (lambda: random_features("tanh", "sin").solve(alpha=1, gamma=-1, lam=0.1), "gamma must be finite and positive"),
+    (lambda: random_features("tanh", "sign", loss="logistic").solve(alpha=1, gamma=1, lam=0), "lam must be finite and positive"),
+])
+def test_bad_input(ask, said):
+    with pytest.raises(BadInput, match=said):
+        ask()
