@@ -36,7 +36,8 @@ LATEX_WORDS: dict[str, str] = {
     "test_error": r"\varepsilon_{\mathrm{test}}", "train_error": r"\varepsilon_{\mathrm{train}}", "bias": "b",
     "test_loss": r"\ell_{\mathrm{test}}", "train_loss": r"\ell_{\mathrm{train}}", "chitilde": r"\tilde{\chi}",
     "mu_22": r"\mu_\star^2", "s_c2": "s_c^2", "alpha0inv": r"\alpha_0^{-1}", "omegainv": r"\omega^{-1}", "dG": "G'", "dk_1": "k_1'",
-    "test_error_noisy": r"\varepsilon_{\mathrm{test}}^{\mathrm{noisy}}",
+    "test_error_noisy": r"\varepsilon_{\mathrm{test}}^{\mathrm{noisy}}", "train_objective": r"\mathcal{L}_{\mathrm{train}}",
+    "Vs": "V_s", "Vw": "V_w", "qs": "q_s", "qw": "q_w", "ms": "m_s",
 }
 
 _NORMAL = re.compile(r"z\d*\Z")

@@ -34,9 +34,9 @@ from hermitex.theories.theory import Theory
 Vs, Vw, qs, qw, Q = symbols("Vs Vw qs qw Q", positive=True)
 M, ms, b = symbols("M ms b", real=True)
 # of the spectral law of W_0^T W_0/p: h = int dmu(s)/(v s + L), and what its slopes are made of
-v, L, D, h, u, c_1, g_2, rest = symbols("v L D h u c_1 g_2 rest", real=True)
+v, L, D, h, u, c_1, g_2, e = symbols("v L D h u c_1 g_2 e", real=True)
 ORDER_PARAMETERS = ("V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "Vhat", "qhat", "mhat")
-_TAKEN = {*ORDER_PARAMETERS, "b", "v", "L", "D", "h", "u", "c_1", "g_2", "rest", "alpha", "gamma", "lam", "lamda", "Delta", "mu_0",
+_TAKEN = {*ORDER_PARAMETERS, "b", "v", "L", "D", "h", "u", "c_1", "g_2", "e", "alpha", "gamma", "lam", "lamda", "Delta", "mu_0",
           "mu_1", "mu_star", "S", "tau", "J", "J_z", "J_2", "J_s", "t_0", "B"}
 _SQUARE = Pointwise("square", (y - f)**2/2)
 
@@ -127,10 +127,9 @@ class RandomFeatures(Theory):
         """(y - f)^2/2: only E g^2 and c_1 = E z g(z) of the target enter; its other part acts as noise."""
         clean = self.g(z) - (b if self.intercept else 0)
         damped = 1/((0 if interpolating else 1) + V)
-        noisy = rest + Q
-        names = {c_1: E(z*self.g(z), z), g_2: E(clean**2, z), rest: g_2 + Delta - 2*M*c_1,
-                 sample.J_s: damped, sample.J_2: noisy*damped**2, sample.J_z: c_1*damped}
-        return names, {"test_error": noisy - Delta, "train_error": noisy*damped**2/2, "test_error_noisy": noisy}
+        names = {c_1: E(z*self.g(z), z), g_2: E(clean**2, z), e: g_2 + Delta - 2*M*c_1 + Q,
+                 sample.J_s: damped, sample.J_2: e*damped**2, sample.J_z: c_1*damped}
+        return names, {"test_error": e - Delta, "train_error": e*damped**2/2, "test_error_noisy": e}
 
     def _sample(self) -> tuple[dict[Any, Any], dict[str, Any]]:
         """Any convex loss: the averages over a sample of `losses.equations` at one kappa, f = b + M z1 + sqrt(Q - M^2) z2."""

@@ -108,6 +108,7 @@ RESULTS = {
     "Theory, convex loss": lambda: hx.theories.one_step("tanh", "sign", loss="logistic"),
     "Theory, trained network": lambda: hx.theories.one_step("tanh", "sin", network="exact"),
     "Theory, vocabulary": lambda: hx.theories.one_step("tanh", "sin", vocabulary=[1, -1], fractions=[0.5, 0.5]),
+    "Theory, random features": lambda: hx.theories.random_features("tanh", "sin"),
     "Theory, regression": lambda: hx.theories.glm(),
     "Theory, several directions": lambda: hx.theories.multi_index("sign(z1*z2)"),
     "Transitions": lambda: hx.theories.multi_index("sign(z1*z2)").transitions(),

@@ -1,0 +1,118 @@
+r"""Learning on random features: stationarity of a free energy, down to the package's System, and the closed form for ridge."""
+
+from sympy import Function, sqrt, symbols
+
+import hermitex as hx
+from hermitex import E, Moreau, Result, System
+from hermitex.symbols import Delta, alpha, f, gamma, lamda, z, z1
+from hermitex.theories.losses.pointwise import pointwise
+
+Vs, Vw, qs, qw, Vhats, Vhatw, qhats, qhatw = symbols("Vs Vw qs qw Vhat_s Vhat_w qhat_s qhat_w", positive=True)
+ms, mhats, mu_1, mu_star, c_1, g_2, omega, y, V = symbols("ms mhat_s mu_1 mu_star c_1 g_2 omega y V", real=True)
+L, D, h = symbols("L D h", positive=True)
+
+page = Result(
+    "Learning on random features",
+    r"The readout $\hat w = \arg\min\sum_\mu \ell(y_\mu, \langle w, \sigma(W_0 x_\mu/\sqrt d)\rangle/\sqrt p) + "
+    r"\frac\lambda2\|w\|^2$ on $n = \alpha p$ samples in dimension $d = \gamma p$ has the order parameters of the equations below; "
+    r"under the square loss its test error is $\mathbb{E}\,g^2 - 2Mc_1 + Q$.",
+    source="gerace2020",
+    assumptions=[r"the features are equivalent to $\mu_1 W_0 x/\sqrt d + \mu_\star\xi$ ($\mu_0 = 0$, or the labels centred)",
+                 r"$W_0$ has independent standard normal entries; $y = g(\nu) + \sqrt\Delta\,\xi'$, "
+                 r"$\nu = \langle\theta, x\rangle/\sqrt d$",
+                 r"replica symmetry, which holds for convex problems"],
+)
+page.text(r"Put $q_s = \|W_0^\top w\|^2/(pd)$, $q_w = \|w\|^2/p$ and $m_s = \langle\theta, W_0^\top w\rangle/(d\sqrt p)$: "
+          r"on a new sample the output has the variance $Q = \mu_1^2 q_s + \mu_\star^2 q_w$ and the covariance "
+          r"$M = \mu_1 m_s$ with $\nu$, and its susceptibility is $V = \mu_1^2 V_s + \mu_\star^2 V_w$.")
+
+page.text(r"(i) Energy. The square loss relaxed in its field is the Moreau envelope; its mean needs $c_1 = \mathbb{E}[z g(z)]$ and "
+          r"$g_2 = \mathbb{E}\,g^2$ of the target:")
+relaxed = (omega + V*y)/(1 + V)
+page.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
+Q, M, Vall = mu_1**2*qs + mu_star**2*qw, mu_1*ms, mu_1**2*Vs + mu_star**2*Vw
+error = g_2 + Delta - 2*M*c_1 + Q
+
+page.text(r"(ii) Entropy. The conjugate fields act on $w$ through $A = L + \hat V_s W_0 W_0^\top/p$, $L = \lambda + \hat V_w$. "
+          r"With $h = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-1}$, the root of the equation of Marchenko and Pastur,")
+b = L + (1 - gamma)*Vhats
+root = 2/(b + sqrt(b**2 + 4*gamma*L*Vhats))
+page.step("Marchenko-Pastur", root, 1/(L + Vhats/(1 + gamma*Vhats*root)),
+          shown=("h", r"\frac{1}{L + \hat V_s/(1 + \gamma\hat V_s h)}"))
+page.let(h, root, "whose positive root is (its name in what follows)")
+width = sqrt(b**2 + 4*gamma*L*Vhats)
+u = 1/(1 + gamma*Vhats*h)
+v_s, v_w = root/(1 + gamma*Vhats*root), (1 - gamma)/L + gamma*root
+page.text(r"the traces are $V_s = \frac1d\mathrm{tr}\,\frac1p W_0^\top A^{-1}W_0 = h\,u$, $u = 1/(1 + \gamma\hat V_s h)$, for "
+          r"$L h + \hat V_s V_s = 1$, and $V_w = \frac1p\mathrm{tr}A^{-1}$, of which $p - d$ eigenvalues are $1/L$ (if $p > d$); "
+          r"with $D = \sqrt{(L + (1-\gamma)\hat V_s)^2 + 4\gamma L\hat V_s}$,")
+page.step("the trace of the identity", L*root + Vhats*v_s, 1, shown=(r"L h + \hat V_s V_s", "1"))
+page.step("the other trace", L*v_w + gamma*Vhats*v_s, 1, shown=(r"L V_w + \gamma\hat V_s V_s", "1"))
+page.step("a root without cancellation", v_w, 2/(L + (gamma - 1)*Vhats + width),
+          shown=(r"\frac{1 - \gamma}{L} + \gamma h", r"\frac{2}{L + (\gamma - 1)\hat V_s + D}"))
+page.text(r"Their derivatives, with "
+          r"$h_2 = h(1 + \gamma\hat V_s h)/D = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-2}$:")
+slope = h*(1 + gamma*Vhats*h)/D
+written = {h: root, D: width}
+first, second = slope*u**2, slope*u**2*(u + gamma*L*h)
+third = Vw*(1 + Vhats*Vw)/D
+page.step("differentiation", -root.diff(L), slope.subs(written), shown=(r"-\partial_L h", "h_2"))
+page.step("differentiation", -v_s.diff(L), first.subs(written), shown=(r"-\partial_L V_s", "h_2 u^2"))
+page.step("differentiation", -v_w.diff(Vhats), gamma*first.subs(written), shown=(r"-\partial_{\hat V_s} V_w", r"\gamma h_2 u^2"))
+page.step("differentiation", -v_s.diff(Vhats), second.subs(written),
+          shown=(r"-\partial_{\hat V_s} V_s", r"h_2 u^2 (u + \gamma L h)"))
+page.step("differentiation", -v_w.diff(L), third.subs(Vw, v_w).subs(written),
+          shown=(r"-\partial_L V_w", r"V_w(1 + \hat V_s V_w)/D"))
+
+page.text(r"(iii) The free energy, a neuron: $\Phi = \frac12(q_w\hat V_w - V_w\hat q_w) + \frac\gamma2(q_s\hat V_s - V_s\hat q_s) "
+          r"- \gamma m_s\hat m_s + \frac12[\hat q_w v_w + \gamma(\hat q_s + \hat m_s^2)v_s] - \alpha\,\mathbb{E}\min_f[\ldots]$, "
+          r"with the traces $v_w, v_s$ as functions of the conjugates. Stationarity, solved for the unknown that each condition "
+          r"determines:")
+vs, vw = Function("vs")(L, Vhats), Function("vw")(L, Vhats)
+entropy = (qhatw*vw + gamma*(qhats + mhats**2)*vs)/2
+slopes = {vs.diff(L): -first, vs.diff(Vhats): -second, vw.diff(L): -third, vw.diff(Vhats): -gamma*first}
+
+
+def entropic(x):
+    """The derivative of the entropy, the traces and their derivatives under their names."""
+    return entropy.diff(x).subs(slopes).subs({vs: Vs, vw: Vw})
+
+
+def conditions(energy):
+    """Stationarity of the free energy; energy is the mean envelope as a function of the order parameters."""
+    def energetic(x):
+        return alpha*energy.diff(x)
+
+    return {Vhatw: 2*energetic(qw), Vhats: 2/gamma*energetic(qs), mhats: -energetic(ms)/gamma,
+            qhatw: -2*energetic(Vw), qhats: -2/gamma*energetic(Vs),
+            Vs: h*u, Vw: 1/(L + gamma*Vhats/(1 + Vhats*Vw)), ms: entropic(mhats)/gamma,
+            qs: -2/gamma*entropic(Vhats), qw: -2*entropic(L)}
+
+
+def derived(sigma, target, energy):
+    """The stationarity conditions for given functions, as a System."""
+    sigma, target = hx.parse(sigma), hx.parse(target)
+    mean = E(sigma, z)
+    names = {mu_1: E(z*sigma, z), mu_star: sqrt(E(sigma**2, z) - mean**2 - E(z*sigma, z)**2), c_1: E(z*target, z),
+             g_2: E(target**2, z), L: lamda + Vhatw, D: width, h: root}
+    return System(conditions(energy), where=names, observables={"test_error": error - Delta},
+                  parameters=[alpha, gamma, lamda, Delta])
+
+
+square = error/(2*(1 + Vall))
+at = [{"alpha": 1.5, "gamma": 0.5, "lam": 0.01, "Delta": 0.1}, {"alpha": 0.6, "gamma": 1.4, "lam": 0.1, "Delta": 0.0},
+      {"alpha": 3.0, "gamma": 0.4, "lam": 0.3, "Delta": 0.2}]
+page.same("stationarity for erf and sign", derived("erf(z)", "sign(z)", square),
+          hx.theories.random_features("erf", "sign").system,
+          "For several pairs of functions its solutions are those of the package's:", at=at)
+page.same("stationarity for tanh and sin", derived("tanh(2*z)", "sin(z)", square),
+          hx.theories.random_features("tanh(2*z)", "sin").system,
+          at=at, shown=False)
+
+page.text(r"(iv) Another loss changes the energy alone. A loss of $y - f$ under a linear target sees its field through "
+          r"$y - \omega \sim \mathcal{N}(0, 1 + \Delta + Q - 2M)$:")
+huber = E(Moreau(pointwise("huber:1/2").of_residual, f, sqrt(1 + Delta + Q - 2*M)*z1, Vall), z1)
+page.same("stationarity for Huber's loss", derived("erf(z)", "z", huber),
+          hx.theories.random_features("erf", "z", loss="huber:1/2").system,
+          at=at[:1], shown=False)
+page.conclude(hx.theories.random_features("erf", "sign").system, "The equations of the package, for erf and sign:")
