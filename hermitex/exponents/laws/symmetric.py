@@ -31,6 +31,7 @@ from hermitex.symbolic.subspaces import Matrix
 _CELLS = 4096
 _COARSE = 17
 _GRADED = 14
+_SHORT = 30
 _NEGLIGIBLE = 1e-18
 
 
@@ -54,7 +55,7 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
     g, used = turned
     try:
         return (_of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
-                or _of_curves(g, law, used))
+                or _of_two(g, law, used) or _of_curves(g, law, used))
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -88,6 +89,22 @@ def _slope(f: Expr, x: Symbol) -> str | None:
     if right != 0 and right == -left:
         return "monotone"
     return "even" if right != 0 and right == left and parity(slope, x) == 1 else None
+
+
+def _of_two(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+    """Two terms that are not injective in the difference: its level sets on the line."""
+    f = _summand(g, used) if law.name == "deterministic" and len(used) == 2 else None
+    if f is None:
+        return None
+    from hermitex.exponents.laws.two_terms import TwoTerms
+
+    # Labels at -u are those at u, turned over or shifted, if f is odd, or even but for a line.
+    x = used[0]
+    odd = (f - f.xreplace({x: -x})).expand()
+    if odd.has(x) and not odd.is_polynomial(x) and odd.count_ops() < _SHORT:
+        odd = odd.simplify()
+    mirror = parity(f, x) == -1 or (odd.is_polynomial(x) and Poly(odd, x).degree() <= 1)
+    return Found(*TwoTerms(f, x, mirror=mirror).squares())
 
 
 def _of_curves(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
