@@ -42,6 +42,8 @@ class Law:
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
     deep, smooth : factors of 4 by which panels shrink towards a knot at 0, and towards a hint
+    points : order -> (labels (n,), densities (k, n) over a smooth coordinate of the label, weights (n,)), where it has one
+    lost : the error of its couplings that is known from where it was made
     """
 
     indices: tuple[Index, ...]
@@ -56,6 +58,8 @@ class Law:
     plain: bool = True
     deep: int = 24
     smooth: int = 4
+    lost: float = 0.0
+    points: Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them."""

@@ -39,7 +39,7 @@ def second(law: Law, *, order: int = 23) -> Second:
     """
     (fine, missed), (coarse, _) = (_integral(law, n) for n in (order, order - 5))
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
-    return Second(fine, max(error, missed))
+    return Second(fine, max(error, missed, law.lost))
 
 
 def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,11 +64,15 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
     total = _of_atoms(law)
     masses = np.sum([v for _, v in law.atoms], axis=0) if law.atoms else np.zeros(len(law.indices))
     if law.continuous:
-        y, w = _labels(law, order)
         checkpoint("integrating over the labels")
-        nu = law.density(y)
+        if law.points is not None:  # couplings are the same in every coordinate of the label
+            _, nu, w = law.points(order)
+            kept = w * nu[0] > _NEGLIGIBLE
+        else:
+            y, w = _labels(law, order)
+            nu = law.density(y)
+            kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
         masses = masses + nu @ w
-        kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
         nu, w = nu[:, kept], w[kept]
         # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
         mean = np.clip(nu / nu[0], -_WIDEST, _WIDEST)

@@ -19,6 +19,7 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, Law, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
 from hermitex.exponents.laws.linearised import Second, of_masses, sampled, second
+from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.spread_points import estimated
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
@@ -34,6 +35,7 @@ _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
 _POOR = 1e-3
+_ACCURATE = 1e-10
 _TAIL = 1e-17
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
@@ -50,21 +52,31 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
         convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
         return on_grid if convolved is None or convolved.error > on_grid.error else convolved
     clean = effective(g, channel)
+    place = {x: i for i, x in enumerate(variables)}
+    found: list[Second] = []
+    reason: NoClosedForm | None = None
     try:
-        law = law_of(clean, {x: i for i, x in enumerate(variables)})
-    except NoClosedForm:
-        planar = strips_of(clean, (), variables)
-        if planar is None:
-            if channel.name not in ("deterministic", "random_sign"):
-                raise
-            return _spread(clean, variables)
-        law = planar
-    found = [through(law, channel)]
-    if found[0].error > _POOR and (planar := strips_of(clean, (), variables)) is not None:
+        found.append(through(law_of(clean, place), channel))
+    except NoClosedForm as err:
+        reason = err
+    if _worst(found) > _ACCURATE and (law := homogeneous(clean, place, zeros_by_flips(clean, _used(clean, variables), place))):
+        found.append(through(law, channel))
+    if _worst(found) > _POOR and (planar := strips_of(clean, (), variables)) is not None:
         found.append(through(planar, channel))
-    if min(f.error for f in found) > _POOR and channel.name in ("deterministic", "random_sign"):
+    if _worst(found) > _POOR and channel.name in ("deterministic", "random_sign"):
         found.append(_spread(clean, variables))
+    if reason is not None and not found:
+        raise reason
     return min(found, key=lambda f: f.error)
+
+
+def _worst(found: Sequence[Second]) -> float:
+    """The error that is left."""
+    return min((f.error for f in found), default=1.0)
+
+
+def _used(g: Expr, variables: Sequence[Symbol]) -> list[Symbol]:
+    return [x for x in variables if g.has(x)]
 
 
 def _spread(g: Expr, variables: Sequence[Symbol]) -> Second:
@@ -82,6 +94,11 @@ def strips_of(g: Expr, u: Sequence[float], variables: Sequence[Symbol]) -> Law |
 
 def through(law: Law, channel: Named) -> Second:
     """The couplings of a label that is drawn through the channel from a quantity with this law."""
+    found = _drawn(law, channel)
+    return replace(found, error=max(found.error, law.lost))
+
+
+def _drawn(law: Law, channel: Named) -> Second:
     if channel.name in ("deterministic", "random_sign"):
         return second(law)
     if channel.name == "gaussian":

@@ -1,0 +1,306 @@
+"""y = s h(w), z_i = s^a_i w_i: the law of a label that is homogeneous under a scaling, orbit by orbit.
+
+On the faces w_k = +-1 of a cube dz = a_k s^(|a| - 1) ds dw, and s = y/h has one solution on every orbit: nu_a(y) is an
+integral over the other w_i (and over variables of weight 0) whose only singular places are the nodal lines h = 0 and the
+kinks, the same for all y. Off y = 0 the density is analytic, since sum a_i z_i dg/dz_i = g leaves no other critical value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+import numpy as np
+from sympy import Dummy, Expr, Heaviside, Mul, Poly, Pow, S, Symbol, ceiling, expand, floor, frac, log, sign, tan
+
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
+from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
+from hermitex.exponents.laws.discrete import indices
+from hermitex.exponents.laws.linearised import Couplings, second
+from hermitex.exponents.laws.scaling import scaling
+from hermitex.exponents.laws.sections import switch_arguments
+from hermitex.symbolic.budget import checkpoint
+
+_RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48))
+_GOOD = 1e-11
+_MOST = 6_000_000
+_REACH = 10.0
+_TINY = 1e-17
+_FAR = 1e-280
+_BOUND = 1e7
+_POINTS = 20
+_BIN, _DEGREE = 0.25, 16
+_CHUNK = 4_000_000
+
+
+def homogeneous(g: Expr, place: dict[Symbol, int], drop: Sequence[Index], *, accuracy: float | None = None) -> Law | None:
+    """The law of a homogeneous label of two or three variables, or None.
+
+    Parameters
+    ----------
+    g : the target;  place : the index of each variable;  drop : indices known to be exactly zero
+    accuracy : the largest error that is accepted, with equal weights only, which are cheap; None: any
+
+    Its error `lost` is the difference of two rules, of which there are three.
+    """
+    used = [x for x in place if g.has(x)]
+    weights = scaling(g, used) if 2 <= len(used) <= 3 and not g.has(floor, ceiling, frac, tan, log) else None
+    if weights is None or (accuracy is not None and len(set(weights.tolist())) > 1):
+        return None
+    found: Law | None = None
+    before: Couplings = {}
+    for rule in _RULES:
+        try:
+            law = Orbits(g, used, [place[x] for x in used], weights, drop, rule).law()
+        except BudgetExceeded:
+            raise
+        except HermitexError:
+            law = None
+        if law is None:
+            break
+        now = second(law)
+        lost = max((abs(now.couplings[k] - before[k]) for k in before), default=0.0)
+        found = replace(law, lost=lost) if before else None
+        if before and lost < _GOOD:
+            break
+        before = now.couplings
+    return None if found is None or (accuracy is not None and found.lost > accuracy) else found
+
+
+class Orbits:
+    """The nodes on all faces, and the sums over them at given labels."""
+
+    def __init__(self, g: Expr, used: Sequence[Symbol], spots: Sequence[int], weights: np.ndarray, drop: Sequence[Index],
+                 rule: Rule) -> None:
+        flips = _flips(g, used)
+        both = [(a, tuple(sorted(spots[i] for i in a))) for a in indices(len(used))]
+        both = [(a, b) for a, b in both if b not in drop and all(prod(f[i] for i in a) == 1 for f in flips)]
+        self.local, self.indices = [a for a, _ in both], tuple(b for _, b in both)
+        faces = list(_faces(g, used, weights, flips))
+        parts = [face.rule(rule) for face in faces if face.h != 0]
+        if sum(len(h) for _, _, h in parts) > _MOST:
+            raise NoClosedForm("alpha_c", "its orbits need too many nodes", "Give the target in another form")
+        self.flat = len(parts) < len(faces) or any(w[h == 0].sum() > 1e-6 * w.sum() for _, w, h in parts)
+        self.sides: list[Nodes] = []
+        for side in (1.0, -1.0):
+            live = [h * side > _FAR**0.5 for _, _, h in parts]
+            mine = [(z[:, k], w[k], np.abs(h[k])) for k, (z, w, h) in zip(live, parts, strict=True)]
+            z, w, h = (np.concatenate([m[n] for m in mine], axis=-1) for n in range(3))
+            self.sides.append(Nodes(z, w, h, weights, self.local))
+
+    def law(self) -> Law | None:
+        """The law of the label; None where it is not bounded on the faces."""
+        if any(side.size and not side.top < _BOUND for side in self.sides):
+            return None
+        tables = [Table(side) if side.size else None for side in self.sides]
+        if not any(tables):
+            return None
+
+        def density(y: np.ndarray) -> np.ndarray:
+            y = np.asarray(y, dtype=float)
+            total = np.zeros((len(self.local), *y.shape))
+            for table, mine in zip(tables, (y > 0, y < 0), strict=True):
+                if table is not None and mine.any():
+                    total[:, mine] = table(np.abs(y[mine]))
+            return total
+
+        hi, lo = (table.high if table is not None else 0.0 for table in tables)
+        least = min(table.low for table in tables if table is not None)
+        deep = int(np.ceil(np.log(max(hi, lo) / least) / np.log(4)))
+        masses = sum(t.masses for t in tables if t is not None)
+        # Where h = 0 on whole cells there is an atom: what is left of E[He_a] = 0.
+        atoms = ((0.0, np.array([1 - masses[0], *-masses[1:]])),) if self.flat else ()
+        return Law(self.indices, density, -lo, hi, (0.0,), (), atoms, True, 4, True, deep, 4)
+
+
+class Nodes:
+    """Nodes of one sign of h: z = |y|^a B, and the measures they carry."""
+
+    def __init__(self, z: np.ndarray, w: np.ndarray, h: np.ndarray, a: np.ndarray, local: Sequence[Index]) -> None:
+        self.a, self.local, self.size = a, local, len(h)
+        if not self.size:
+            return
+        with np.errstate(over="ignore"):
+            self.b = z * h ** -a[:, None]
+        live = np.flatnonzero(a)
+        self.w = w * h ** -a.sum()
+        with np.errstate(divide="ignore"):
+            reach = np.min([(_REACH / np.abs(z[i])) ** (1 / a[i]) for i in live], axis=0)
+        self.top = float(np.max(h * reach))
+        self.even = float(a[live[0]]) if len(set(a.tolist())) == 1 else None
+        self.carried = np.stack([self.w * np.prod([self.b[i] for i in c] or [np.ones(self.size)], axis=0) for c in local], axis=1)
+        if self.even is not None:
+            self._compress()
+
+    def _compress(self) -> None:
+        """All weights equal: the density depends on q = |B|^2 alone. Nodes are merged by interpolation in log q."""
+        q = np.log(np.sum(self.b**2, axis=0))
+        cell = np.floor(q / _BIN).astype(int)
+        order = np.argsort(cell, kind="stable")
+        cells, starts = np.unique(cell[order], return_index=True)
+        nodes = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
+        to_values = np.polynomial.chebyshev.chebvander(nodes, _DEGREE - 1).T * 2 / _DEGREE
+        to_values[0] /= 2
+        found = []
+        for k, start, stop in zip(cells, starts, [*starts[1:], self.size], strict=True):
+            mine = order[start:stop]
+            t = 2 * (q[mine] / _BIN - k) - 1
+            series = np.polynomial.chebyshev.chebvander(t, _DEGREE - 1)
+            found.append(to_values.T @ (series.T @ self.carried[mine]))
+        self.q = np.exp(((cells[:, None] + (1 + nodes) / 2) * _BIN).ravel())
+        self.carried = np.concatenate(found)
+
+    def densities(self, y: np.ndarray) -> np.ndarray:
+        """y nu_a(+-y), y > 0, shape (k, labels)."""
+        size = max(1, _CHUNK // (len(self.q) if self.even is not None else self.size))
+        parts = []
+        for n in range(0, len(y), size):
+            checkpoint("integrating over orbits")
+            parts.append(self._some(y[n:n + size]))
+        return np.concatenate(parts, axis=1)
+
+    def _some(self, y: np.ndarray) -> np.ndarray:
+        live = np.flatnonzero(self.a)
+        constant = (2 * np.pi) ** (-len(live) / 2)
+        if self.even is not None:
+            exponent = y[:, None] ** (2 * self.even) * self.q
+        else:
+            exponent = (y[:, None] ** (2 * self.a[live])) @ self.b[live] ** 2
+        sums = (np.exp(-0.5 * exponent) @ self.carried).T
+        powers = np.stack([y ** (self.a.sum() + sum(self.a[i] for i in a)) for a in self.local])
+        found = constant * powers * sums
+        for n, a in enumerate(self.local):
+            if len(a) == 2 and a[0] == a[1]:
+                found[n] -= found[0]
+        return found
+
+
+class Table:
+    """y nu_a(y) as Chebyshev series in log y, panel by panel: there it is analytic in a strip."""
+
+    def __init__(self, side: Nodes) -> None:
+        strip = np.pi / (4 * side.a.max())
+        self.width = min(0.64 * strip, 2.0)
+        nodes = np.cos(np.pi * (np.arange(_POINTS) + 0.5) / _POINTS)
+        to_series = np.polynomial.chebyshev.chebvander(nodes, _POINTS - 1).T * 2 / _POINTS
+        to_series[0] /= 2
+        self.start = np.log(side.top)
+        found: list[np.ndarray] = []
+        while True:
+            middle = self.start - self.width * (len(found) + 0.5 + np.arange(8))
+            values = side.densities(np.exp(middle[:, None] + self.width * nodes / 2).ravel())
+            values = values.reshape(len(values), 8, _POINTS)
+            found += list(np.einsum("sx,kpx->pks", to_series, values))
+            if (np.all(values[0, -1] < _TINY) and np.max([f[0, 0] for f in found]) > 1e-3) or np.exp(middle[-1]) < _FAR:
+                break
+        self.series = np.array(found)
+        even = np.array([2 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(_POINTS)])
+        self.masses = np.einsum("pks,s->k", self.series, even) * self.width / 2
+        live = np.flatnonzero(np.abs(self.series[:, 0, 0]) > _TINY)
+        self.high = float(np.exp(self.start - self.width * live[0]))
+        self.low = float(np.exp(self.start - self.width * (live[-1] + 1)))
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        place = (self.start - np.log(y)) / self.width
+        panel = np.clip(np.floor(place).astype(int), 0, len(self.series) - 1)
+        inside = (place >= 0) & (place < len(self.series))
+        t = np.clip(1 - 2 * (place - panel), -1.0, 1.0)
+        powers = np.polynomial.chebyshev.chebvander(t, _POINTS - 1)
+        value = np.einsum("nks,ns->kn", self.series[panel], powers)
+        return np.where(inside, value, 0.0) / y
+
+
+# -- the faces ---------------------------------------------------------------------------------------------------------
+class Face:
+    """One orthant of one face: h over positive coordinates, of which those of weight 0 run to the window."""
+
+    def __init__(self, h: Expr, free: Sequence[Symbol], signs: Sequence[int], k: int, weights: np.ndarray, copies: int) -> None:
+        self.h, self.free, self.signs, self.k, self.a, self.copies = h, list(free), signs, k, weights, copies
+
+    def rule(self, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(z at s = 1, weights, h)."""
+        others = [n for n in range(len(self.a)) if n != self.k]
+        names = [self.free[n] for n in others]
+        ends = [1.0 if self.a[n] > 0 else WINDOW for n in others]
+        if len(names) == 1:
+            names, ends = [Dummy("one", positive=True), *names], [1.0, *ends]
+        v, w = names
+        singular = [_singular(self.h, x) for x in (v, w)]
+        box = Box((ends[0], ends[1]), (singular[0], singular[1]))
+        place = nodes([Curve.of(c, v, w) for c in curves(self.h, (v, w))], box, rule)
+        value = array_function(self.h, v, w)(*place[:2])
+        z = np.ones((len(self.a), len(value)))
+        weight = place[2] * self.a[self.k] * self.copies
+        for n, x in zip(others[::-1], (place[1], place[0]), strict=False):
+            z[n] = x
+            if self.a[n] == 0:
+                weight = weight * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+        good = np.isfinite(value)
+        return z[:, good] * np.array(self.signs)[:, None], weight[good], value[good]
+
+
+def _flips(g: Expr, used: Sequence[Symbol]) -> set[tuple[int, ...]]:
+    """The signs s with g(s z) = g(z)."""
+    from hermitex.exponents.directions.symmetry import sign_flips
+
+    group = {(tuple([1] * len(used)), 1)}
+    for s in sign_flips(g, used):
+        if s.flips is not None:
+            group |= {(tuple(a * b for a, b in zip(s.flips, f, strict=True)), s.sign * e) for f, e in group}
+    return {f for f, e in group if e == 1}
+
+
+def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tuple[int, ...]]) -> Iterator[Face]:
+    """One orthant of each that flips carry into one another."""
+    free = [Dummy(x.name, positive=True) for x in used]
+    done: set[tuple[int, ...]] = set()
+    for signs in product((1, -1), repeat=len(used)):
+        if signs in done:
+            continue
+        done |= {tuple(a * b for a, b in zip(signs, f, strict=True)) for f in flips}
+        h = g.xreplace({x: s * p for x, s, p in zip(used, signs, free, strict=True)})
+        for k in np.flatnonzero(weights):
+            yield Face(h.xreplace({free[k]: S.One}), free, signs, int(k), weights, len(flips))
+
+
+def curves(h: Expr, names: Sequence[Symbol]) -> list[Expr]:
+    """What vanishes along the nodal lines of h, along its kinks and where it is not analytic."""
+    found: list[Expr] = []
+    switches = list(dict.fromkeys(e for x in names for e in switch_arguments(h, x)))
+    powers = [p.base for p in h.atoms(Pow) if p.exp.is_number and not (p.exp.is_Integer and p.exp > 0)]
+    for e in dict.fromkeys([h, *switches, *powers]):
+        for f in _factors(e, names):
+            if f.has(*names) and f not in found and -f not in found:
+                found.append(f)
+    return found
+
+
+def _factors(e: Expr, names: Sequence[Symbol]) -> list[Expr]:
+    """Irreducible factors that may vanish inside; powers of one coordinate vanish on the edge."""
+    if e.is_polynomial(*names) and e.has(*names):
+        try:
+            factors = [f for f, _ in Poly(expand(e), *names).factor_list()[1]]
+        except (ValueError, TypeError, NotImplementedError):
+            return [e]
+        return [f.as_expr() for f in factors if len(f.terms()) > 1 and not _off_zero(f.as_expr(), names)]
+    if isinstance(e, Mul):
+        return [f for part in e.args for f in _factors(part, names)]
+    if isinstance(e, Pow) and e.exp.is_number:
+        return _factors(e.base, names)
+    return [] if _off_zero(e, names) or isinstance(e, (sign, Heaviside)) else [e]
+
+
+def _off_zero(e: Expr, names: Sequence[Symbol]) -> bool:
+    """Positive, and in the corner too."""
+    corner = e.xreplace(dict.fromkeys(names, S.Zero))
+    return bool(e.is_positive and corner.is_positive)
+
+
+def _singular(h: Expr, x: Symbol) -> bool:
+    """Is the integral over orbits singular along x = 0? It is where h vanishes there, or is not smooth."""
+    if not h.has(x):
+        return False
+    return not h.is_polynomial(x) or h.subs(x, 0) == 0

@@ -1,0 +1,87 @@
+"""g(s^a1 z1, ..., s^ar zr) = s g(z) for s > 0, a_i >= 0: the scalings under which a label is homogeneous.
+
+The weights are read off the tree: of a product the degrees add up, the terms of a sum or of an extremum share theirs,
+and what stands under any other function has degree 0. These are linear equations for the a_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, Symbol, sign
+from sympy.core.relational import Relational
+
+_LARGEST = 8.0
+_ZERO = 1e-9
+
+
+def scaling(g: Expr, used: Sequence[Symbol]) -> np.ndarray | None:
+    """The weights a_i, all equal if they can be, as many positive as can be; None if there are none.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> scaling(z1*z2 + Abs(z3)*z1, (z1, z2, z3)).tolist()
+    [0.5, 0.5, 0.5]
+    >>> scaling(z1**2 + z1*z2*z3, (z1, z2, z3)).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    zero: list[np.ndarray] = []
+    degree = _degree(g, {x: n for n, x in enumerate(used)}, zero)
+    if degree is None:
+        return None
+    total = float(degree.sum())
+    if total > _ZERO and all(abs(e.sum()) < _ZERO for e in zero):
+        return np.full(len(used), 1 / total)
+    return _weights(degree, [e for e in zero if np.abs(e).max() > _ZERO])
+
+
+def _degree(e: Expr, spots: dict[Symbol, int], zero: list[np.ndarray]) -> np.ndarray | None:
+    """The degree of e as a linear form in the weights; forms that must vanish are appended to `zero`."""
+    count = len(spots)
+    if not any(x in spots for x in e.free_symbols):
+        return np.zeros(count)
+    if isinstance(e, Symbol):
+        return np.eye(count)[spots[e]]
+    if isinstance(e, Pow) and e.exp.is_Rational:
+        base = _degree(e.base, spots, zero)
+        return None if base is None else float(e.exp) * base
+    if isinstance(e, Piecewise) and any(_degree(r.lhs - r.rhs, spots, zero) is None
+                                        for _, c in e.args for r in c.atoms(Relational)):
+        return None
+    below = [_degree(a, spots, zero) for a in _values(e) if a != 0]
+    if any(p is None for p in below):
+        return None
+    known = [p for p in below if p is not None]
+    if isinstance(e, (Mul, Abs)):
+        return np.sum(known, axis=0)
+    if isinstance(e, (Add, Max, Min, Piecewise)):
+        zero += [p - known[0] for p in known[1:]]
+        return known[0]
+    if not isinstance(e, (sign, Heaviside)):
+        zero += known
+    return np.zeros(count)
+
+
+def _values(e: Expr) -> Sequence[Expr]:
+    return [a for a, _ in e.args] if isinstance(e, Piecewise) else e.args  # type: ignore[return-value]
+
+
+def _weights(degree: np.ndarray, zero: list[np.ndarray]) -> np.ndarray | None:
+    """A point inside the solutions of degree . a = 1, zero . a = 0, a >= 0."""
+    from scipy.optimize import linprog
+
+    count = len(degree)
+    rows = np.array([degree, *zero])
+    right = np.array([1.0, *[0.0] * len(zero)])
+    slack = linprog([*[0.0] * count, -1.0], A_eq=np.column_stack([rows, np.zeros(len(rows))]), b_eq=right,
+                    A_ub=np.column_stack([-np.eye(count), np.ones(count)]), b_ub=np.zeros(count),
+                    bounds=[(0, _LARGEST)] * (count + 1))
+    if slack.status != 0:
+        return None
+    if slack.x[-1] > _ZERO:
+        return np.round(slack.x[:-1], 12)
+    corners = [linprog(-np.eye(count)[n], A_eq=rows, b_eq=right, bounds=[(0, _LARGEST)] * count).x for n in range(count)]
+    found = np.mean(corners, axis=0)
+    return np.where(found < _ZERO, 0.0, np.round(found, 12))

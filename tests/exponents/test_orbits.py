@@ -1,0 +1,108 @@
+"""y = s h(w) on the orbits of a scaling: labels of three variables that do not fall into independent parts."""
+
+import numpy as np
+import pytest
+from sympy import lambdify
+
+from hermitex.exponents.channels import channel
+from hermitex.exponents.laws import orbits
+from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.linearised import largest, second
+from hermitex.exponents.laws.orbits import homogeneous
+from hermitex.exponents.laws.polar import polar
+from hermitex.exponents.laws.scaling import scaling
+from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import normals
+
+
+def law(text):
+    g = parse(text)
+    variables = list(normals(g))
+    place = {x: i for i, x in enumerate(variables)}
+    return homogeneous(g, place, zeros_by_flips(g, variables, place))
+
+
+def alpha(text):
+    found = second(law(text))
+    return 1 / largest(found.couplings, list(range(len(normals(parse(text))))))[0]
+
+
+# -- scalings ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", [
+    "z1*z2*z3 + z1**2", "z1**2*z2 + z2**2*z3 + z3**2*z1", "relu(z1*z2) + relu(z2*z3)", "Max(z1*z2, z2*z3, z1*z3)",
+    "(z1**2 - z2**2)*z3**2 + z1*z2", "z1*z2*z3/(1 + z1**2)", "tanh(z1)*z2*z3 + z2**2", "sqrt(z1**2 + z2**2*z3**2)",
+    "Piecewise((z1*z2, z3 > z1), (z2**2, True))", "sign(z1*z2)*(z1**2 + z3**2)", "sign(z1 - 1)*z2*z3"])
+def test_a_scaling_multiplies_the_label(text):
+    g = parse(text)
+    variables = normals(g)
+    a = scaling(g, variables)
+    f = lambdify(variables, g, modules=["numpy", "scipy"])
+    z = np.random.default_rng(5).normal(size=(len(variables), 40))
+    assert np.all(a >= 0)
+    assert np.allclose(f(*(1.7**a[:, None] * z)), 1.7 * f(*z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("text", ["tanh(z1*z2) + z2*z3", "z1*z2*z3 + z1**2 + z2**2 + z3**2 + z1", "exp(z1*z2) + z1*z3",
+                                  "z1*z2 + 1"])
+def test_what_has_no_scaling_says_so(text):
+    assert scaling(parse(text), normals(parse(text))) is None
+
+
+# -- exact relations ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("text", "value"), [
+    ("z1**2 + z2**2 + z3**2", 1.5),
+    ("z1*z2*z3", 2.56518040193),  # theory sheet: Meijer's G functions
+    ("(z1**2 + z2**2 + z3**2)**2", 1.5),
+    ("relu(z1*z2*z3)", 2 * 2.56518040193),  # half of the labels tell nothing
+])
+def test_known_thresholds(text, value):
+    assert abs(alpha(text) / value - 1) < 2e-11
+
+
+@pytest.mark.parametrize(("one", "two"), [
+    ("z1*z2 + z1*z3 + z2*z3", "z1**2 - (z2**2 + z3**2)/2"),  # by a rotation
+    ("z1**2*z2*z3", "z1**2*(z2**2 - z3**2)"),
+    pytest.param("(z1 - z2)*(z2 - z3)*(z3 - z1)", "z1**3 - 3*z1*z2**2", marks=pytest.mark.slow),
+    pytest.param("z1**2 + z1*z2*z3", "z1**2 + z1*(z2**2 - z3**2)/2", marks=pytest.mark.slow),  # weights 1/2, 1/4, 1/4
+    pytest.param("z1**2*z3 - z3*z2**2 + z3**3", "2*z1*z2*z3 + z3**3", marks=pytest.mark.slow),
+    ("Abs(z1*z2) + Abs(z2*z3)", "Abs(z2)*Max(z1 + z3, z1 - z3, z3 - z1, -z1 - z3)"),
+])
+def test_equal_thresholds(one, two):
+    assert abs(alpha(one) / alpha(two) - 1) < 1e-11
+
+
+@pytest.mark.parametrize("text", ["z1**4 + z1**2*z2**2 - z2**4", "Abs(z1)*z2 + z1**2"])
+def test_faces_and_directions_agree(text):
+    g = parse(text)
+    variables = list(normals(g))
+    drop = zeros_by_flips(g, variables, {x: i for i, x in enumerate(variables)})
+    by_angle = second(polar(g, variables, [0, 1], drop))
+    for key, value in second(law(text)).couplings.items():
+        assert abs(value - by_angle.couplings[key]) < 1e-11
+
+
+def test_the_atom_of_a_label_that_is_silent_in_places():
+    found = law("relu(z1*z2) + relu(z2*z3)")
+    (label, nu), = found.atoms
+    assert label == 0 and abs(nu[0] - 0.25) < 1e-12
+    assert abs(nu[found.indices.index((0, 1))] + 1 / (2 * np.pi)) < 1e-12  # E[z1 z2; all products negative] = -E|z1| E|z2|/4
+
+
+# -- errors are seen ---------------------------------------------------------------------------------------------------
+def test_an_overlooked_nodal_line_shows_in_the_error(monkeypatch):
+    text = "z1*z2 + z1*z3 + z2*z3"
+    good = alpha(text)
+    monkeypatch.setattr(orbits, "curves", lambda h, names: [])
+    found = law(text)
+    wrong = 1 / largest(second(found).couplings, [0, 1, 2])[0]
+    assert abs(wrong - good) > 1e-9
+    assert found.lost > 0.1 * abs(1 / wrong - 1 / good)
+    assert law("z1**2 + 2*z2**2 + 3*z3**2").lost < 1e-11  # which has none
+
+
+def test_the_whole_way():
+    found = weak_recovery_several(parse("z1**2*z2**2 + z2**2*z3**2 + z1**2*z3**2"), channel(), normals(parse("z1*z2*z3")),
+                                  stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
+    assert found.error < 1e-11
+    assert abs(found.alpha_c - 1.7795290596066) < 1e-11 and not found.notes  # a trapezoidal and a Gauss rule agree
