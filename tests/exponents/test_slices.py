@@ -7,6 +7,7 @@ from sympy import lambdify, symbols
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.conditional import averaged_over
 from hermitex.exponents.laws.density import array_function, normal
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.linearised import largest, second
@@ -133,3 +134,43 @@ def test_two_quantities_are_found():
     g = parse("z1*z2*z3 + z1**2")
     found = [(str(a), str(b)) for a, b, _, _ in two_quantities(g, normals(g))]
     assert ("z1", "z2*z3") in found
+
+
+# -- once one direction is known: g = F(u, w), w one quantity of the hidden variables -----------------------------------
+def conditional(text, given):
+    g = parse(text)
+    variables = list(normals(g))
+    known = [x for x in variables if x.name in given]
+    return averaged_over(g, channel(), known, [x for x in variables if x not in known])
+
+
+@pytest.mark.parametrize(("text", "part"), [
+    ("relu(z1 + z2*z3)", "Max(z1, z2*z3)"),  # both show w = z2 z3 above a normal threshold
+    ("z1**2 + tanh(z1)*z2*z3", "z2*z3 + z1"),  # injective in w
+    ("Abs(z1)*(Abs(z2) + z2*z3) + relu(z1)", "z1 + Abs(z2) + z2*z3"),
+])
+def test_a_known_direction_beside_one_quantity(text, part):
+    one, two = (conditional(t, ["z1"]) for t in (text, part))
+    assert abs(one.alpha - two.alpha) < one.error + two.error + 1e-13 and one.error < 1e-10
+
+
+@pytest.mark.slow
+def test_a_product_that_shows_above_a_threshold():
+    """E_u of int_(w > -u) nu_a nu_b/nu_0 dw + N_a N_b/N_0(w < -u), nu_0 = K_0/pi, nu_12 = w K_0/pi, nu_11 = (|w| K_1 - K_0)/pi."""
+    from scipy.special import k0, k1, ndtr
+
+    steps = np.concatenate([2.0 ** np.arange(-50, 1), np.arange(2.0, 61)])
+    x, weight = np.polynomial.legendre.leggauss(16)
+    edges = np.concatenate([-steps[::-1], [0.0], steps])
+    half = np.diff(edges)[:, None] / 2
+    w, dw = edges[:-1, None] + half + half * x, half * weight
+    nu = np.stack([k0(np.abs(w)), np.abs(w) * k1(np.abs(w)) - k0(np.abs(w)), w * k0(np.abs(w))]) / np.pi
+    seen = np.einsum("acn,bcn->ab", nu[1:] * dw * ndtr(w) / nu[0], nu[1:])
+    series = np.linalg.solve(np.polynomial.legendre.legvander(x, 15), np.moveaxis(nu, 2, 0).reshape(16, -1))
+    inside = np.polynomial.legendre.legval(x, np.polynomial.legendre.legint(series, lbnd=-1)).reshape(3, len(half), 16)
+    before = np.cumsum((nu * dw).sum(axis=2), axis=1) - (nu * dw).sum(axis=2)
+    below = before[:, :, None] + inside * half  # int_(-inf)^w nu_a
+    weighted = dw * np.exp(-w**2 / 2) / np.sqrt(2 * np.pi)
+    unseen = np.einsum("acn,bcn->ab", below[1:] * weighted / np.maximum(below[0], 1e-300), below[1:])
+    (d, off), (_, o) = seen + unseen
+    assert abs(float(conditional("relu(z1 + z2*z3)", ["z1"]).alpha) * (d + o + 2 * abs(off)) - 1) < 1e-10

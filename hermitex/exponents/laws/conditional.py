@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.laws.blocks import zeros_by_flips
-from hermitex.exponents.laws.density import WINDOW, Index, exact_point
+from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
+from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
-from hermitex.exponents.laws.linearised import Couplings, largest
+from hermitex.exponents.laws.inverse import solutions
+from hermitex.exponents.laws.linearised import Couplings, Second, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
+from hermitex.exponents.laws.table import tabulated
+from hermitex.exponents.laws.two_quantities import one_quantity
 from hermitex.exponents.laws.value import Value, measured
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
@@ -56,10 +59,25 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
     if len(given) > 2:
         raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
     drop = conditional_zeros(g, given, hidden)
-    at = _at(g, law, given, hidden, drop)
+    base = _base(g, given, hidden)
+    if base is not None and law.name == "deterministic" and len(given) == 1 and _injective(base[0], given[0], base[1]):
+        found = through(base[2], law)
+        return found.couplings, found.error
+    at = _at(g, law, (given, hidden, drop), base)
     keys = _keys(at, len(given))
-    value, error = _average(lambda u: np.array([at(u).get(k, 0.0) for k in keys]), len(given), _even(g, given, hidden))
-    return dict(zip(keys, value.tolist(), strict=True)), error
+
+    def numbers(u: Sequence[float]) -> np.ndarray:
+        found = at(u)
+        return np.array([*[found.couplings.get(k, 0.0) for k in keys], found.error])
+
+    value, error = _average(numbers, len(given), _even(g, given, hidden))
+    return dict(zip(keys, value[:-1].tolist(), strict=True)), error + float(value[-1])
+
+
+def _injective(form: Expr, u: Symbol, w: Symbol) -> bool:
+    """Does F(u, .) have one solution w for every u?"""
+    found = solutions(form, u, w, Dummy("y", real=True))
+    return found is not None and len(found) == 1 and not found[0].guards
 
 
 def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
@@ -90,35 +108,53 @@ def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]
     return tuple(dict.fromkeys([*flips, *[(i,) for i in range(len(hidden))]]))
 
 
-def _at(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol],
-        drop: Sequence[Index]) -> Callable[[Sequence[float]], Couplings]:
+Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
+
+
+def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | None) -> Callable[[Sequence[float]], Second]:
     """The couplings at one u, by the cheapest route that applies."""
-    if sum(g.has(v) for v in hidden) == 1:
-        place, v = next((i, v) for i, v in enumerate(hidden) if g.has(v))
+    given, hidden, drop = spaces
+    if base is not None:
+        form, v, law_of_v = base
         try:
-            sections = Sections(g, given, v, place, drop)
+            sections = Sections(form, given, v, law_of_v, drop)
         except HermitexError:
             pass
         else:
-            return lambda u: through(sections.law(u), law).couplings
+            return lambda u: through(sections.law(u), law)
     if len(hidden) == 2:
         switches = discrete_over_planes(g, given, hidden)
         if switches is not None:
             strips = Strips(g, switches, given, hidden, drop)
-            return lambda u: through(strips.law(u), law).couplings
+            return lambda u: through(strips.law(u), law)
 
-    def general(u: Sequence[float]) -> Couplings:
+    def general(u: Sequence[float]) -> Second:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
-        return noisy_second(form, law, hidden).couplings
+        return noisy_second(form, law, hidden)
 
     return general
+
+
+def _base(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Expr, Symbol, Law] | None:
+    """(F, w, the law of w) with g = F(u, w), w a hidden variable or a quantity of several."""
+    used = [v for v in hidden if g.has(v)]
+    if len(used) == 1:
+        return g, used[0], normal(list(hidden).index(used[0]))
+    found = one_quantity(g, given, used)
+    if found is None:
+        return None
+    form, quantity, w = found
+    try:
+        return form, w, tabulated(law_of(quantity, {v: i for i, v in enumerate(hidden)}))
+    except NoClosedForm:
+        return None
 
 
 def _keys(at: Callable, count: int) -> list[tuple[Index, Index]]:
     found: dict[tuple[Index, Index], None] = {}
     for u in ((0.3,) * count, (-0.3,) * count, (1.1,) * count, (-1.1,) * count):
-        found |= dict.fromkeys(k for k in at(u) if len(k[0]) == 2)
+        found |= dict.fromkeys(k for k in at(u).couplings if len(k[0]) == 2)
     return list(found)
 
 

@@ -1,4 +1,4 @@
-"""y = g(u, v) at fixed u: the branches of v -> g(u, v) found on numbers, for averages over many u.
+"""y = g(u, v) at fixed u: the branches of v -> g(u, v) found on numbers, for averages over many u; v may be a quantity w(v).
 
 Switch arguments and the slope dg/dv are scanned on a grid in v and their zeros bracketed, so no symbolic work is done
 inside the average. The average over u is adaptive, which shows in its error what a scan has missed.
@@ -14,7 +14,7 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
 from sympy.core.relational import Relational
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, distinct, merged, normal, pushed
+from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, distinct, mass, merged, pushed
 from hermitex.exponents.laws.strips import zeros_on
 
 _SCAN = 1600
@@ -23,20 +23,22 @@ _FLAT = 1e-13
 
 
 class Sections:
-    """The laws of v -> g(u, v), u known; `place` is the index of v in the multi-indices."""
+    """The laws of v -> g(u, v), u known; `base` is the law of v, a hidden variable or a quantity of several of them."""
 
-    def __init__(self, g: Expr, given: Sequence[Symbol], hidden: Symbol, place: int, drop: Sequence[Index] = ()) -> None:
+    def __init__(self, g: Expr, given: Sequence[Symbol], hidden: Symbol, base: Law, drop: Sequence[Index] = ()) -> None:
         slope = smooth_slope(g, hidden)
         self.g, self.slope = (array_function(e, *given, hidden) for e in (g, slope))
         self.switches = [array_function(e, *given, hidden) for e in switch_arguments(g, hidden)]
-        self.base = normal(place)
-        self.keep = [n for n, a in enumerate(self.base.indices) if a not in drop]
+        self.base = base
+        self.keep = [n for n, a in enumerate(base.indices) if a not in drop]
+        self.cuts = distinct(np.array([base.lo, *[k for k in base.knots if base.lo < k < base.hi], base.hi]))
+        self.scan = _scan(base)
 
     def law(self, u: Sequence[float]) -> Law:
         """The law of g(u, v) given u."""
-        scan = np.linspace(-WINDOW, WINDOW, _SCAN + 1) + 1.23e-5
+        scan = self.scan
         kinks = zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan)
-        edges = distinct(np.array([-WINDOW, *kinks, WINDOW]))
+        edges = distinct(np.array([*self.cuts, *kinks]))
         branches: list[Monotone] = []
         atoms: list[tuple[float, np.ndarray]] = []
 
@@ -52,13 +54,23 @@ class Sections:
             inside = a + (b - a) * (np.arange(64) + 0.5) / 64
             values = g(inside)
             if np.ptp(values) <= _FLAT * max(1.0, float(np.max(np.abs(values)))):
-                atoms.append((float(np.median(values)), _mass(self.base, a, b)[self.keep]))
+                atoms.append((float(np.median(values)), mass(self.base, a, b)[self.keep]))
                 continue
             steps = scan[(scan > a) & (scan < b)]
             steps = np.unique(np.concatenate([steps, inside]))
             for c, d in pairwise([a, *zeros_on([slope], steps), b]):
                 branches.append(_monotone(g, slope, c, d))
+        atoms += [(float(g(np.array([p]))[0]), value[self.keep]) for p, value in self.base.atoms]
         return pushed(self.base, branches, merged(atoms), self.keep)
+
+
+def _scan(base: Law) -> np.ndarray:
+    """Places on which signs are compared: even over the window, and close together next to the knots."""
+    even = np.linspace(base.lo, base.hi, _SCAN + 1) + 1.23e-5 * (base.hi - base.lo) / (2 * WINDOW)
+    steps = 10.0 ** np.arange(-12.0, 1.0, 0.25) * (base.hi - base.lo) / 10
+    near = [k + s * steps for k in base.knots for s in (-1, 1)]
+    points = np.concatenate([even, *near])
+    return even if not near else np.unique(points[(points > base.lo) & (points < base.hi)])
 
 
 @lru_cache(maxsize=128)
@@ -100,11 +112,3 @@ def _monotone(g: Callable, slope: Callable, a: float, b: float) -> Monotone:
     points, labels = points[good], labels[good]
     table = (labels, points) if labels[-1] >= labels[0] else (labels[::-1], points[::-1])
     return Monotone(a, b, g, slope, at[0], at[1], table)
-
-
-def _mass(base: Law, a: float, b: float) -> np.ndarray:
-    """(P, E[v 1], E[(v^2 - 1) 1]) of an interval, in closed form."""
-    from scipy.special import ndtr
-
-    phi = np.exp(-np.array([a, b]) ** 2 / 2) / np.sqrt(2 * np.pi)
-    return np.array([ndtr(b) - ndtr(a), phi[0] - phi[1], a * phi[0] - b * phi[1]])

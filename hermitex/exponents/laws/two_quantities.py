@@ -28,6 +28,23 @@ def two_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr
                 yield found[0][0], found[1][0], form, (found[0][1], found[1][1])
 
 
+def one_quantity(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
+    """(F, w, its name) with g = F(u, w), w a function of the hidden variables alone.
+
+    Examples
+    --------
+    >>> from sympy import Abs
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> one_quantity(z1*Abs(z2) + z1*z2*z3 - z1**2, [z1], [z2, z3])[1]
+    z2*z3 + Abs(z2)
+    """
+    for form in (g, g.expand().collect(list(given))) if not isinstance(g, Symbol) else (g,):
+        found = _reduced(form, list(hidden)) if set(hidden) <= form.free_symbols else None
+        if found is not None:
+            return found
+    return None
+
+
 def _reduced(g: Expr, group: list[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
     """(F(w, others), w, its name) with w a function of the group alone."""
     if len(group) == 1:
