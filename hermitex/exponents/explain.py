@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sympy import Symbol
+
 from hermitex.errors import HermitexError
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.labels.families import told_by
 from hermitex.exponents.stages import alpha_words, digits_that_hold
 
 if TYPE_CHECKING:
@@ -78,9 +81,13 @@ def _channel(found: Exponents) -> list[str]:
         labels = channel(found.channel).labels(found.target)
     except HermitexError:  # a law P(y|z) of the user's own: its notes say what is to be said
         return []
-    if found.channel == "deterministic" or labels.levels is None:
+    if labels.levels is None:
         return []
-    return [f"            {labels.why}: the label maps T below are maps of {_text(labels.levels)}"]
+    if found.channel != "deterministic":
+        return [f"            {labels.why}: the label maps T below are maps of {_text(labels.levels)}"]
+    variables = tuple(Symbol(v, real=True) for v in found.variables)
+    told = told_by(labels.levels, variables) if len(variables) > 1 else labels.levels
+    return [] if told == labels.levels else [f"            y tells u = {_text(told)} and nothing more: u(y) below is this u"]
 
 
 def _weak_recovery(found: Exponents, several: bool) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Expr, Mul, Rational, Symbol
+from sympy import Expr, Mul, Rational, Symbol, sign
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.labels.levels import constant_value, polynomial
+from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.series.polynomials import poly_of
@@ -83,9 +84,14 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     inside = tuple(v for v in variables if v in g.free_symbols)
     if len(inside) < 2:
         return integrable(g, inside[0], power) if inside else True
+    unsigned = Mul(*(f for f in Mul.make_args(g) if not isinstance(f, sign)))
+    if unsigned != g:
+        return in_space(unsigned, variables, power)
     whole = integrable(g, inside, power)
     if whole is not None or g.count_ops() > 300:
         return whole
+    if (less := without_bounded_quotients(g, inside)) != g and in_space(less, variables, power):
+        return True
     summands = [core*polynomial for core, polynomial in by_core(apart(g, inside), inside).items()]
     if len(summands) == 1:
         return _product(g, inside, power)

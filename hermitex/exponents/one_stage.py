@@ -18,9 +18,9 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.labels.equivalent_labels import peeled, without_known
+from hermitex.exponents.labels.equivalent_labels import without_known
 from hermitex.exponents.laws.conditional import averaged_over
-from hermitex.exponents.laws.discrete import Atoms, exact_atoms, split_products
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import (
     exact_couplings,
     exact_largest,
@@ -120,8 +120,6 @@ def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tup
 def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
     if isinstance(law, Named):
         g, law = without_known(effective(g, law), law, variables)
-        if law.name == "multiplicative":
-            g = peeled(split_products(g), variables) if g.is_nonnegative else g
     target = law.p if isinstance(law, Channel) else g
     found = relevant(target, variables)
     value = _relevant_only(found.inner, law, found.names)

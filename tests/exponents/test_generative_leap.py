@@ -16,8 +16,9 @@ from hermitex.exponents.directions.intervals import Interval, Rank
 from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_space, without_sign
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.generative_leap import generative_leap
-from hermitex.exponents.labels.families import family, finite_values
+from hermitex.exponents.labels.families import family
 from hermitex.exponents.labels.hidden import mute_orders
+from hermitex.exponents.labels.sizes import finite_values
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import Matrix, matrix

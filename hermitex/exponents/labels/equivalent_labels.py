@@ -12,28 +12,20 @@ from sympy import (
     Abs,
     Add,
     Expr,
-    Heaviside,
-    Max,
-    Min,
     Mul,
-    Piecewise,
     Pow,
     Symbol,
-    ceiling,
-    floor,
     igcd,
     ilcm,
     log,
-    sign,
 )
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Named, channel
 from hermitex.exponents.labels.levels import INJECTIVE, _peel_power
+from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, signed
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.exact_eigenvalue import tidy
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.pieces import pieces
 
 
 def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
@@ -73,7 +65,8 @@ def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
                 new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
-            new = _root(rest) if factor == 1 or nonzero_almost_everywhere(factor) else u
+            told = factor == 1 or nonzero_almost_everywhere(factor)
+            new = signed(_root(rest), hidden, lambda h: peeled(h, hidden)) if told else u
         elif isinstance(u, INJECTIVE):
             new = u.args[0]
         elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
@@ -83,23 +76,6 @@ def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
         if new == u:
             return u
         u = new
-
-
-def nonzero_almost_everywhere(factor: Expr) -> bool:
-    """Is a known factor zero at single points at most? max(z, 0) is not: where it is zero the label is silent."""
-    symbols = factor.free_symbols
-    if not symbols:
-        return factor.is_nonzero is not False
-    if not factor.has(Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling):
-        return True
-    if isinstance(factor, (Mul, Pow, sign, Abs)):
-        return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
-    if len(symbols) > 1:
-        return False
-    try:
-        return all(p.expr != 0 for p in pieces(factor, next(iter(symbols))))
-    except HermitexError:
-        return False
 
 
 def _root(u: Expr) -> Expr:

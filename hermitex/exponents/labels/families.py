@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from sympy import (
@@ -20,7 +19,6 @@ from sympy import (
     Max,
     Min,
     Mul,
-    Piecewise,
     Rational,
     S,
     Symbol,
@@ -38,11 +36,11 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.levels import peel
+from hermitex.exponents.labels.sizes import finite_values, signed
 from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
 MOST_VALUES = 9
-_COMBINATIONS = 400
 _POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
 
 
@@ -84,7 +82,7 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     (['y', 'y**2'], True)
     """
     if labels.levels is not None:
-        u = _squared_modulus(peel(labels.levels, *variables), variables)
+        u = told_by(labels.levels, variables)
         text = "y" if u == labels.levels else "u(y)"
         used = signs_of(u, variables)
         if used is not None and not any(v.has(*used) for _, v in cells_of(u, used)):
@@ -115,6 +113,17 @@ def _of_signs(u: Expr, used: Sequence[Symbol], text: str) -> Family:
     return Family((polynomial_of_signs(u, used),), tuple(members.values()), True)
 
 
+def told_by(y: Expr, variables: Sequence[Symbol]) -> Expr:
+    """A simpler u(z) with the level sets of the label y(z): exp(z1 z2) tells z1 z2.
+
+    >>> from hermitex.symbols import z1, z2
+    >>> told_by(exp(z1*z2), (z1, z2)), told_by(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))
+    (z1*z2, z1*sign(z2))
+    """
+    u = peel(y, *variables)
+    return _squared_modulus(signed(u, variables, lambda h: peel(h, *variables)), variables)
+
+
 def _power(text: str, p: int) -> str:
     return text if p == 1 else f"{text}**{p}"
 
@@ -124,40 +133,6 @@ def _squared_modulus(u: Expr, variables: Sequence[Symbol]) -> Expr:
     if isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], (sin, cos, tanh))):
         return u.args[0]**2
     return u
-
-
-# -- finitely many values ----------------------------------------------------------------------------------------------
-def finite_values(e: Expr) -> frozenset[Expr] | None:
-    """A finite set of values that holds every value of e (almost everywhere), or None.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> sorted(finite_values(sign(z1) + sign(z2)))
-    [-2, 0, 2]
-    >>> finite_values(z1 + sign(z2)) is None
-    True
-    """
-    if not e.free_symbols:
-        return frozenset([e])
-    if isinstance(e, Piecewise):
-        branches = [finite_values(value) for value, _ in e.args]
-        known = [b for b in branches if b is not None]
-        return frozenset().union(*known) if len(known) == len(branches) else None
-    if isinstance(e, (sign, Heaviside)):
-        inner = finite_values(e.args[0])
-        if inner is None:
-            return frozenset([S.One, S.NegativeOne] if isinstance(e, sign) else [S.One, S.Zero])
-        return frozenset(e.func(v, *e.args[1:]) for v in inner)
-    if not e.args:
-        return None
-    parts = [finite_values(a) for a in e.args]
-    total = 1
-    for p in parts:
-        total *= len(p) if p is not None else _COMBINATIONS + 1
-    if total > _COMBINATIONS:
-        return None
-    return frozenset(e.func(*choice) for choice in product(*(p for p in parts if p is not None)))
 
 
 # -- label maps --------------------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Expr, Mul, Symbol
+from sympy import Expr, Symbol
 
-from hermitex.exponents.labels.families import finite_values
-from hermitex.exponents.laws.blocks import groups
+from hermitex.exponents.labels.sizes import signs_and_size
 from hermitex.exponents.laws.discrete import split_products
 
 
@@ -27,23 +26,6 @@ def pair_of_labels(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Expr] | None
     >>> pair_of_labels(sign(z1*z2)*z3, (z1, z2, z3)) is None
     True
     """
-    g = split_products(g)
-    constant, rest = g.as_independent(*names, as_Add=False)
-    if not isinstance(rest, Mul) or not constant.is_nonzero:
-        return None
-    signs: list[Expr] = []
-    others: list[Expr] = []
-    for block in groups(Mul.make_args(rest), names):
-        (signs if _opposite(Mul(*block)) else others).extend(block)
-    if not signs or not others or not any(_one_sided(e) for e in (Mul(*others), Mul(*others).factor())):
-        return None
-    return Mul(*signs), Mul(*others)
-
-
-def _opposite(e: Expr) -> bool:
-    values = finite_values(e)
-    return values is not None and len(values) == 2 and sum(values) == 0
-
-
-def _one_sided(e: Expr) -> bool:
-    return bool(e.is_nonnegative or e.is_nonpositive)
+    constant, rest = split_products(g).as_independent(*names, as_Add=False)
+    found = signs_and_size(rest) if constant.is_nonzero else None
+    return found if found is not None and not found[0].free_symbols & found[1].free_symbols else None

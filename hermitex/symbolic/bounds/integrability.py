@@ -89,7 +89,7 @@ def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -
                 continue
             found.append(f.base)
         elif isinstance(f, sp.log):
-            found.append(f.args[0])
+            found += [] if f.args[0].is_positive else [f.args[0]]
         elif isinstance(f, Expectation) and rough:
             continue  # what smooths an inner integrand is read off that integrand, which is traversed too
         elif not isinstance(f, (sp.Add, sp.Mul, sp.Pow, *tame)):
