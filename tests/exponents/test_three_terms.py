@@ -41,7 +41,7 @@ def test_polar_coordinates(text):
             p += weight
             q += weight * (r * r + s * s / 3)
         scale = 2 * np.pi / len(angle) / (2 * np.pi * np.sqrt(6 * np.pi))
-        density, square = g.densities(np.array([y]), s, (14, 0))
+        density, square = g.densities(np.array([y]), np.array([s]), (14, 0))
         assert density[0] == pytest.approx(p * scale, rel=1e-9)
         assert square[0] == pytest.approx(q * scale, rel=1e-9)
 
