@@ -62,3 +62,9 @@ def test_only_the_digits_that_hold_are_printed():
 ])
 def test_an_account_says_what_the_class_means(target, channel, told):
     assert told in hx.exponents(target, channel=channel).explain()
+
+
+def test_directions_that_are_no_small_fractions_are_decimals():
+    """The golden ratio is not 309/500."""
+    found = hx.exponents("z1*z2 + z2*z3 + z3*z4")
+    assert "z2 + 0.618034*z4, 0.618034*z1 + z3 are found" in " ".join(found.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Symbol
+from sympy import Add, Expr, Float, Rational, S, Symbol
 
 from hermitex.symbolic.gaussian import Expectation
 
@@ -47,7 +47,7 @@ def _few_digits(x: Any) -> str:
 
 
 def short_rows(rows: Any) -> list[list[Expr]]:
-    """A reduced basis of the span of numerical rows: small fractions where they are near, else four digits.
+    """A reduced basis of the span of numerical rows: small fractions where they are near, else six digits.
 
     >>> short_rows([[0.7071067811865476, 0.7071067811865476]])
     [[1, 1]]
@@ -71,4 +71,4 @@ def short_rows(rows: Any) -> list[list[Expr]]:
 
 def _short_number(x: float) -> Expr:
     near = Rational(x).limit_denominator(24)
-    return near if abs(float(near) - x) < 1e-7 else Rational(f"{x:.4g}")
+    return near if abs(float(near) - x) < 1e-7 else Float(f"{x:.6g}", 6)  # rounded: not to be read as a fraction
