@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -177,7 +178,7 @@ def _trimmed(done: list) -> list:
 
 def _split(chart: Chart, a: float, b: float) -> Panels:
     cuts = [a, b / 4, b / 2, b] if a == 0 and chart.power > 1 else [a, (a + b) / 2, b]
-    return [(chart, u, v) for u, v in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(chart, u, v) for u, v in pairwise(cuts)]
 
 
 def layout(lo: float, hi: float, knots: Sequence[tuple[float, int]], tail: float | None) -> Panels:
@@ -187,7 +188,7 @@ def layout(lo: float, hi: float, knots: Sequence[tuple[float, int]], tail: float
     edge = {c: p for c, p in knots if not lo < c < hi}
     marks: list[tuple[float, int | None]] = [(lo, edge.get(lo)), *inside, (hi, edge.get(hi))]
     panels: Panels = []
-    for (a, p), (b, q) in zip(marks[:-1], marks[1:], strict=True):
+    for (a, p), (b, q) in pairwise(marks):
         zone = min((b - a) / 2, 1.0)
         left = zone if p is not None or (tail is not None and a == 0) else 0.0
         right = zone if q is not None else 0.0
@@ -211,9 +212,9 @@ def _line(a: float, b: float) -> Panels:
     while edges[-1] < b:
         edges.append(edges[-1] + max(2.0, edges[-1] / 4))
     edges = [a, *[e for e in edges[1:-1] if e < b - 1], b]
-    return [(LINE, u, v) for u, v in zip(edges[:-1], edges[1:], strict=True)]
+    return [(LINE, u, v) for u, v in pairwise(edges)]
 
 
 def _spaced(chart: Chart, a: float, b: float, width: float) -> Panels:
     edges = np.linspace(a, b, max(1, int(np.ceil((b - a) / width))) + 1)
-    return [(chart, float(u), float(v)) for u, v in zip(edges[:-1], edges[1:], strict=True)]
+    return [(chart, float(u), float(v)) for u, v in pairwise(edges)]

@@ -25,6 +25,10 @@ WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
 Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
 _TABLE = 3000
 _LARGEST = 12
+_PLAIN = {"Abs", "Heaviside", "Max", "Min", "Piecewise", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh",
+          "exp", "log", "sign", "sin", "sinh", "tan", "tanh"}
+_EXACT = 120  # digits
+_FLAT = 1e-3   # of the slope on either side
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,7 @@ def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
         inner = [c for c in cuts if ends[0] < c < ends[1]]
         branches += [b for a, c in pairwise(distinct(np.array([ends[0], *inner, ends[1]])))
                      for b in monotone_branches(piece.expr, x, a, c)]
-    f = lambdify(x, expr, modules=["numpy", "scipy"]) if law.atoms else None
+    f = lambdify(x, expr, modules=modules_for(expr)) if law.atoms else None
     atoms += [(float(f(point)), value[keep]) for point, value in law.atoms] if f else []
     return pushed(law, branches, merged(atoms), keep)
 
@@ -296,7 +300,29 @@ def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monot
             ends = [float(p) for a, b in pairwise([lo, *[p for p in inner if lo < p < hi], hi])
                     for c in levelsets._monotone_branches(expr, x, mpf(a), mpf(b)) for p in (c.lo, c.hi)]
     f, slope = array_function(expr, x), array_function(diff(expr, x), x)
-    return [_branch(f, slope, a, b, closed) for a, b in pairwise(distinct(np.array(ends)))]
+    turns = distinct(np.array(ends)) if closed is not None else _turning(diff(expr, x), x, distinct(np.array(ends)))
+    return [_branch(f, slope, a, b, closed) for a, b in pairwise(turns)]
+
+
+def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
+    """The ends of branches without those at which the slope was zero up to rounding only: 1 - tanh(z)^2 far out."""
+    from mpmath import mp, mpf
+
+    exact = lambdify(x, slope, modules="mpmath")
+
+    def at(p: float) -> Any:
+        try:
+            return mp.mpf(exact(mpf(p)))
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            return mp.nan
+
+    kept = [ends[0]]
+    with mp.workdps(_EXACT):
+        for p, after in pairwise(ends[1:]):
+            before, here, beyond = at((kept[-1] + p) / 2), at(p), at((p + after) / 2)
+            if not (before * beyond > 0 and abs(here) > _FLAT * min(abs(before), abs(beyond))):
+                kept.append(p)
+    return np.array([*kept, ends[-1]])
 
 
 def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> Monotone:
@@ -317,7 +343,7 @@ def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> 
 
 def array_function(expr: Expr, *names: Symbol) -> Callable:
     """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
-    compiled = lambdify(names, expr, modules=["numpy", "scipy"])
+    compiled = lambdify(names, expr, modules=modules_for(expr))
 
     def value(*points: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -325,6 +351,14 @@ def array_function(expr: Expr, *names: Symbol) -> Callable:
         return np.broadcast_to(found, np.broadcast_shapes(*map(np.shape, points))).copy()
 
     return value
+
+
+def modules_for(expr: Expr) -> list[str]:
+    """What `lambdify` needs: importing scipy.special takes longer than most integrals here."""
+    from sympy.core.function import AppliedUndef, Function
+
+    names = {type(node).__name__ for node in expr.atoms(Function) if not isinstance(node, AppliedUndef)}
+    return ["numpy"] if names <= _PLAIN else ["numpy", "scipy"]
 
 
 def _power(expr: Expr, x: Symbol) -> tuple[float, float, float] | None:

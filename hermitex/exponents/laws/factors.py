@@ -1,144 +1,34 @@
-"""d(z) = T - log|f(z)|: one factor of a product, branch by branch, in coordinates v in which d(v) is smooth.
+"""nu_a(s, dd) = sum over branches of phi(z) He_a(z) dz: one factor f(z) of a product, d = T - log|f(z)|, s the sign of f.
 
-Next to a zero or a pole z0 the coordinate is v = log|z - z0|; where |f| saturates (tanh, erf) the series is that of log d,
-T the logarithm of what it saturates at. The series are fitted to values of many digits, so that d keeps its own where f
-is zero, or is the constant, up to rounding.
+T is the logarithm of what |f| saturates at (tanh, erf), else of its largest critical level, so that the labels that crowd,
+or the density that is singular, stand at d = 0, where d keeps all its digits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from mpmath import mp, mpf
 from sympy import Expr, Float, Symbol, diff, lambdify
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.laws.charts import Table, fitted, layout, points, summed
+from hermitex.exponents.laws.charts import Table, fitted, layout
 from hermitex.exponents.laws.density import WINDOW, Monotone, common_power, distinct, exact_point, monotone_branches
+from hermitex.exponents.laws.stretches import DIGITS, Piece, Stretch, Unsuited, piece_of
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate
 
 _CLOSEST = 1e-19     # to a zero or a pole
-_DIGITS = (40, 120, 330)
+_MANY = (DIGITS, 120, 330)
 _TIGHT = 0.1         # log|f(W)/f(W/2)| where f saturates
-_ORDER = 22
-_RESOLVED = 1e-15
-_ROUNDS = 6
-_GRID = 24
-
-
-class Unsuited(Exception):
-    """A factor whose pieces are not resolved: another route has to serve."""
-
-
-class Place(NamedTuple):
-    """z = origin + direction v, or origin + direction exp(v)."""
-
-    origin: float
-    direction: int
-    exponential: bool
-
-    def point(self, v: np.ndarray) -> np.ndarray:
-        return self.origin + self.direction * (np.exp(v) if self.exponential else v)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One stretch lo < v < hi on which d is monotone.
-
-    Attributes
-    ----------
-    sign : of f
-    place : z = origin + direction v, or origin + direction exp(v) next to a zero or a pole
-    edges, series : of d(v); of log d(v) if `form` is 0; of (|d|/v^m)^(1/m) if it is +-m and d starts as +-v^m
-    images : (sign of f, weight of an odd He_a) of the points z that the piece stands for
-    """
-
-    sign: int
-    place: Place
-    edges: np.ndarray
-    series: np.ndarray
-    form: int | None
-    images: tuple[tuple[int, int], ...]
-    grid: tuple[np.ndarray, np.ndarray] = field(init=False)
-    derived: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        steps = (1 - np.cos(np.pi * np.arange(_GRID) / _GRID)) / 2
-        v = np.append((self.edges[:-1, None] + np.diff(self.edges)[:, None] * steps).ravel(), self.edges[-1])
-        object.__setattr__(self, "derived", np.polynomial.chebyshev.chebder(self.series, axis=1)
-                           * (2 / np.diff(self.edges))[:, None, None])
-        s = self._level(v)
-        object.__setattr__(self, "grid", (s, v) if s[-1] >= s[0] else (s[::-1], v[::-1]))
-
-    def _read(self, v: np.ndarray, series: np.ndarray) -> np.ndarray:
-        panel = np.clip(np.searchsorted(self.edges, v, side="right") - 1, 0, len(self.edges) - 2)
-        low, high = self.edges[panel], self.edges[panel + 1]
-        return summed(series, panel, np.clip((2 * v - low - high) / (high - low), -1.0, 1.0))[0]
-
-    def _level(self, v: np.ndarray) -> np.ndarray:
-        """d, log d or |d|^(1/m), in which the branch is inverted."""
-        found = self._read(v, self.series)
-        return v * found if self.form else found
-
-    def _steepness(self, v: np.ndarray) -> np.ndarray:
-        found = self._read(v, self.derived)
-        return self._read(v, self.series) + v * found if self.form else found
-
-    def _target(self, d: np.ndarray) -> np.ndarray:
-        if self.form is None:
-            return d
-        return np.log(np.maximum(d, 1e-300)) if self.form == 0 else np.maximum(d * np.sign(self.form), 0.0) ** (1 / abs(self.form))
-
-    def label(self, v: np.ndarray) -> np.ndarray:
-        """d(v)."""
-        s = self._level(v)
-        if self.form is None:
-            return s
-        return np.exp(s) if self.form == 0 else np.sign(self.form) * s ** abs(self.form)
-
-    def slope(self, v: np.ndarray) -> np.ndarray:
-        """|dd/dv|."""
-        s = np.abs(self._steepness(v))
-        if self.form is None:
-            return s
-        return s * self.label(v) if self.form == 0 else s * abs(self.form) * self._level(v) ** (abs(self.form) - 1)
-
-    def range(self) -> tuple[float, float]:
-        low, high = sorted(self.label(self.edges[[0, -1]]))
-        return float(low), float(high)
-
-    def near(self, d: np.ndarray) -> np.ndarray:
-        """v(d) to a few digits."""
-        return np.interp(self._target(d), *self.grid)
-
-    def inverse(self, d: np.ndarray) -> np.ndarray:
-        """v(d); labels outside the range give the ends."""
-        target = self._target(d)
-        v = np.interp(target, *self.grid)
-        live = np.arange(len(v))
-        for _ in range(8):
-            with np.errstate(all="ignore"):
-                step = (self._level(v[live]) - target[live]) / self._steepness(v[live])
-            new = np.clip(np.where(np.isfinite(step), v[live] - step, v[live]), self.edges[0], self.edges[-1])
-            moved = np.abs(new - v[live]) > 2e-15 * np.abs(new)
-            v[live] = new
-            live = live[moved]
-            if not len(live):
-                break
-        return v
-
-    def weights(self, v: np.ndarray) -> np.ndarray:
-        """phi(z) He_a(z) |dz/dv|, a = 0, 1, 2."""
-        z = self.place.point(v)
-        phi = np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * (np.exp(v) if self.place.exponential else 1.0)
-        return np.stack([phi, z * phi, (z * z - 1) * phi])
+_BEGUN = 0.3         # log of what it saturates at over |f|, where the coordinate for it begins
+_ZERO = 1e-13
+_SMALLEST = -690     # log d
 
 
 @dataclass(frozen=True)
@@ -194,6 +84,25 @@ class Factor:
 
 
 # -- from an expression ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Branch:
+    """A monotone branch, its function at many digits, and its ends (exact where they are critical points)."""
+
+    expr: Expr
+    x: Symbol
+    monotone: Monotone
+    f: Callable
+    ends: tuple[mpf, mpf]
+
+    def level(self, z: mpf) -> mpf:
+        """|f(z)|; infinite at a pole."""
+        with mp.workdps(DIGITS):
+            try:
+                return abs(mpf(self.f(z)))
+            except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+                return mp.inf
+
+
 def factor(f: Expr, x: Symbol) -> Factor:
     """The factor f(x).
 
@@ -206,84 +115,91 @@ def factor(f: Expr, x: Symbol) -> Factor:
     f = f.xreplace({node: Float(evaluate(node, 40), 40) for node in f.atoms(Expectation)})
     mirrored = f.xreplace({x: -x})
     even, odd = (mirrored - f).expand() == 0, (mirrored + f).expand() == 0
-    low = 0.0 if even or odd else -WINDOW
-    branches: list[tuple[Expr, Monotone]] = []
+    branches: list[_Branch] = []
     flat: list[tuple[float, np.ndarray]] = []
     try:
-        for piece in pieces(f, x, exact_point(low), exact_point(WINDOW)):
+        for piece in pieces(f, x, exact_point(0.0 if even or odd else -WINDOW), exact_point(WINDOW)):
             checkpoint("cutting a factor into branches")
-            a, b = float(piece.lo), float(piece.hi)
             if piece.expr.has(x):
-                branches += [(piece.expr, m) for m in monotone_branches(piece.expr, x, a, b)]
+                branches += _branches(piece.expr, x, float(piece.lo), float(piece.hi))
             else:
-                flat.append((float(evaluate(piece.expr, 20)), _mass(a, b)))
+                flat.append((float(evaluate(piece.expr, 20)), _mass(float(piece.lo), float(piece.hi))))
     except BudgetExceeded:
         raise
     except HermitexError as err:
         raise Unsuited(str(err)) from err
-    return _assembled(branches, flat, x, (even, odd))
+    return _assembled(branches, flat, ((1, 1), (1, -1)) if even else ((1, 1), (-1, -1)) if odd else ((1, 1),))
 
 
-def _assembled(branches: list[tuple[Expr, Monotone]], flat: list[tuple[float, np.ndarray]], x: Symbol,
-               parity: tuple[bool, bool]) -> Factor:
-    even, odd = parity
-    compiled = {e: lambdify(x, e, modules="mpmath") for e, _ in branches}
-    tails = {}
-    for e, m in branches:
-        for end in (m.lo, m.hi):
-            if abs(end) == WINDOW and abs(m.lo - m.hi) > 0.6 * WINDOW:
-                found = _saturation(compiled[e], end)
-                if found is not None:
-                    tails[e, end] = found
-    ends = {(e, p): _end(compiled[e], e, x, p) for e, m in branches for p in (m.lo, m.hi)}
-    levels = {(e, p): _modulus(compiled[e], ends[e, p]) for e, p in ends if abs(p) != WINDOW}
-    top, digits = _origin(tails, [v for v in levels.values() if v > mpf(10) ** -13])
-    stretches = [(e, s) for e, m in branches for s in _stretches(e, m, x, [end for f, end in tails if f == e], (compiled[e], ends[e, m.lo], ends[e, m.hi]))]
-    images = _images(even, odd)
-    pieces, powers = [], [2]
-    for e, stretch in stretches:
-        pieces.append(_series(compiled[e], stretch, top, digits, images))
-    for _, m in branches:
-        powers += m.orders()
-    power = common_power(*powers)
-    with mp.workdps(40):
-        knots = [float(mp.log(top / v)) for v in levels.values() if v > mpf(10) ** -13 and mp.isfinite(v)]
+def _branches(e: Expr, x: Symbol, lo: float, hi: float) -> list[_Branch]:
+    slope = diff(e, x)
+    f, first, second = (lambdify(x, g, modules="mpmath") for g in (e, slope, diff(slope, x)))
+    return [_Branch(e, x, m, f, (_end(first, second, m.lo), _end(first, second, m.hi)))
+            for m in monotone_branches(e, x, lo, hi)]
+
+
+def _assembled(branches: list[_Branch], flat: list[tuple[float, np.ndarray]], copies: tuple[tuple[int, int], ...]) -> Factor:
+    """`copies`: (sign of f, weight of an odd He_a) of the points +-z, where these are alike."""
+    tails = {(n, p): found for n, b in enumerate(branches) for p in (b.monotone.lo, b.monotone.hi)
+             if (found := _saturation(b, p)) is not None}
+    levels = [v for b in branches for p, z in zip((b.monotone.lo, b.monotone.hi), b.ends, strict=True)
+              if abs(p) != WINDOW and _ZERO < (v := b.level(z)) < mp.inf]
+    top, digits = _origin(list(tails.values()), levels)
+    pieces = []
+    for n, b in enumerate(branches):
+        cut = {p: _begun(b, p, top) for m, p in tails if m == n}
+        for stretch in _stretches(b, cut):
+            pieces.append(piece_of(b.f, stretch, (top, digits), lambda s: tuple((s * t, o) for t, o in copies)))
     tail = min((math.log(p.range()[0]) for p in pieces if p.form == 0), default=None)
-    if tail is not None and tail < -690:
+    if tail is not None and tail < _SMALLEST:
         raise Unsuited("it saturates too fast")
-    plateaus = tuple((s * int(np.sign(c)), float(mp.log(top)) - math.log(abs(c)), w * np.array([1, o, 1]))
-                     for c, w in flat if c for s, o in _copies(even, odd))
-    orders = (0, 2) if even else (0, 1, 2)
-    totals = np.sum([_mass(m.lo, m.hi) for _, m in branches] + [w for c, w in flat if c], axis=0)
-    totals = totals * np.array([2, 0, 2]) if even or odd else totals
-    found = distinct(np.array([0.0 if abs(k) < 1e-15 else k for k in knots])) if knots else []
-    return Factor(tuple(pieces), orders, odd, float(mp.log(top)), tuple((float(k), power) for k in found), tail,
-                  plateaus, any(c == 0 for c, _ in flat), totals)
-
-
-def _copies(even: bool, odd: bool) -> tuple[tuple[int, int], ...]:
-    return ((1, 1), (1, -1)) if even else ((1, 1), (-1, -1)) if odd else ((1, 1),)
-
-
-def _images(even: bool, odd: bool) -> Callable[[int], tuple[tuple[int, int], ...]]:
-    return lambda sign: tuple((sign * s, o) for s, o in _copies(even, odd))
+    with mp.workdps(DIGITS):
+        offsets = [float(mp.log(top / v)) for v in levels]
+    power = common_power(2, *[n for b in branches for n in b.monotone.orders()])
+    knots = distinct(np.array([0.0 if abs(k) < 1e-15 else k for k in offsets], dtype=float))
+    shift = float(mp.log(top))
+    plateaus = tuple((s * int(np.sign(c)), shift - math.log(abs(c)), w * np.array([1, o, 1]))
+                     for c, w in flat if c for s, o in copies)
+    totals = sum((_mass(b.monotone.lo, b.monotone.hi) for b in branches), np.zeros(3))
+    totals = totals + sum((w for c, w in flat if c), np.zeros(3))
+    if len(copies) == 2:
+        totals = totals * np.array([2, 0, 2])
+    return Factor(tuple(pieces), (0, 2) if copies[-1] == (1, -1) else (0, 1, 2), copies[-1] == (-1, -1), shift,
+                  tuple((float(k), power) for k in knots), tail, plateaus, any(c == 0 for c, _ in flat), totals)
 
 
 def _mass(a: float, b: float) -> np.ndarray:
     """int_a^b phi He_k, k = 0, 1, 2."""
-    from scipy.special import ndtr
-
     phi = [math.exp(-p * p / 2) / math.sqrt(2 * math.pi) for p in (a, b)]
-    whole = ndtr(b) - ndtr(a) if b < 0 else ndtr(-a) - ndtr(-b)
-    return np.array([whole, phi[0] - phi[1], a * phi[0] - b * phi[1]])
+    beyond = [math.erfc(p / math.sqrt(2)) / 2 for p in ((-b, -a) if b < 0 else (a, b))]
+    return np.array([beyond[0] - beyond[1], phi[0] - phi[1], a * phi[0] - b * phi[1]])
 
 
-def _saturation(f: Callable, end: float) -> tuple[mpf, int] | None:
+def _end(first: Callable, second: Callable, p: float) -> mpf:
+    """The end of a branch, to many digits where it is a critical point."""
+    with mp.workdps(DIGITS + 20):
+        z = mpf(p)
+        if abs(p) == WINDOW or p == 0:
+            return z
+        try:
+            for _ in range(6):
+                step = first(z) / second(z)
+                if not abs(step) < 1e-10:
+                    return mpf(p)
+                z -= step
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            return mpf(p)
+        return z
+
+
+def _saturation(b: _Branch, end: float) -> tuple[mpf, int] | None:
     """(what |f| tends to at this end of the window, the digits that its distance needs), if it is close to it there."""
-    for digits in _DIGITS:
+    if abs(end) != WINDOW or b.monotone.hi - b.monotone.lo < 0.6 * WINDOW:
+        return None
+    for digits in _MANY:
         with mp.workdps(digits):
             try:
-                half, whole, twice = (abs(mp.mpf(f(mpf(end) * k / 2))) for k in (1, 2, 4))
+                half, whole, twice = (abs(mpf(b.f(mpf(end) * k / 2))) for k in (1, 2, 4))
             except (TypeError, ValueError, ZeroDivisionError, OverflowError):
                 return None
             if not (half and whole and twice and all(mp.isfinite(v) for v in (half, whole, twice))):
@@ -298,158 +214,67 @@ def _saturation(f: Callable, end: float) -> tuple[mpf, int] | None:
     raise Unsuited("it saturates from above, or too fast")
 
 
-def _end(f: Callable, e: Expr, x: Symbol, p: float) -> mpf:
-    """The end of a branch, to many digits where it is a critical point."""
-    if abs(p) == WINDOW or p == 0:
-        return mpf(p)
-    slope = diff(e, x)
-    first, second = (lambdify(x, s, modules="mpmath") for s in (slope, diff(slope, x)))
-    with mp.workdps(60):
-        z = mpf(p)
-        try:
-            for _ in range(6):
-                step = first(z) / second(z)
-                if not abs(step) < 1e-10:
-                    return mpf(p)
-                z -= step
-        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            return mpf(p)
-        return z
-
-
-def _modulus(f: Callable, z: mpf) -> mpf:
-    with mp.workdps(40):
-        try:
-            return abs(mpf(f(z)))
-        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            return mp.inf
-
-
-def _origin(tails: dict, levels: list[mpf]) -> tuple[mpf, int]:
+def _origin(tails: Sequence[tuple[mpf, int]], levels: Sequence[mpf]) -> tuple[mpf, int]:
     """exp(T), and the digits: what the factor saturates at, else its largest critical level, else 1."""
     if not tails:
-        return max([v for v in levels if mp.isfinite(v)], default=mpf(1)), _DIGITS[0]
-    tops = [t for t, _ in tails.values()]
+        return max(levels, default=mpf(1)), DIGITS
+    tops = [t for t, _ in tails]
     if max(tops) - min(tops) > max(tops) * mpf(10) ** -25:
         raise Unsuited("it saturates at several moduli")
-    return max(tops), max(d for _, d in tails.values())
+    return max(tops), max(d for _, d in tails)
 
 
-class Stretch(NamedTuple):
-    """lo < v < hi at a place of many digits; `deep`: |f| saturates at its end; `end`: it starts where a branch does."""
+def _begun(b: _Branch, end: float, top: mpf) -> mpf:
+    """Where log(T/|f|) has come down to _BEGUN, next to this end; the other end, if it is never larger."""
+    near, far = mpf(end), b.ends[0] if end == b.monotone.hi else b.ends[1]
+    with mp.workdps(20):
+        sign = mp.sign(b.f(near))
+        for z in (far, *[None] * 40):
+            z = (near + far) / 2 if z is None else z
+            value = b.f(z)
+            if mp.sign(value) == sign and mp.log(top / abs(value)) < _BEGUN:
+                if z == far:
+                    return far
+                near = z
+            else:
+                far = z
+    return near
 
-    lo: float
-    hi: float
-    origin: mpf
-    direction: int
-    exponential: bool
-    deep: bool
 
-
-def _stretches(e: Expr, m: Monotone, x: Symbol, saturated: list[float], exact: tuple) -> list[Stretch]:
-    """One branch cut at its zero, and each part into what is next to its ends."""
-    f, low, high = exact
-    ends = [(low, m.at_lo), (high, m.at_hi)]
-    scale = min(1.0, max([abs(v) for _, v in ends if np.isfinite(v)], default=1.0) or 1.0)
-    special = [p for p, v in ends if not np.isfinite(v) or (abs(v) < 1e-13 * scale and abs(p) != WINDOW)]
+def _stretches(b: _Branch, cut: dict[float, mpf]) -> list[Stretch]:
+    """One branch cut at its zero and where it begins to saturate, and each part into what is next to its ends."""
+    m = b.monotone
+    marks = [(b.ends[0], m.at_lo), (b.ends[1], m.at_hi)]
+    scale = min(1.0, max([abs(v) for _, v in marks if np.isfinite(v)], default=1.0) or 1.0)
+    special = [p for p, v in marks if not np.isfinite(v) or (abs(v) < _ZERO * scale and abs(p) != WINDOW)]
     if m.at_lo * m.at_hi < 0 and not special:
-        special = [_root(f, diff(e, x), x, float(m.preimage(np.array([0.0]))[0]))]
-        ends.insert(1, (special[0], 0.0))
+        special = [_root(b, float(m.preimage(np.array([0.0]))[0]))]
+    points = sorted({*b.ends, *special, *[c for c in cut.values() if b.ends[0] < c < b.ends[1]]})
     found: list[Stretch] = []
-    for (a, _), (b, _) in pairwise(ends):
-        if not b > a:
+    for u, v in pairwise(points):
+        deep = [p for p in (u, v) if float(p) in cut]
+        if deep:
+            found.append(Stretch(0.0, float(v - u), deep[0], 1 if deep[0] == u else -1, False, True))
             continue
-        half = (b - a) / 2
-        for p, direction in ((a, 1), (b, -1)):
-            other = b if p == a else a
+        half = (v - u) / 2
+        for p, other, direction in ((u, v, 1), (v, u, -1)):
             if p in special:
                 h = half if other in special else min(half, mpf(1))
                 found.append(Stretch(math.log(_CLOSEST), float(mp.log(h)), p, direction, True, False))
             else:
                 h = 2 * half - min(half, mpf(1)) if other in special else half
-                deep = float(p) in saturated
-                if deep:
-                    inner = min(h, mpf(WINDOW) * 3 / 4)
-                    found.append(Stretch(0.0, float(inner), p, direction, False, True))
-                    if h > inner:
-                        found.append(Stretch(float(inner), float(h), p, direction, False, False))
-                else:
-                    found.append(Stretch(0.0, float(h), p, direction, False, False))
+                found.append(Stretch(0.0, float(h), p, direction, False, False))
     return found
 
 
-def _root(f: Callable, slope: Expr, x: Symbol, start: float) -> mpf:
+def _root(b: _Branch, start: float) -> mpf:
     """The zero of f to many digits."""
-    df = lambdify(x, slope, modules="mpmath")
-    with mp.workdps(60):
+    slope = lambdify(b.x, diff(b.expr, b.x), modules="mpmath")
+    with mp.workdps(DIGITS + 20):
         z = mpf(start)
         for _ in range(8):
-            step = f(z) / df(z)
+            step = b.f(z) / slope(z)
             z -= step
             if abs(step) < mpf(10) ** -50:
                 break
         return z if abs(z) > mpf(10) ** -45 else mpf(0)
-
-
-def _series(f: Callable, stretch: Stretch, top: mpf, digits: int, images: Callable) -> Piece:
-    """d(v), or the form of it that is smooth, as Chebyshev series on panels."""
-    with mp.workdps(30):
-        sign = int(mp.sign(f(_at(stretch, (stretch.lo + stretch.hi) / 2))))
-    form = 0 if stretch.deep else _order(f, stretch, top)
-
-    def label(v: float) -> float:
-        d = mp.log(top / abs(f(_at(stretch, v))))
-        if not form:
-            return float(d if form is None else mp.log(d))
-        return float(mp.root(d * int(np.sign(form)), abs(form)) / v)
-
-    with mp.workdps(digits + 10 if stretch.deep else _DIGITS[0]):
-        edges, series = _expanded(label, stretch)
-    place = Place(float(stretch.origin), stretch.direction, stretch.exponential)
-    return Piece(sign, place, edges, series[:, :, None], form, images(sign))
-
-
-def _at(stretch: Stretch, v: float) -> mpf:
-    return stretch.origin + stretch.direction * (mp.exp(v) if stretch.exponential else mpf(v))
-
-
-def _order(f: Callable, stretch: Stretch, top: mpf) -> int | None:
-    """+-m if d starts as +-c v^m, m a small integer."""
-    if stretch.exponential or stretch.lo != 0:
-        return None
-    with mp.workdps(_DIGITS[0]):
-        near, nearer = (mp.log(top / abs(f(_at(stretch, v)))) for v in (1e-6, 1e-7))
-        if not near or not nearer or abs(near) > 1e-4:
-            return None
-        m = mp.log(abs(near / nearer), 10)
-    return int(mp.sign(near)) * round(m) if abs(m - round(m)) < 1e-3 and 1 <= round(m) <= 12 else None
-
-
-def _expanded(label: Callable[[float], float], stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
-    x, matrix = points(_ORDER)
-    window = stretch.lo, stretch.hi
-    count = max(1, math.ceil((window[1] - window[0]) / (6.0 if stretch.exponential else 1.5)))
-    panels = list(pairwise(float(e) for e in np.linspace(*window, count + 1)))
-    done: list[tuple[float, np.ndarray]] = []
-    for _ in range(_ROUNDS):
-        again = []
-        checkpoint("expanding a factor")
-        for a, b in panels:
-            try:
-                values = np.array([label((a + b) / 2 + (b - a) / 2 * t) for t in x])
-            except (TypeError, ValueError, ZeroDivisionError, OverflowError) as err:
-                raise Unsuited("a value is not found") from err
-            series = matrix @ values
-            if not np.isfinite(series).all():
-                raise Unsuited("a value is infinite")
-            if np.abs(series[-2:]).max() > _RESOLVED * max(1.0, float(np.abs(series).max())) and b - a > 0.05:
-                again += [(a, (a + b) / 2), ((a + b) / 2, b)]
-            else:
-                done.append((a, series))
-        panels = again
-        if not panels:
-            break
-    else:
-        raise Unsuited("a branch is not resolved")
-    done.sort(key=lambda p: p[0])
-    return np.array([*[a for a, _ in done], window[1]]), np.array([s for _, s in done])

@@ -15,7 +15,8 @@ from sympy import Dummy, Expr, Mul, S, Symbol
 
 from hermitex.exponents.laws.charts import Panels, Table, fitted, gauss, layout
 from hermitex.exponents.laws.density import Index, Law, common_power, distinct
-from hermitex.exponents.laws.factors import Factor, Piece, Unsuited, factor
+from hermitex.exponents.laws.factors import Factor, factor
+from hermitex.exponents.laws.stretches import Piece, Unsuited
 from hermitex.exponents.laws.sums import in_chunks
 from hermitex.symbolic.precise import evaluate
 
@@ -287,7 +288,7 @@ def product_of_functions(g: Expr, place: dict[Symbol, int], drop: Sequence[Index
         spots.setdefault(part.xreplace({z: x}), []).append(place[z])
     try:
         factors = [(factor(f, x), mine) for f, mine in spots.items()]
-    except Unsuited:
+    except (Unsuited, ArithmeticError, TypeError, ValueError):  # what a function of the user's may do far out or at a pole
         return None
     # A factor that saturates, or has plateaus, is better integrated over than tabulated.
     order = sorted(range(len(factors)), key=lambda n: (bool(factors[n][0].plateaus), factors[n][0].tail is not None))
@@ -325,12 +326,12 @@ def _law(w: Product, factors: list[tuple[Factor, list[int]]], scale: float, drop
             both = list(masses.reshape(2, len(w.rows), -1)[:, rows])
         return np.concatenate([y, -y]), np.concatenate(both, axis=1) / np.tile(lengths, 2), np.tile(lengths, 2)
 
-    ends = [float(np.exp(top - w.table.edges[0])) * s for s in (-1, 1)]
+    end = float(np.exp(top - w.table.edges[0]))
     knots = [0.0, *[s * float(np.exp(top - c)) for c, _ in w.knots for s in (-1, 1)]]
     atoms = []
     if any(f.silent for f, _ in factors):
         totals = [float(np.prod([f.totals[sum(1 for i in a if i == spot)] for f, mine in factors for spot in mine]))
                   for a in indices]
         atoms = [(0.0, np.array([float(a == ()) for a in indices]) - totals)]
-    return Law(indices, density, *ends, tuple(distinct(np.array(knots))), (), tuple(atoms), True,
+    return Law(indices, density, -end, end, tuple(distinct(np.array(knots))), (), tuple(atoms), True,
                common_power(4, *[p for _, p in w.knots]), points=points, lost=_WEIGHT * w.lost)

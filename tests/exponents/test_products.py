@@ -1,0 +1,158 @@
+"""nu(y) = int phi(z) nu_2(y/f(z))/|f(z)| dz: thresholds of products of functions of one variable each.
+
+The references are trapezoidal rules along the level curves and over the labels, in coordinates in which both integrands
+are analytic and decay: f = -exp(-d) or exp(t) on each branch, d_1 = d p, p = 1/(1 + exp(-s)).
+"""
+
+import numpy as np
+import pytest
+from scipy.special import erfcinv
+
+import hermitex as hx
+from hermitex.exponents.channels import channel
+from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.linearised import largest, second
+from hermitex.exponents.laws.log_products import product_of_functions
+from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.symbols import z1, z2, z3
+
+
+def phi(z):
+    return np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+
+
+def he(k, z):
+    return (1.0, z, z * z - 1)[k]
+
+
+def alpha(text):
+    """alpha_c from the law of the product alone, and its error."""
+    g = hx.parse(text)
+    variables = sorted(g.free_symbols, key=str)
+    place = {x: i for i, x in enumerate(variables)}
+    law = product_of_functions(g, place, zeros_by_flips(g, variables, place))
+    assert law is not None
+    found = second(law)
+    inverse, _ = largest(found.couplings, list(range(len(variables))))
+    return 1 / inverse, found.error / inverse**2
+
+
+S = np.arange(-80, 80, 0.125)
+
+
+def sums(m1, m2, d):
+    """int m1(d1) m2(d - d1) dd1 over 0 < d1 < d, at each d."""
+    p = 1 / (1 + np.exp(-S))
+    q = 1 / (1 + np.exp(S))
+    return np.array([np.sum(m1(x * p) * m2(x * q) * x * p * q) for x in d]) * 0.125
+
+
+def of_bounded(inverse, slope):
+    """alpha_c of f(z1) f(z2), f odd, rising to 1: z(d) and dz/dd for d = -log f."""
+    d = np.exp(np.arange(-34, 4.2, 0.0625))
+
+    def density(k):
+        return lambda x: phi(inverse(x)) * he(k, inverse(x)) * slope(x)
+
+    with np.errstate(all="ignore"):
+        none, two, one = (np.nan_to_num(2 * sums(density(a), density(b), d)) for a, b in ((0, 0), (2, 0), (1, 1)))
+    live = none > 1e-290
+    weight = 2 * (d * 0.0625)[live] / none[live]
+    assert abs(np.sum(2 * none * d) * 0.0625 - 1) < 1e-13
+    return 1 / np.sum((two[live] ** 2 + one[live] ** 2) * weight)
+
+
+def test_two_hyperbolic_tangents():
+    reference = of_bounded(lambda d: -np.log(np.tanh(d / 2)) / 2, lambda d: 1 / (2 * np.sinh(d)))
+    value, error = alpha("tanh(z1)*tanh(z2)")
+    assert value == pytest.approx(reference, rel=1e-12)
+    assert error < 1e-12
+
+
+def test_two_error_functions_whose_labels_round_to_one():
+    def inverse(d):
+        return erfcinv(-np.expm1(-d))
+
+    reference = of_bounded(inverse, lambda d: np.exp(-d + np.minimum(inverse(d) ** 2, 700)) * np.sqrt(np.pi) / 2)
+    value, error = alpha("erf(z1)*erf(z2)")
+    assert value == pytest.approx(reference, rel=1e-11)
+    assert error < 1e-11
+
+
+def test_two_hermite_polynomials():
+    """w = z^2 - 1 is exp(t), z = sqrt(1 + exp(t)), or -exp(-d), z = sqrt(1 - exp(-d)); each z with its mirror image."""
+    def rising(k):
+        return lambda t: 2 * phi(z := np.sqrt(1 + np.exp(t))) * he(k, z) * np.exp(t) / (2 * z)
+
+    def inner(k):
+        return lambda d: 2 * phi(z := np.sqrt(-np.expm1(-d))) * he(k, z) * np.exp(-d) / (2 * z)
+
+    def positive(k, t):
+        both = np.array([np.sum(rising(k)(x / 2 + S) * rising(0)(x / 2 - S)) for x in t]) * 0.125
+        return both + np.where(t < 0, sums(inner(k), inner(0), np.abs(t)), 0.0)
+
+    def negative(k, t):
+        d, slope = np.logaddexp(0, S), 1 / (1 + np.exp(-S))
+        return np.array([np.sum((rising(k)(x + d) * inner(0)(d) + rising(0)(x + d) * inner(k)(d)) * slope) for x in t]) * 0.125
+
+    total, mass = 0.0, 0.0
+    step = 0.04
+    t, size = np.arange(-45, 9, step), np.exp(np.arange(-40, 3.9, step))
+    with np.errstate(all="ignore"):
+        for law, labels, weight in ((negative, t, step), (positive, size, size * step), (positive, -size, size * step)):
+            none, two = law(0, labels), law(2, labels)
+            live = none > 1e-290
+            mass += np.sum(none * weight)
+            total += np.sum((two**2 * weight)[live] / none[live])
+    assert mass == pytest.approx(1, abs=1e-11)
+    value, error = alpha("(z1**2 - 1)*(z2**2 - 1)")
+    assert value == pytest.approx(1 / total, rel=1e-10)
+    assert error < 1e-10
+
+
+@pytest.mark.parametrize(("one", "two", "factor"), [
+    ("relu(z1)*z2", "z1*z2", 2),                    # the label is silent half of the time
+    ("z1**3*z2**3*z3**3", "z1*z2*z3", 1),
+    ("-2*erf(z1)*z2", "erf(z2)*z1", 1),
+    ("z1**2*exp(-z1**2)*z2**2", "z1*exp(-z1**2/2)*Abs(z2)*sign(z1)", 1),
+    ("Max(-1, Min(1, z1))*z2", "Max(-2, Min(2, 2*z1))*z2", 1),
+])
+def test_products_that_tell_the_same(one, two, factor):
+    left, error = alpha(one)
+    right, _ = alpha(two)
+    assert left == pytest.approx(factor * right, rel=2e-12)
+    assert error < 1e-10
+
+
+def test_a_quotient_tells_the_angle():
+    """G = 2 u u^T - I given the direction +-u of (z1, z2), and G I G = I."""
+    assert alpha("z2/z1")[0] == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize(("text", "reference"), [
+    ("(z1**2 - 1)*(z2**2 - 1)*(z3**2 - 1)", 2.7261020115517),
+    ("z1*z2*z3", 2.56518040192292),
+])
+def test_three_factors_through_the_front_door(text, reference):
+    g = hx.parse(text)
+    found = weak_recovery_several(g, channel(), (z1, z2, z3), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
+    assert float(found.alpha_c) == pytest.approx(reference, rel=1e-12)
+    assert found.error < 1e-10
+
+
+def test_a_factor_with_two_saturation_levels_is_left_to_another_route():
+    g = hx.parse("(2 + tanh(z1))*z2")
+    assert product_of_functions(g, {z1: 0, z2: 1}, ()) is None
+    assert product_of_functions(hx.parse("z1*z2 + z3"), {z1: 0, z2: 1, z3: 2}, ()) is None
+
+
+def test_the_labels_carry_their_masses():
+    """nu_0(R) = 1, nu_a(R) = 0, and the first moments: E[y He_1(z1) He_1(z2)] = E[z f(z)]^2."""
+    g = hx.parse("(z1 + z1**2/2)*(z2 + z2**2/2)")
+    law = product_of_functions(g, {z1: 0, z2: 1}, ())
+    y, nu, w = law.points(23)
+    masses = nu @ w
+    assert masses[law.indices.index(())] == pytest.approx(1, abs=1e-13)
+    assert max(abs(m) for m, a in zip(masses, law.indices, strict=True) if a) < 1e-12
+    assert np.sum(y * nu[law.indices.index((0, 1))] * w) == pytest.approx(1, abs=1e-12)       # E[z (z + z^2/2)] = 1
+    assert np.sum(y * nu[law.indices.index((0, 0))] * w) == pytest.approx(0.5, abs=1e-12)     # E[He2 z^2/2] E[z^2/2]
