@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.experiments.denoisers import Denoiser, denoiser
 from hermitex.experiments.spectral import spectral_start
 from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.theories.curve import Curve
@@ -24,11 +25,12 @@ STARTS = ("zero", "spectral", "informed")
 _DIMENSION = 1000
 _STEPS = 150
 _STILL = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
+_NEW = 0.7  # weight of a step beside those before it
 _EXACT = 1e-4  # V at which the truth is known: g_out has nothing left to say
-_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
 _SMALL = 1e-2  # overlap of the random part of a start at zero
 _TEST = 4096
 _MOST_TEST = 2**20
+_AVERAGED = 9  # 2^10 points
 _LARGEST = 60_000_000  # numbers in X
 
 
@@ -117,7 +119,8 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
     y = drawn(theory, X @ W0, third)
     columns: dict[str, list[float]] = {name: [] for name in (*theory.errors, *theory.order_parameters)}
     for k in n:
-        W, V = amp(theory.output, theory.space, X[:k], y[:k], _first(theory, start, X[:k], y[:k], W0, fourth))
+        label = denoiser(theory, y[:k])
+        W, V = amp(label, X[:k], _first(label, start, X[:k], W0, fourth), full=label.full)
         S = aligned(W.T @ W0/d, theory.space.group)
         for name, value in theory.overlaps((S + S.T)/2).items():
             columns[name].append(value)
@@ -138,55 +141,62 @@ def _error(rule: Any, W: Array, W0: Array, V: Array, test: int, rng: np.random.G
     u = ndtri(np.clip(points, 1e-15, 1 - 1e-15))
     z = u[:, :r]
     omega = z @ S + (u[:, r:]*np.sqrt(np.maximum(spread, 0.0))) @ R.T
-    truth, guess = rule.clean(z), rule.estimate(omega, V)
-    return float(np.mean(guess != truth if rule.kind == "classification" else (guess - truth)**2))
+    truth = rule.clean(z)
+    if rule.kind == "classification":
+        return float(np.mean(rule.estimate(omega, V) != truth))
+    return float(np.mean((_expected(rule, omega, V, rng) - truth)**2))
 
 
-def amp(output: Any, space: Any, X: Array, y: Array, W: Array, *, steps: int = _STEPS) -> tuple[Array, Array]:
-    """The estimate W (d, r) and V at the end of Bayes-AMP from a start W, or after `steps` of it."""
-    n, d = X.shape
-    r = output.r
-    g = np.zeros((n, r))
-    V = _variance(space, W.T @ W/d)
-    for _ in range(steps):
-        omega = X @ W - g @ V
-        g = output.g_out(y, omega, V)
-        Lambda = _precision(output, space, y, omega, V, g)/d
+def _expected(rule: Any, omega: Array, V: Array, rng: np.random.Generator) -> Array:
+    """E[g|omega] over points of N(0, V) that fill it evenly, the same for every omega; an error sees the square of what is left."""
+    half = ndtri(np.clip(qmc.Sobol(len(V), seed=rng).random_base2(_AVERAGED), 1e-15, 1 - 1e-15))
+    away = np.concatenate([half, -half]) @ np.linalg.cholesky(V).T
+    parts = [(o[:, None] + away).reshape(-1, len(V)) for o in np.array_split(omega, max(1, len(omega)//500))]
+    return np.concatenate([rule.clean(z).reshape(-1, len(away)).mean(axis=1) for z in parts])
+
+
+def amp(label: Denoiser, X: Array, W: Array, *, full: bool, steps: int = _STEPS) -> tuple[Array, Array]:
+    """The estimate W (d, r) and V at the end of Bayes-AMP from a start W, or after `steps` of it; V diagonal if not `full`.
+
+    g and W Lambda are averaged over the steps with the same weights, so that V g stays the Onsager term of X W exactly: at finite d
+    the plain map may end in a cycle of period two.
+    """
+    (n, d), r = X.shape, W.shape[1]
+    g, Lambda, back = np.zeros((n, r)), np.zeros((r, r)), np.zeros((d, r))
+    V = _variance(W.T @ W/d, full)
+    for step in range(steps):
+        new = _NEW if step else 1.0
+        now, slopes = label(X @ W - g @ V, V)
+        slope = precision(slopes, full)/d
+        g, Lambda, back = (new*a + (1 - new)*b for a, b in ((now, g), (slope, Lambda), (W @ slope, back)))
         V = np.linalg.inv(np.eye(r) + Lambda)
-        new = (X.T @ g + W @ Lambda) @ V
-        moved = np.linalg.norm(new - W)/np.sqrt(d)
-        W = new
-        if moved < _STILL or np.linalg.eigvalsh(V)[0] < _EXACT:
+        W, last = (X.T @ g + back) @ V, W
+        if np.linalg.norm(W - last)/np.sqrt(d) < _STILL or np.linalg.eigvalsh(V)[0] < _EXACT:
             break
     return W, V
 
 
-def _precision(output: Any, space: Any, y: Array, omega: Array, V: Array, g: Array) -> Array:
-    """-sum dg/domega in the space, not below 0.
+def precision(slopes: Array, full: bool) -> Array:
+    """-sum dg/domega, or its diagonal, not below 0.
 
     On the Nishimori line its mean is that of sum g g^T; but where omega errs by more than V says, g is large, g g^T takes V
     further down, and the two run away to V = 0 at a wrong W. -dg/domega = V^{-1} - V^{-1} Cov V^{-1} stays below V^{-1}.
+    The symmetries of the label hold for the mean: in a sample one direction may be known better than another, and an equal V
+    would hold on to a direction of which nothing is known.
     """
-    small = _SLOPE*np.sqrt(np.diag(V).min())
-    columns = [(output.g_out(y, omega + small*axis, V) - g).sum(axis=0)/small for axis in np.eye(V.shape[0])]
-    slope = -np.stack(columns, axis=1)
-    found = space.matrix(space.coordinates(symmetrised((slope + slope.T)/2, space)))
-    values, R = np.linalg.eigh(found)
+    slope = -slopes.sum(axis=0)
+    if not full:
+        return np.diag(np.maximum(np.diag(slope), 0.0))
+    values, R = np.linalg.eigh((slope + slope.T)/2)
     return np.asarray((R*np.maximum(values, 0.0)) @ R.T)
 
 
-def symmetrised(M: Array, space: Any) -> Array:
-    """The matrix of the space nearest to M."""
-    A = space.basis.reshape(len(space.basis), -1).T
-    return np.asarray((A @ np.linalg.lstsq(A, M.ravel(), rcond=None)[0]).reshape(M.shape))
+def _variance(M: Array, full: bool) -> Array:
+    m, R = np.linalg.eigh(M)
+    return np.asarray((R*(1 - np.clip(m, 0.0, 0.98))) @ R.T) if full else np.diag(1 - np.clip(np.diag(M), 0, 0.98))
 
 
-def _variance(space: Any, M: Array) -> Array:
-    m, R = np.linalg.eigh(symmetrised(M, space))
-    return np.asarray((R*(1 - np.clip(m, 0.0, 0.98))) @ R.T) if not space.diagonal else np.diag(1 - np.clip(np.diag(M), 0, 0.98))
-
-
-def _first(theory: Any, start: str, X: Array, y: Array, W0: Array, rng: np.random.Generator) -> Array:
+def _first(label: Denoiser, start: str, X: Array, W0: Array, rng: np.random.Generator) -> Array:
     if start == "zero":
         # From W = 0 itself directions that the label may exchange would stay equal for ever.
         return np.zeros_like(W0) if W0.shape[1] == 1 else np.sqrt(_SMALL)*rng.standard_normal(W0.shape)
@@ -194,7 +204,7 @@ def _first(theory: Any, start: str, X: Array, y: Array, W0: Array, rng: np.rando
         return 0.95*W0 + np.sqrt(0.95*0.05)*rng.standard_normal(W0.shape)
     # The overlap of the spectral estimate is not known to the algorithm: it starts at a moderate one and corrects itself.
     # Eigenvectors of one eigenvalue come with random weights, which would leave one direction behind: all get the same.
-    left, _, right = np.linalg.svd(spectral_start(theory.output, X, y, rng), full_matrices=False)
+    left, _, right = np.linalg.svd(spectral_start(label, X, W0.shape[1], rng), full_matrices=False)
     return np.asarray(np.sqrt(0.1*len(W0))*(left @ right))
 
 

@@ -9,6 +9,8 @@ import hermitex as hx
 from hermitex.errors import BadInput
 from hermitex.experiments import amp
 from hermitex.experiments.amp import simulate
+from hermitex.experiments.denoisers import denoiser
+from hermitex.theories.overlaps.contours import ContourOutput
 
 
 def test_same_seeds_same_numbers_and_the_curve_carries_them():
@@ -45,7 +47,7 @@ def test_a_start_at_zero_leaves_exchangeable_directions_apart():
     """From W = 0 itself the two columns of a committee would stay equal."""
     theory = hx.theories.multi_index("sign(z1) + sign(z2)")
     W0 = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 2)))[0]
-    first = amp._first(theory, "zero", np.zeros((1, 40)), np.zeros(1), W0, np.random.default_rng(1))
+    first = amp._first(denoiser(theory, np.zeros(1)), "zero", np.zeros((1, 40)), W0, np.random.default_rng(1))
     assert np.linalg.matrix_rank(first) == 2
     assert np.trace(first.T @ first)/80 == pytest.approx(0.01, rel=0.5)
 
@@ -59,14 +61,38 @@ def test_the_slope_of_g_is_its_square_where_omega_errs_by_what_V_says(target):
     V = np.eye(r) - M
     omega = rng.standard_normal((n, r)) @ np.linalg.cholesky(M).T
     y = amp.drawn(theory, omega + rng.standard_normal((n, r)) @ np.linalg.cholesky(V).T, rng)
-    g = theory.output.g_out(y, omega, V)
-    slope = amp._precision(theory.output, theory.space, y, omega, V, g)/n
+    label = denoiser(theory, y)
+    g, slopes = label(omega, V)
+    slope = amp.precision(slopes, label.full)/n
     np.testing.assert_allclose(slope, g.T @ g/n, atol=0.03)
     np.testing.assert_allclose(slope, theory.output.second(M), atol=0.03)
-    far = 3*rng.standard_normal((n, r))
-    g = theory.output.g_out(y, far, V)
+    g, slopes = label(3*rng.standard_normal((n, r)), V)
     assert np.linalg.eigvalsh(g.T @ g/n)[-1] > 1/np.linalg.eigvalsh(V)[0]
-    assert np.linalg.eigvalsh(amp._precision(theory.output, theory.space, y, far, V, g)/n)[-1] < 1/np.linalg.eigvalsh(V)[0]
+    assert np.linalg.eigvalsh(amp.precision(slopes, label.full)/n)[-1] < 1/np.linalg.eigvalsh(V)[0]
+
+
+@pytest.mark.parametrize(("target", "V", "digits"), [
+    ("z1*z2", [[0.4, 0.1], [0.1, 0.3]], 1e-6),
+    ("max(z1, z2)", [[0.4, 0.1], [0.1, 0.3]], 1e-6),
+    ("relu(z1) + relu(z2)", [[0.6, -0.2], [-0.2, 0.5]], 1e-6),
+    ("z1*z2*z3", np.diag([0.3, 0.4, 0.5]), 1e-5),
+    ("z1*Abs(z2)*z3**2", np.diag([0.3, 0.4, 0.5]), 1e-5),
+])
+def test_labels_seen_at_many_fields_have_the_g_of_one(target, V, digits):
+    """g and its slopes from what is kept of the labels, against g_out and its differences."""
+    theory, rng, V = hx.theories.multi_index(target), np.random.default_rng(0), np.array(V)
+    r, n = len(V), 40
+    z = rng.standard_normal((n, r))
+    y, omega = amp.drawn(theory, z, rng), 0.6*z + 0.5*rng.standard_normal((n, r))
+    label = denoiser(theory, y)
+    label(omega, np.eye(r))
+    g, slopes = label(omega, V)
+    exact = theory.output if target != "z1*z2" else ContourOutput.of(theory.reduced.inner, theory.reduced.names)
+    np.testing.assert_allclose(g, exact.g_out(y, omega, V), rtol=digits, atol=digits)
+    h = 1e-4
+    for j, axis in enumerate(h*np.eye(r)):
+        difference = (exact.g_out(y, omega + axis, V) - exact.g_out(y, omega - axis, V))/(2*h)
+        np.testing.assert_allclose(slopes[:, :, j], difference, rtol=2e-3, atol=2e-3)
 
 
 def test_the_estimate_of_a_clean_label_sees_correlated_uncertainty():
@@ -87,6 +113,9 @@ def test_the_estimate_of_a_clean_label_sees_correlated_uncertainty():
     ("z**2", "gaussian:1/4", [2.0], 500, 10),
     ("sign(z1*z2)", None, [4.25], 800, 8),
     ("sign(z1*z2)", "flip:1/20", [6.0], 500, 8),
+    ("z1*z2", None, [1.4], 2000, 4),
+    ("max(z1, z2)", None, [0.5], 500, 6),
+    ("relu(z1) + relu(z2)", None, [1.0], 500, 6),
 ])
 def test_amp_lies_within_three_standard_errors_of_state_evolution(target, channel, alpha, d, seeds):
     """The first seeds, 0, 1, ...; where a run is cheap so many that the errors of the means are a thousandth."""

@@ -1,0 +1,224 @@
+r"""g = V^{-1}(E[z|y, omega] - omega), dg/domega = V^{-1} Cov[z|y, omega] V^{-1} - V^{-1}: the labels of a run at many fields.
+
+An algorithm keeps its labels and moves its fields: what depends on y alone is done once. Labels y = g(z1, z2) keep the points of
+their level curves, monomials of three variables the transforms of their factors on a grid of fields; others ask their `Output`
+and take differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.contours import ContourOutput
+from hermitex.theories.overlaps.curves import Plane
+from hermitex.theories.overlaps.products import ProductOutput
+
+Array = np.ndarray
+_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
+_WIDE, _SMALL = 2.0, 1e-6  # cells in units of sqrt(V); arcs that count
+_REACH = 11.0  # sqrt(V) away from the field that a curve was cut out for
+_PAIRS = 20_000_000
+_SEEN = 1e-10
+_ROWS = 128
+
+
+class Denoiser(Protocol):
+    """(omega (n, r), V (r, r)) -> g (n, r) and dg_i/domega_j (n, r, r); V is diagonal where it is not `full`."""
+
+    @property
+    def full(self) -> bool:
+        """Whether V may be any matrix."""
+        ...
+
+    def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]: ...
+
+
+def denoiser(theory: Any, y: Array) -> Denoiser:
+    """g and its slopes at labels y (n,), as cheap as the label allows.
+
+    >>> from hermitex.theories import multi_index
+    >>> g, slopes = denoiser(multi_index("z1*z2"), np.array([1.0]))(np.array([[0.5, 0.5]]), np.eye(2)/2)
+    >>> g.round(4), slopes.shape
+    (array([[1.0692, 1.0692]]), (1, 2, 2))
+    """
+    output = theory.output
+    if isinstance(output, ContourOutput):
+        return Curves(output.plane, np.asarray(y, dtype=float), output.atoms)
+    if isinstance(output, ProductOutput) and not output.noisy:
+        if output.r == 2 and theory.law.name == "deterministic":
+            return Curves(Plane.of(theory.reduced.inner, theory.reduced.names), np.asarray(y, dtype=float))
+        return Monomial(output, np.asarray(y, dtype=float))
+    return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Any label, by its `Output`."""
+
+    output: Output
+    y: Array
+    full: bool
+
+    def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
+        g = self.output.g_out(self.y, omega, V)
+        small = _SLOPE*np.sqrt(np.diag(V).min())
+        moved = [(self.output.g_out(self.y, omega + small*axis, V) - g)/small for axis in np.eye(len(V))]
+        return g, np.stack(moved, axis=2)
+
+
+@dataclass(eq=False)
+class Curves:
+    """Labels y = g(z1, z2): sums over the points of their level curves, which are traced anew where V asks for finer ones."""
+
+    plane: Plane
+    y: Array
+    atoms: FiniteOutput | None = None
+    full: bool = True
+    _scale: float = np.inf
+    _anchor: Array = field(default_factory=lambda: np.zeros((0, 2)))
+
+    def __post_init__(self) -> None:
+        near = np.zeros(len(self.y), dtype=bool)
+        if self.atoms is not None:
+            near = np.min(np.abs(self.y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(self.y))
+        self._plain, self._flat = np.flatnonzero(~near), np.flatnonzero(near)
+
+    def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
+        g, slopes = np.zeros((len(self.y), 2)), np.zeros((len(self.y), 2, 2))
+        if len(self._plain):
+            g[self._plain], slopes[self._plain] = self._summed(omega[self._plain], V)
+        if len(self._flat) and self.atoms is not None:
+            g[self._flat], slopes[self._flat] = Differences(self.atoms, self.y[self._flat], True)(omega[self._flat], V)
+        return g, slopes
+
+    def _summed(self, omega: Array, V: Array) -> tuple[Array, Array]:
+        self._traced(omega, float(np.sqrt(np.linalg.eigvalsh(V)[0])))
+        inverse = np.linalg.inv(V)
+        L = np.linalg.cholesky(inverse)  # |L^T x|^2 = x V^{-1} x
+        away = (self._points - omega[self._row]) @ L
+        power = self._log - np.einsum("ki,ki->k", away, away)/2
+        top = np.maximum.reduceat(power, self._first)
+        p = np.exp(power - top[self._row])
+        z = np.add.reduceat(p, self._first)
+        x1, x2 = away.T
+        one, two, *square = (np.add.reduceat(p*f, self._first)/z for f in (x1, x2, x1*x1, x1*x2, x2*x2))
+        mean = np.stack([one, two], axis=1)
+        second = np.array([[square[0], square[1]], [square[1], square[2]]]).transpose(2, 0, 1)
+        spread = second - mean[:, :, None]*mean[:, None]
+        g, slopes = np.zeros((len(omega), 2)), np.zeros((len(omega), 2, 2))
+        g[self._seen], slopes[self._seen] = mean @ L.T, L @ spread @ L.T - inverse
+        return g, slopes
+
+    def _traced(self, omega: Array, s: float) -> None:
+        """Level curves in cells of the size of s, of which far parts are left out where s is small."""
+        near = np.sqrt(np.sum((omega - self._anchor)**2, axis=1)).max() < 0.3*_REACH*self._scale if len(self._anchor) else False
+        if self._scale <= s*1.001 < 3*self._scale and (near or self._scale > 0.4):
+            return
+        self._scale = float(2.0**(np.floor(2*np.log2(min(1.0, s)) + 1e-9)/2))
+        self._anchor = omega.copy()
+        y = self.y[self._plain]
+        size, wide = float(np.ptp(y)) or 1.0, _WIDE*self._scale
+        chunk = max(1, int(_PAIRS*wide**2/200))
+        curves = [c for k in range(0, len(y), chunk) for c in self.plane.trace(y[k:k + chunk], wide, _SMALL/size)]
+        if self._scale <= 0.4:
+            kept = [np.sum((points - o)**2, axis=1) < (_REACH*self._scale)**2 for (points, _), o in zip(curves, omega, strict=True)]
+            curves = [(p[k], w[k]) if k.any() else (p, w) for (p, w), k in zip(curves, kept, strict=True)]
+        counts = np.array([len(w) for _, w in curves])
+        self._seen = np.flatnonzero(counts)  # a label that the curves do not reach says nothing
+        counts = counts[self._seen]
+        self._points = np.concatenate([p for p, _ in curves])
+        self._log = np.log(np.maximum(np.concatenate([w for _, w in curves]), 1e-300))
+        self._first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        self._row = np.repeat(np.arange(len(counts)), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Monomial:
+    r"""y = c z_1^{k_1} ... z_r^{k_r}: Z at log|y| from Fourier transforms, which depend on a field by a Chebyshev series.
+
+    E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the signs of z_i, Ehat_i and Ohat_i their transforms,
+    Z(y) = int (prod_i Ehat_i + sign(y) prod_i Ohat_i) |y|^{ix} dx/(4 pi).
+    """
+
+    output: ProductOutput
+    y: Array
+    full: bool = False
+
+    def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
+        out, r, reach = self.output, self.output.r, float(np.abs(omega).max()) + 1e-3
+        keys = list(zip(np.diag(V).tolist(), out.powers, out.even, strict=True))
+        tables = {key: _transforms(reach, *key, sum(out.powers)) for key in keys}
+        n = _frequencies([tables[key] for key in keys])
+        tables = {key: table[:, :, :n] for key, table in tables.items()}
+        # the slopes of Z to the second order, each by how often every factor is differentiated
+        slopes = [(), *((i,) for i in range(r)), *((i, j) for i in range(r) for j in range(i + 1))]
+        found = np.empty((len(slopes), len(self.y)))
+        for k in range(0, len(self.y), _ROWS):
+            part = slice(k, k + _ROWS)
+            t = np.log(np.maximum(np.abs(self.y[part]/out.scale), 1e-200))
+            waves = np.exp(1j*_spacing(sum(out.powers))*np.arange(n)*t[:, None])
+            waves[:, 0] /= 2
+            factors = [[_series(o[part]/reach, tables[key], order, key[2])/reach**order for order in range(3)]
+                       for o, key in zip(omega.T, keys, strict=True)]
+            factors[0] = [waves*f for f in factors[0]]
+            sign = np.where(self.y[part]*out.scale < 0, -1.0, 1.0)
+            for m, at in enumerate(slopes):
+                whole = factors[0][at.count(0)]
+                for i in range(1, r):
+                    whole = whole*factors[i][at.count(i)]
+                e, o = whole.real.sum(axis=2)
+                found[m, part] = e + sign*o
+        z = np.where(found[0] > _SEEN*found[0].max(), found[0], 0.0)
+        g, bend = ratio(found[1:r + 1].T, z), np.empty((len(z), r, r))
+        for at, value in zip(slopes[r + 1:], ratio(found[r + 1:].T, z).T, strict=True):
+            bend[:, at[0], at[1]] = bend[:, at[1], at[0]] = value
+        return g, np.where(z[:, None, None] > 0, bend - g[:, :, None]*g[:, None], 0.0)
+
+
+def _spacing(k: int) -> float:
+    """Of the frequencies: their period covers log|y| down to where the density of a label has fallen to 1e-10."""
+    return float(2*np.pi/(24.0*k**0.5 + 2.2*k + 8.0))
+
+
+def _transforms(reach: float, v: float, k: int, even: bool, total: int) -> Array:
+    """Ehat and Ohat as Chebyshev series in omega/reach: (2, coefficients, frequencies)."""
+    s = np.sqrt(v)
+    n = int(np.ceil(10 + 5*reach/s))
+    omega = reach*np.cos(np.pi*(np.arange(n) + 0.5)/n)
+    h = 0.11*min(1.0, s)*k
+    t = np.arange(-26.0*k, 2.2*k + h, h)
+    w = _spacing(total)*np.arange(int(np.pi/(h*_spacing(total))))
+    x = np.exp(t/k)
+    p, m = (np.exp(-((c*x - omega[:, None])/s)**2/2)*x for c in (1, -1))
+    turn = np.exp(-1j*np.outer(t, w))
+    # series by the discrete orthogonality of Chebyshev polynomials on their zeros
+    back = 2/n*np.cos(np.pi*np.outer(np.arange(n), np.arange(n) + 0.5)/n)
+    back[0] /= 2
+    found = np.stack([back @ (p + m), back @ (p + m if even else p - m)])
+    return np.asarray(found @ turn)
+
+
+def _frequencies(tables: list[Array]) -> int:
+    """How many frequencies of the product matter."""
+    n = min(table.shape[2] for table in tables)
+    size = np.prod([np.abs(table[:, :, :n]).max(axis=(0, 1)) for table in tables], axis=0)
+    return int(np.flatnonzero(size > _SEEN*size.max())[-1]) + 1
+
+
+def _series(x: Array, table: Array, order: int, even: bool) -> Array:
+    """A derivative of the series of Ehat, which is even in omega, and of Ohat, which is odd or the same: (2, n, frequencies)."""
+    n = table.shape[1]
+    basis = chebyshev.chebvander(x, n - 1 - order) @ chebyshev.chebder(np.eye(n), order)
+    found = []
+    for c in (0, 1):
+        own = slice(0 if even or not c else 1, None, 2)
+        found.append(basis[:, own] @ table[c, own].real + 1j*(basis[:, own] @ table[c, own].imag))
+    return np.stack(found)
+
+
+__all__ = ["Denoiser", "denoiser"]
