@@ -25,10 +25,11 @@ _STEEP = 4.0     # ratio of the distances from a knot at which stretches end, ne
 _LEVELS = 10
 _REACH = 1.0
 _SMALL = 0.05    # d_w below which both may be small
-_DIRECT = 1e-17
+_FALLING = 0.5 * 6.0 ** -np.arange(7)
+_DEEPEST = -40.0  # log d
 _NOTHING = 1e-18
 _COST = 500
-_WEIGHT = 4       # of an error of nu_a in the couplings, of the order of 2 E[He_a|y]
+_WEIGHT = 25      # of an error of nu_a in the couplings: 2 E[He_a|y], and what its L1 norm is underrated
 _TRUSTED = 1e-9   # an L1 error up to which the law is used
 
 Row = tuple[tuple[int, int], ...]
@@ -87,7 +88,8 @@ def times(w: Product, f: Factor, kind: int) -> Product:
 def _tail(w: Product, f: Factor) -> float | None:
     tails = [t for t in (w.tail, f.tail) if t is not None]
     at_zero = [any(c == 0 for c, _ in k.knots) or k.tail is not None for k in (w, f)]
-    return max(tails) if tails and all(at_zero) else None
+    # The other factor may have a density there that is smooth: down to where it has no mass.
+    return min(max(tails), _DEEPEST) if tails and all(at_zero) else None
 
 
 def _lost(table: Table, step: _Step, panels: Panels) -> float:
@@ -165,6 +167,8 @@ class _Step:
             gap = np.minimum(np.abs(labels - c - low), np.abs(labels - c - high))
             steps = np.minimum(np.maximum(gap, 1e-14)[:, None] * _STEEP ** np.arange(_LEVELS), _REACH)
             targets += [(labels - c)[:, None] - steps, (labels - c)[:, None] + steps]
+        if piece.form == 0:  # d may fall through many decades where z hardly moves
+            targets.append(np.maximum(labels, 1e-300)[:, None] * _FALLING)
         least = None
         if self.w.tail is not None:
             least = np.minimum(labels / 2, _SMALL)
