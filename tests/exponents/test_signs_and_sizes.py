@@ -52,3 +52,20 @@ def test_noise_that_multiplies_against_an_integral(g):
     p, q = law.sum(1), law @ (t - 1)
     inverse = 2*np.sum(np.divide(q**2, p, out=np.zeros_like(p), where=p > 0)*y)*step
     assert float(hx.exponents(g, channel="multiplicative").alpha_c) == pytest.approx(1/inverse, rel=1e-3 if g.startswith("exp") else 1e-8)
+
+
+@pytest.mark.slow
+def test_functions_of_the_angle():
+    """y = sin(2t)/2 is independent of the radius: G = [[0, sin 2t], [sin 2t, 0]], 1/alpha_c = E[sin^2 2t] = 1/2."""
+    found = hx.exponents("z1*z2/(z1**2 + z2**2)", budget=120)
+    assert found.square_integrable and (found.leap_exponent, found.generative_exponent) == (2, 2)
+    assert float(found.alpha_c) == pytest.approx(2, abs=2*float(found.threshold.error) + 1e-12)
+    cosine = hx.exponents("z1/sqrt(z1**2 + z2**2)")
+    assert [float(s["alpha_c"]) for s in cosine.threshold.stages] == [0, 0.5]
+
+
+@pytest.mark.slow
+def test_a_form_of_four_turns_is_found():
+    """sign Re (z1 + i z2)^4 is a harmonic of order four: nothing below is seen, and order four is hard."""
+    found = hx.exponents("sign(z1**4 - 6*z1**2*z2**2 + z2**4)", budget=120)
+    assert (found.leap_exponent, found.generative_exponent, found.threshold.kind) == (4, 4, "hard")

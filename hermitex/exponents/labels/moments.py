@@ -32,6 +32,7 @@ class Moments:
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
         self._square: bool | None = None
+        self._signs: dict[int, int] = {}
         self.known: dict[tuple, Certificate | None] = {}
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
@@ -61,6 +62,8 @@ class Moments:
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
         if any(c.has(Expectation) for c in form.values()):
             return self._combined(form, name)
+        if all(any((-1)**n != self._parity(i) != 0 for i, n in enumerate(a)) for a in form):
+            return Certificate.zero(quantity, order, f"{prefix}: odd in a variable")  # type: ignore[arg-type]
         if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
             return proof
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
@@ -104,6 +107,14 @@ class Moments:
         quantity, order, prefix = named
         how = f"{prefix}: of degree {p} and of one sign, so E[f (sum z_i^2 - {r})] = {p} E[f] by Stein"
         return Certificate(quantity, order, "nonzero", how)
+
+    def _parity(self, i: int) -> int:
+        """+1 or -1 where E[T(Y)|z] is seen to be even or odd in z_i, else 0."""
+        if i not in self._signs:
+            f = self.member.mean
+            mirrored = f.subs(self.variables[i], -self.variables[i])
+            self._signs[i] = 1 if mirrored == f else -1 if mirrored == -f or (mirrored + f).expand() == 0 else 0
+        return self._signs[i]
 
     def _combined(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         """Entry by entry, where the coefficients themselves are known by an enclosure only."""

@@ -68,9 +68,24 @@ def tempered(expr: Expr, x: Symbol) -> bool:
         return bool(expr.exp.is_Integer and expr.exp.is_positive and tempered(expr.base, x))
     if isinstance(expr, (sp.Abs, sp.Max, sp.Min)):
         return all(tempered(a, x) for a in expr.args)
-    if isinstance(expr, (sp.tanh, sp.erf, sp.erfc, sp.sin, sp.cos, sp.atan, sp.sign, sp.Heaviside, sp.sech)):
-        return bool(expr.args[0].is_real)  # on the real line only: sin(i x) grows
-    return False
+    return isinstance(expr, _BOUNDED) and real_almost_everywhere(expr.args[0])  # on the real line only: sin(i x) grows
+
+
+_BOUNDED = (sp.tanh, sp.erf, sp.erfc, sp.sin, sp.cos, sp.atan, sp.sign, sp.Heaviside, sp.sech)
+
+
+def real_almost_everywhere(e: Expr) -> bool:
+    """Is e real for all real values of its symbols but those at which it has a pole?
+
+    >>> from hermitex.symbols import z1, z2
+    >>> real_almost_everywhere(1/(z1 - z2) + z1), real_almost_everywhere(sp.sqrt(z1))
+    (True, False)
+    """
+    if e.is_real:
+        return True
+    if isinstance(e, (sp.Add, sp.Mul, sp.Abs, sp.exp, sp.sinh, sp.cosh, sp.asinh, sp.Max, sp.Min, *_BOUNDED)):
+        return all(real_almost_everywhere(a) for a in e.args)
+    return isinstance(e, sp.Pow) and bool(e.exp.is_Integer) and real_almost_everywhere(e.base)
 
 
 def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:
@@ -81,7 +96,11 @@ def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -
     tame = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sinh, sp.cosh, sp.asinh, sp.Abs, sp.sign,
             sp.Heaviside, sp.Max, sp.Min, sp.floor, sp.ceiling, sp.sech, sp.Piecewise, ExprCondPair)
     found = []
-    for f in sp.preorder_traversal(expr):
+    walk = sp.preorder_traversal(expr)
+    for f in walk:
+        if not rough and isinstance(f, _BOUNDED) and real_almost_everywhere(f.args[0]):
+            walk.skip()  # whatever stands inside
+            continue
         if not (isinstance(f, Expr) and f.args and f.free_symbols.intersection(variables)):
             continue
         if isinstance(f, sp.Pow) and f.base != sp.E:
