@@ -24,10 +24,11 @@ from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
+from hermitex.theories.overlaps.outputs import output
 from hermitex.theories.overlaps.picture import OverlapCurve
 from hermitex.theories.overlaps.precision import quadrature_error
-from hermitex.theories.overlaps.space import OverlapSpace, overlap_space
-from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
+from hermitex.theories.overlaps.space import OverlapSpace, Point, overlap_space
+from hermitex.theories.overlaps.state_evolution import StateEvolution
 from hermitex.theories.theory import Theory
 
 Array = np.ndarray
@@ -71,9 +72,7 @@ class MultiIndex(Theory):
     @cached_property
     def output(self) -> Output:
         """g_out and F(M) of the label."""
-        from hermitex.theories.overlaps.outputs import output
-
-        return output(self.reduced.inner, self._law, self.reduced.names, diagonal=self.space.diagonal)
+        return output(self.reduced.inner, self._law, self.reduced.names, self.space)
 
     @cached_property
     def evolution(self) -> StateEvolution:

@@ -13,6 +13,7 @@ from scipy.special import ive, k0, k1, ndtr
 import hermitex as hx
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
+from hermitex.theories.overlaps.channel import Coarser
 from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.precision import quadrature_error
 
@@ -159,23 +160,11 @@ def test_a_curve_without_the_slope_of_its_label_is_noticed():
     assert abs((weights*steep) @ gauss/float(z) - 1) > 0.1
 
 
-class Coarser:
-    """An output whose nodes are further apart than it says."""
-
-    r, smallest, perfect = 2, 0.04, True
-
-    def __init__(self, inner, factor):
-        self.inner, self.factor = inner, factor
-
-    def second(self, M, fineness=1.0):
-        return self.inner.second(M, self.factor*fineness)
-
-
 def test_the_error_of_a_fixed_point_is_what_its_nodes_leave():
     """A grid made coarser on purpose is told, and by how much it moves the fixed point."""
     evolution, q = hx.theories.multi_index("z1**2 + z2**2").evolution, 0.3
     alpha = float(q/((1 - q)*evolution.output.second(q*np.eye(2))[0, 0]))
-    coarse = replace(evolution, output=Coarser(evolution.output, 3.0), _kept={}, _lines={})
+    coarse = replace(evolution, output=Coarser(evolution.output, 3.0, evolution.output.smallest), _kept={}, _lines={})
     near, far = q - 0.01, q + 0.01
     for _ in range(4):   # the fixed point of the coarse map by secants
         gaps = [float(coarse.step(np.array([p]), alpha)[0]) - p for p in (near, far)]
@@ -199,12 +188,12 @@ def test_a_solution_says_how_far_its_quadrature_reaches():
 # -- overlaps that are full matrices ------------------------------------------------------------------------------------
 def test_an_eigenvalue_beyond_the_quadrature_is_not_called_converged():
     theory = hx.theories.multi_index("tanh(z1) + z2")
-    curve = theory.curve([0.8, 1.5])
+    curve = theory.curve([0.8, 2.2])
     assert curve.converged.tolist() == [True, False]
     assert np.isnan(curve["M11"][1])
     assert "eigenvalue of the overlaps M is nearer to 1" in curve.reason[1]
     with pytest.raises(hx.errors.NotConverged, match="take a smaller alpha"):
-        theory.solve(alpha=1.5)
+        theory.solve(alpha=2.2)
     x = theory.solve(alpha=0.8)
     M = np.array([[x["M11"], x["M12"]], [x["M12"], x["M22"]]])
     Mhat = 0.8*theory.output.second(M)

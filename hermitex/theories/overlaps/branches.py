@@ -116,17 +116,14 @@ class Branches:
         return self._informed(alpha) if informed else self._uninformed(alpha)
 
     def _uninformed(self, alpha: float) -> tuple[Array, float, str]:
-        M: Array = np.zeros((self.r, self.r))
-        q = 0.0
+        last, q = self.stages[0], 0.0
         for k, stage in enumerate(self.stages):
             if k and q <= stage.q:
                 break
-            line = stage.path.line
-            at = [p for p, stable in line.fixed_points(alpha) if stable and p > 0]
-            if not at:
-                return self._beyond(stage, alpha)
-            q, M = at[0], stage.path.between(at[0])
-        return self._polished(M, alpha)
+            at = [p for p, stable in stage.path.line.fixed_points(alpha) if stable and p > 0]
+            # beyond what is resolved of one branch the next has opened, and may be resolved
+            last, q = stage, at[0] if at else 1.0
+        return self._beyond(last, alpha) if q == 1 else self._polished(last.path.between(q), alpha)
 
     def _informed(self, alpha: float) -> tuple[Array, float, str]:
         for stage in reversed(self.stages):

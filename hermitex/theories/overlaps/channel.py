@@ -24,7 +24,10 @@ class Output:
     """What the state evolution and the algorithm need of a label; a subclass says how its Z is integrated.
 
     smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
+    together : the smallest V in all directions at once, where that is more than `smallest`
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
+    beside : fineness of the second grid with which F(M) is compared, below 1 for a finer one
+    cheap : the same label by a quadrature that is less exact and so much cheaper that it is worth to start from its fixed points
     quick : whether F(M) off the diagonal costs so little that whole branches are followed for one point
     nodes : how many F(M) are worth their time for an interpolation along one overlap
     """
@@ -34,6 +37,13 @@ class Output:
     perfect: Any = False
     nodes: int = 40
     quick: bool = False
+    together: float | None = None
+    beside: float = 0.75
+
+    @property
+    def cheap(self) -> Output | None:
+        """A less exact quadrature to start from."""
+        return None
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) = E[g_out g_out^T], shape (r, r)."""
@@ -42,6 +52,35 @@ class Output:
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r): (n, r)."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Coarser(Output):
+    """Another output with coarser nodes, down to the same V."""
+
+    of: Output
+    by: float
+    smallest: Any
+    together: float | None = None
+
+    @property
+    def r(self) -> int:  # type: ignore[override]
+        """How many variables."""
+        return self.of.r
+
+    @property
+    def perfect(self) -> Any:  # type: ignore[override]
+        """As the other."""
+        return self.of.perfect
+
+    @property
+    def nodes(self) -> int:  # type: ignore[override]
+        """As the other."""
+        return self.of.nodes
+
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M)."""
+        return self.of.second(M, self.by*fineness)
 
 
 def is_diagonal(M: Array) -> bool:
@@ -221,4 +260,4 @@ def full_points(axes: Sequence[Axis], s: float, fineness: float) -> tuple[Array,
     return points[kept], weight[kept]
 
 
-__all__ = ["FiniteOutput", "Output", "eigen_nodes", "full_points", "is_diagonal"]
+__all__ = ["Coarser", "FiniteOutput", "Output", "eigen_nodes", "full_points", "is_diagonal"]

@@ -19,10 +19,12 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.bins import BinnedOutput
+from hermitex.theories.overlaps.channel import LEAST, Coarser, FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
 from hermitex.theories.overlaps.fibres import FibreOutput
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
+from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
+from hermitex.theories.overlaps.grid import Array, Axis, Grid, rung
 from hermitex.theories.overlaps.steps import StepOutput
 
 _FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
@@ -32,6 +34,7 @@ _NODE, _SHARE = (np.polynomial.legendre.leggauss(_ORDER)[k]/2 + (0.5, 0.0)[k] fo
 _TOLERANCE, _SMALL = 3e-9, 1e-10
 _ROUNDS = 9
 _WIDE = 1.3  # of a cell, in units of sqrt(V)
+_COARSER = 1.4
 _NEAR = 7.0  # sqrt(V) away from a curve there is none of its label
 
 
@@ -70,16 +73,27 @@ class ContourOutput(Output):
     low: float
     high: float
     atoms: FiniteOutput | None = None
-    central: int = 0
+    even: tuple[Array, ...] = ()
+    odd: tuple[Array, ...] = ()
     r: int = 2
-    smallest: Any = 0.04
+    binned: BinnedOutput | None = None
+    smallest: Any = 0.02
     perfect: Any = True
     nodes: int = 20
+    beside: float = 1.5
     _kept: dict[Any, Any] = field(default_factory=dict)
 
+    @property
+    def cheap(self) -> Output | None:
+        """The label through its bins."""
+        return None if self.binned is None else Coarser(self.binned, _COARSER, self.smallest)
+
     @classmethod
-    def of(cls, g: Expr, names: Sequence[Symbol]) -> ContourOutput:
-        """From an expression; the knots are the critical labels, of its law where that is known, and of its critical points."""
+    def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> ContourOutput:
+        """From an expression; the knots are the critical labels, of its law where that is known, and of its critical points.
+
+        even, odd : further R with g(R z) = g(z), with g(R z) = -g(z), beside the reflections of the axes
+        """
         from hermitex.exponents.laws.blocks import law_of
 
         plane = Plane.of(g, names)
@@ -98,14 +112,12 @@ class ContourOutput(Output):
         z = np.random.default_rng(0).standard_normal((2, 400))
         # A label that saturates far out has a singular law there.
         ends = [e for e, n in ((low, near.min()), (high, near.max())) if abs(e - n) < 0.05*(high - low)]
-        central = parity(plane.g, (-1, -1))
-        apart = apart or [0.0 if central == -1 else float(np.median(plane.g(list(z))))]
-        return cls(plane, tuple(apart), (*apart, *ends), low, high, plateaus(plane, z), central)
-
-    @property
-    def odd(self) -> bool:
-        """Whether a reflection of z turns y into -y: labels below zero are then left out."""
-        return self.central == -1 or -1 in self.plane.flips
+        signs = {(-1, 1): plane.flips[0], (1, -1): plane.flips[1], (-1, -1): parity(plane.g, (-1, -1))}
+        apart = apart or [0.0 if -1 in signs.values() else float(np.median(plane.g(list(z))))]
+        keeping, turning = ((*known, *(np.diag(k).astype(float) for k, s in signs.items() if s == sign))
+                            for known, sign in ((even, 1), (odd, -1)))
+        return cls(plane, tuple(apart), (*apart, *ends), low, high, plateaus(plane, z), keeping, turning,
+                   binned=BinnedOutput.of(g, names, keeping, turning))
 
     # -- labels ---------------------------------------------------------------------------------------------------------
     @cached_property
@@ -124,92 +136,64 @@ class ContourOutput(Output):
                 found += [(k, 1.0 if k == a else -1.0, p, q) for p, q in pairwise(tau)]
         return Panels(*np.array(found).T)
 
-    def _rung(self, v: float, fineness: float) -> tuple[float, float]:
-        """(the scale sqrt(v) that is resolved, which changes by steps, so that what is computed can be kept; fineness)."""
-        return float(2.0**(np.floor(2*np.log2(min(1.0, np.sqrt(v))) + 1e-9)/2)), fineness
-
-    def labels(self, rung: tuple[float, float]) -> tuple[Array, list[tuple[Array, Array]], float]:
-        """(dy, level curves, what F lacks for the panels): panels are halved until their integrand is resolved."""
-        if rung in self._kept:
-            return self._kept[rung]
-        s, fineness = rung
-        m = np.full(2, max(0.0, 1 - s*s))
+    def labels(self, v: float, fineness: float) -> tuple[Array, list[tuple[Array, Array]]]:
+        """(dy, level curves) for V >= v: panels are halved until their integrand is resolved. Those above zero, if g is odd."""
+        s = float(rung(min(1.0, np.sqrt(v))))
+        if (s, fineness) in self._kept:
+            return self._kept[s, fineness]
+        frame = Frame(np.full(2, max(0.0, 1 - s*s)), np.eye(2))
         curves: list[Any] = []
         steps: list[Array] = []
-        panels, small, error = self.panels, 0.0, 0.0
+        panels, small = self.panels, 0.0
         for n in range(_ROUNDS):
             checkpoint("labels of a state evolution")
             y, dy = panels.nodes()
             wide, size = _WIDE*s*fineness, self.high - self.low
             found = self.plane.trace(y.ravel(), wide, _SMALL*fineness**4/size)
-            parts = np.array([self._summed(d, [c], m, np.eye(2), 1.3*fineness)
+            parts = np.array([self._summed(d, [c], frame, 1.3*fineness)
                               for d, c in zip(dy.reshape(-1, 1), found, strict=True)])
             left = _unresolved(parts.reshape(*y.shape, 4))
             if not n:
                 small = _TOLERANCE*fineness**6*max(float(np.trace(parts.sum(axis=0))), 1e-3)
             again = (left > small) & (n < _ROUNDS - 1)
-            error += float(left[~again].sum())
             for k in np.flatnonzero(~again):
                 curves += found[_ORDER*k:_ORDER*(k + 1)]
                 steps.append(dy[k])
             if not again.any():
                 break
             panels = panels.take(again).halves()
-        self._kept[rung] = np.concatenate(steps), curves, error
-        return self._kept[rung]
+        self._kept[s, fineness] = np.concatenate(steps), curves
+        return self._kept[s, fineness]
 
     # -- F --------------------------------------------------------------------------------------------------------------
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), in the frame of its eigenvectors."""
-        m, R = np.linalg.eigh(M)
-        m = np.where(m < 1e-14, 0.0, np.minimum(m, 1.0))
-        dy, curves, _ = self.labels(self._rung(float((1 - m).min()), fineness))
-        F = self._summed(dy, curves, m, R, fineness)
-        if -1 in self.plane.flips and self.central != -1 and not _straight(R):
-            odd = np.where(np.arange(2) == self.plane.flips.index(-1), -1.0, 1.0)
-            below = [(points*odd, w) for points, w in curves]
-            F += self._summed(dy, below, m, R, fineness)
-        F = R @ F @ R.T
+        frame = frame_of(M, self.even, self.odd)
+        dy, curves = self.labels(float((1 - frame.m).min()), fineness)
+        F = self._summed(dy, curves, frame, fineness)
+        if frame.odd:
+            F = 2*F
+        elif self.odd:
+            F += self._summed(dy, [(points @ self.odd[0].T, w) for points, w in curves], frame, fineness)
+        F = frame.back(F*frame.shown)
         return np.asarray(F if self.atoms is None else F + self.atoms.second(M, 0.8*fineness))
 
-    def _summed(self, dy: Array, curves: Sequence[tuple[Array, Array]], m: Array, R: Array, fineness: float) -> Array:
-        """sum over labels of dy E_omega[A A^T/Z], in the frame R in which M = diag(m)."""
-        v = 1 - m
-        s = np.sqrt(v)
-        (o1, w1), (o2, w2) = (self._fields(x, u, fineness) for x, u in zip(m, v, strict=True))
-        # Z(y, R omega) = Z(y, omega) for a reflection R of g that M shares: half of the fields tell all.
-        straight = _straight(R)
-        kept = [straight and self.plane.flips[int(np.argmax(np.abs(R[:, i])))] == 1 for i in (0, 1)]
-        if kept[0] or self.central == 1:
-            o1, w1 = _half(o1, w1)
-        if kept[1]:
-            o2, w2 = _half(o2, w2)
-        if self.central == -1 or (straight and self.odd):
-            dy = 2*dy
+    def _summed(self, dy: Array, curves: Sequence[tuple[Array, Array]], frame: Frame, fineness: float) -> Array:
+        """sum over labels of dy E_omega[A A^T/Z], in the frame."""
+        s = np.sqrt(1 - frame.m)
+        (o1, w1), (o2, w2) = field_nodes(frame.m, _FIELDS*fineness, frame.halved, _FAR)
         F = np.zeros((2, 2))
         for (points, w), step in zip(curves, dy, strict=True):
-            z, a = _moments(points @ R, w, (o1, o2), s)
+            z, a = _moments(points @ frame.R, w, (o1, o2), s)
             seen = z > LEAST
             share = np.where(seen, w1[:, None]*w2/np.where(seen, z, 1.0), 0.0)
             F += step*np.array([[float(np.sum(p*q*share)) for q in a] for p in a])
-        return F*np.eye(2) if straight and any(self.plane.flips) else F
-
-    @staticmethod
-    def _fields(m: float, v: float, fineness: float) -> tuple[Array, Array]:
-        """Nodes and weights for a field."""
-        o, w = normal_nodes(m, v, _FIELDS*fineness)
-        kept = np.abs(o) <= _FAR*np.sqrt(m) + 1e-300
-        return o[kept], w[kept]
-
-    def error(self, M: Array) -> float:
-        """What the labels' panels leave in F(M)."""
-        m = np.linalg.eigvalsh(M)
-        return float(self.labels(self._rung(float((1 - m).min()), 1.0))[2])
+        return F
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, 2)."""
         y = np.asarray(y, dtype=float)
-        s = self._rung(float(np.linalg.eigvalsh(V)[0]), 1.0)[0]
+        s = float(rung(min(1.0, np.sqrt(np.linalg.eigvalsh(V)[0]))))
         key = (s, y.tobytes())
         if key not in self._kept:
             for old in [k for k in self._kept if isinstance(k[1], bytes)][:-2]:
@@ -240,16 +224,6 @@ def _unresolved(parts: Array) -> Array:
     last, before = c[:, -2:].max(axis=1), c[:, -4:-2].max(axis=1)
     fall = np.minimum(1.0, last/np.where(before > 0, before, 1.0))
     return np.asarray((2*last*fall**(_ORDER/2)).max(axis=1))
-
-
-def _straight(R: Array) -> bool:
-    """Whether its columns are the axes."""
-    return bool(np.abs(R).max(axis=0).min() > 1 - 1e-14)
-
-
-def _half(o: Array, w: Array) -> tuple[Array, Array]:
-    """Nodes that are not negative, for a function that is even."""
-    return o[o >= 0], np.where(o == 0, w, 2*w)[o >= 0]
 
 
 def _moments(points: Array, w: Array, fields: tuple[Array, Array], s: Array) -> tuple[Array, tuple[Array, Array]]:

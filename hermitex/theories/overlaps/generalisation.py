@@ -22,6 +22,7 @@ from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
 _SAME = 1e-6
+_CELLS = 6e7
 
 
 class Generalisation:
@@ -62,7 +63,19 @@ class Generalisation:
         if np.any(known < 1e-12):  # V -> 0 by Richardson's extrapolation: the parts linear and quadratic in V cancel
             near, middle, far = (self._explained(self._off_one(M, v)) for v in (1e-3, 2e-3, 4e-3))
             return max(0.0, self._second_moment - (8*near - 6*middle + far)/3)
-        return max(0.0, self._second_moment - self._explained(self._off_one(M)))
+        scale, V = self._bearable(known), np.eye(self.r) - M
+        if scale == 1:
+            return max(0.0, self._second_moment - self._explained(self._off_one(M)))
+        t = scale*np.array([1.0, 1.5, 2.0])
+        found = [self._second_moment - self._explained(np.eye(self.r) - u*V) for u in t]
+        return max(0.0, float(np.linalg.solve(t[:, None]**[1, 2, 3], found).sum()))  # a cubic in V, through 0
+
+    def _bearable(self, v: Array) -> float:
+        """By how much V is to grow, so that nodes of its size fill the space."""
+        scale = 1.0
+        while np.prod([len(a.nodes(a.rung(float(np.sqrt(u))))[0]) for a, u in zip(self.axes, scale*v, strict=True)]) > _CELLS:
+            scale *= 2
+        return scale
 
     @cached_property
     def _discrete(self) -> FiniteOutput | None:

@@ -19,6 +19,11 @@ WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
 _ROOT = np.sqrt(2*np.pi)
 
 
+def rung(s: Any) -> Any:
+    """The next power of sqrt 2 below a scale: what is resolved changes by steps, so that what is computed can be kept."""
+    return 2.0**(np.floor(2*np.log2(s) + 1e-9)/2)
+
+
 @dataclass(frozen=True, eq=False)
 class Axis:
     """One variable: where f has a kink or a jump, whether it is constant between (`steps`), else the scale on which it varies."""
@@ -29,7 +34,7 @@ class Axis:
 
     def rung(self, s: float) -> float:
         """The scale that panels resolve for a Gaussian of width s: it changes by steps, so what is computed can be kept."""
-        return float(2.0**(np.floor(2*np.log2(min(s, self.scale)) + 1e-9)/2))
+        return float(rung(min(s, self.scale)))
 
     def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
         """Points and their dz: the inside of each interval, or panels that resolve a Gaussian of width s."""
@@ -75,13 +80,19 @@ def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Arra
     if m <= 0:
         return np.zeros(1), np.ones(1)
     if m < 0.15*v:  # the integrand is nearly a polynomial over the width of omega
-        x, w = np.polynomial.hermite_e.hermegauss(10 if m < 0.02*v else 22)
+        x, w = np.polynomial.hermite_e.hermegauss(round((10 if m < 0.02*v else 22)/min(1.0, max(fineness, 0.7))))
         return np.sqrt(m)*x, w/w.sum()
     step = fineness*min(0.4, 0.34*np.sqrt(v/m))
     half = int(np.ceil(WINDOW/step))
     x = step*np.arange(-half, half + 1)
     w = np.exp(-x*x/2)
     return np.sqrt(m)*x, w/w.sum()
+
+
+def nonnegative(x: Array, w: Array) -> tuple[Array, Array]:
+    """The nodes that are not negative, for a function that is even: the other half says the same."""
+    kept = x > -1e-12
+    return np.maximum(x[kept], 0.0), np.where(x[kept] > 1e-12, 2.0, 1.0)*w[kept]
 
 
 def broken_nodes(m: float, v: float, cuts: Array, fineness: float = 1.0) -> tuple[Array, Array]:
@@ -139,4 +150,4 @@ def contracted(f: Array, factors: Sequence[Array]) -> Array:
     return f
 
 
-__all__ = ["WINDOW", "Axis", "Grid", "contracted", "intervals", "normal_nodes", "panels"]
+__all__ = ["WINDOW", "Axis", "Grid", "contracted", "intervals", "nonnegative", "normal_nodes", "panels", "rung"]

@@ -19,11 +19,14 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
-from hermitex.theories.overlaps.channel import FiniteOutput, Output
+from hermitex.theories.overlaps.bins import BinnedOutput
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
+from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import WINDOW, Array, Axis, Grid, panels
 from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.products import ProductOutput
+from hermitex.theories.overlaps.space import OverlapSpace
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
@@ -32,14 +35,14 @@ _MOST = 4e8  # labels times points that a quadrature may cost
 _ROOT = np.sqrt(2*np.pi)
 
 
-def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], *, diagonal: bool) -> Output:
-    """The output channel of a target; `diagonal`: its symmetries keep M diagonal.
+def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: OverlapSpace) -> Output:
+    """The output channel of a target, whose symmetries leave the overlaps of `space`.
 
     Raises
     ------
-    NoClosedForm : three smooth variables and no noise, or a noise too small for its quadrature; says what to type instead.
+    NoClosedForm : a noise too small for its quadrature; says what to type instead.
     """
-    names = tuple(names)
+    names, diagonal = tuple(names), space.diagonal
     if isinstance(law, Channel):
         return _custom(law, names)
     g = split_products(effective(g, law))
@@ -54,25 +57,21 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], *, diagonal: 
         found = sections(g, names)
         if found is not None and (diagonal or len(names) == 1):
             return LevelOutput(found, len(names))
-        return _implicit(g, names, axes)
+        return _implicit(g, names, axes, space, law.name == "deterministic")
     if law.name == "multiplicative" and diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
         return monomial
     return _drawn(g, law, names, axes)
 
 
-def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Output:
-    """A label without noise that mixes several variables: discrete by its values, or the level curves over a plane."""
+def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...], space: OverlapSpace, signed: bool) -> Output:
+    """A label without noise that mixes several variables: discrete by its values, level curves over a plane, bins in space."""
     labels = few_values(values(g, names), len(names))
     if labels is not None:
         grid = Grid(axes, indicator(g, names, labels))
         return (FibreOutput.through(grid, labels, values(g, names), labels, np.eye(len(labels))) if len(names) == 2
                 else FiniteOutput(grid, labels, r=len(names)))
-    if len(names) == 2:
-        from hermitex.theories.overlaps.contours import ContourOutput
-
-        return ContourOutput.of(g, names)
-    raise NoClosedForm(f"the state evolution of {g}", f"its level sets in {len(names)} variables are not integrated",
-                       "Add noise: channel gaussian:1/4")
+    odd = space.odd if signed else ()  # g stands for |g| where the sign is drawn
+    return (ContourOutput if len(names) == 2 else BinnedOutput).of(g, names, space.group, odd)
 
 
 # -- labels that are drawn ----------------------------------------------------------------------------------------------
@@ -129,8 +128,6 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    from hermitex.theories.overlaps.channel import stepped
-
     return FiniteOutput(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
                         smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 

@@ -18,7 +18,7 @@ from sympy import Abs, Expr, Integer, Mul, Pow, Symbol
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import Output, ratio
-from hermitex.theories.overlaps.grid import Array, normal_nodes
+from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
 
 _ROOT = np.sqrt(2*np.pi)
 _RIGHT, _LEFT = 2.15, 24.0  # log of the largest |z|; how far to the left a density e^t is followed, for k = 1
@@ -41,6 +41,7 @@ class ProductOutput(Output):
     smallest: Any = 0.06
     perfect: Any = True
     nodes: int = 16
+    beside: float = 0.5  # the grid of the label has a power of two of nodes
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], law: str) -> ProductOutput | None:
@@ -94,9 +95,9 @@ class ProductOutput(Output):
         m = np.diag(M)
         v = float((1 - m).min())
         if v < 0.999*_RESOLVED[self.r] and self.perfect and np.ptp(m) == 0:
-            return np.eye(self.r)*float(np.polyval(self._towards_one, np.sqrt(v)))/v
+            return np.eye(self.r)*float(np.polyval(self._towards_one(len(_TOWARDS_ONE) - (fineness != 1)), np.sqrt(v)))/v
         t, h = self._grid(float((1 - m).min()), fineness)
-        nodes = [_half(*normal_nodes(x, 1 - x, (1.3 if self.r == 3 else 1.0)*fineness)) for x in m]
+        nodes = [nonnegative(*normal_nodes(x, 1 - x, (1.3 if self.r == 3 else 1.0)*fineness)) for x in m]
         hats, noise = self._factors(t, [o for o, _ in nodes], 1 - m)
         alike = len({*zip(m, self.powers, self.even, strict=True)}) == 1
         index = np.array([i for i in product(*(range(len(o)) for o, _ in nodes)) if not alike or list(i) == sorted(i)])
@@ -115,10 +116,14 @@ class ProductOutput(Output):
         return np.diag(np.full(self.r, F.mean()) if alike else F)
 
     @cached_property
-    def _towards_one(self) -> Array:
-        """V F as a polynomial in V^(1/2), through its limit E[(d_i g)^2/|grad g|^2] = 1/r; good to 1e-3 where V is smaller."""
+    def _near_one(self) -> Array:
+        """(V, V F) at some V that are still resolved."""
         v = _RESOLVED[self.r]*_TOWARDS_ONE
-        found = [u*self.second((1 - u)*np.eye(self.r))[0, 0] for u in v]
+        return np.array([(u, u*self.second((1 - u)*np.eye(self.r))[0, 0]) for u in v])
+
+    def _towards_one(self, points: int) -> Array:
+        """V F as a polynomial in V^(1/2), through its limit E[(d_i g)^2/|grad g|^2] = 1/r; one point less tells what it is good for."""
+        v, found = self._near_one[:points].T
         return np.polyfit(np.sqrt([0.0, *v]), [1/self.r, *found], len(v))
 
     def _labels(self, hats: list[Array], noise: Array, rows: Array, n: int, h: float) -> tuple[Array, Array]:
@@ -153,12 +158,6 @@ class ProductOutput(Output):
 
             out[part] = ratio(np.stack([at(i) for i in range(self.r)], axis=1), at(None))
         return out
-
-
-def _half(x: Array, w: Array) -> tuple[Array, Array]:
-    """The nodes that are not negative: the other half says the same."""
-    kept = x > -1e-12
-    return np.maximum(x[kept], 0.0), np.where(x[kept] > 1e-12, 2.0, 1.0)*w[kept]
 
 
 def _orderings(index: Array) -> Array:

@@ -21,17 +21,30 @@ Array = np.ndarray
 _EVEN = ("deterministic", "random_sign", "gaussian", "flip", "sign", "multiplicative")
 
 
+@dataclass(frozen=True)
+class Point:
+    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not."""
+
+    x: Array
+    residual: float
+    converged: bool
+    iterations: int = 0
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class OverlapSpace:
     """M = sum_k x_k S_k; x_k is the entry `entries[k]` of M.
 
     words : the symmetries, in words;  group : every R with g(R z) = g(z) that they generate, which no label tells apart
+    odd : every R with g(R z) = -g(z) that they generate
     """
 
     entries: tuple[tuple[int, int], ...]
     basis: Array
     words: tuple[str, ...] = ()
     group: tuple[Array, ...] = ()
+    odd: tuple[Array, ...] = ()
 
     @property
     def diagonal(self) -> bool:
@@ -80,19 +93,20 @@ def overlap_space(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Ove
     for n in range(reduced.rows):
         for k, (a, b) in enumerate(pairs):
             basis[n, a, b] = basis[n, b, a] = float(reduced[n, k])
+    group = _group([(np.array(s.matrix.tolist(), dtype=float), s.sign) for s in found], r)
     return OverlapSpace(tuple(pairs[p] for p in pivots), basis, tuple(s.how for s in found),
-                        _group([(np.array(s.matrix.tolist(), dtype=float), s.sign) for s in found], r))
+                        *(tuple(R for R, s in group if s == sign) for sign in (1, -1)))
 
 
-def _group(generators: Sequence[tuple[Array, int]], r: int, most: int = 200) -> tuple[Array, ...]:
-    """The R of sign +1 among the products of the generators (the first 200 of an infinite group)."""
+def _group(generators: Sequence[tuple[Array, int]], r: int, most: int = 200) -> list[tuple[Array, int]]:
+    """The products of the generators with their signs (the first 200 of an infinite group)."""
     found: list[tuple[Array, int]] = [(np.eye(r), 1)]
     for R, s in found:
         for G, t in generators:
             product = (G @ R, s*t)
             if len(found) < most and not any(np.allclose(product[0], Q) for Q, _ in found):
                 found.append(product)
-    return tuple(R for R, s in found if s == 1)
+    return found
 
 
-__all__ = ["OverlapSpace", "overlap_space"]
+__all__ = ["OverlapSpace", "Point", "overlap_space"]

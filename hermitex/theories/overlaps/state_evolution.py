@@ -14,29 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.solvers.fixed_point import anderson
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.branches import Branches
 from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.corrected import corrected
 from hermitex.theories.overlaps.line import OverlapLine
-from hermitex.theories.overlaps.space import OverlapSpace
+from hermitex.theories.overlaps.space import OverlapSpace, Point
+from hermitex.theories.overlaps.whole import continued, followed, pace
 
 Array = np.ndarray
 _SEED = 1e-5
 _ZERO = 1e-9
 _STEPS = 400
-_SHIFT = 1e-4
+_SHIFT, _INSIDE = 1e-4, 2e-4
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
-
-
-@dataclass(frozen=True)
-class Point:
-    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not."""
-
-    x: Array
-    residual: float
-    converged: bool
-    iterations: int = 0
-    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +45,11 @@ class StateEvolution:
     def n(self) -> int:
         """How many overlaps are unknown."""
         return len(self.space.entries)
+
+    @cached_property
+    def cheap(self) -> StateEvolution | None:
+        """The same with a quadrature that is cheaper and less exact, where one is worth its while."""
+        return None if self.output.cheap is None else StateEvolution(self.output.cheap, self.space)
 
     def F(self, x: Array) -> Array:
         """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
@@ -77,6 +74,11 @@ class StateEvolution:
         """The smallest V_ii that is resolved."""
         return np.broadcast_to(self.output.smallest, (self.output.r,))
 
+    @property
+    def together(self) -> float:
+        """The smallest V that is resolved in all directions at once."""
+        return float(self.output.together or self.smallest.max())
+
     def can_be_one(self, k: int) -> bool:
         """Whether the variables of the k-th overlap can be known exactly."""
         perfect = np.broadcast_to(self.output.perfect, (self.output.r,))
@@ -88,24 +90,34 @@ class StateEvolution:
 
     def step(self, x: Array, alpha: float) -> Array:
         """H(M) in coordinates."""
-        Mhat = alpha*self.F(x)
+        return self.overlap(alpha*self.F(x))
+
+    def overlap(self, Mhat: Array) -> Array:
+        """Mhat (1 + Mhat)^{-1} in coordinates."""
         return self.space.coordinates(np.linalg.solve(np.eye(len(Mhat)) + Mhat, Mhat))
 
     def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> Point:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
-        from hermitex.theories.overlaps.whole import followed
-
         if start is not None:
             return self.iterated(alpha, informed, start)
+        if self.cheap is not None:
+            found = corrected(self, self.cheap, alpha, informed)
+            if found is not None:
+                return found
         if self.by_branches and not self.output.quick and not self.space.diagonal:
             return followed(self, alpha, informed)
         if self.by_branches and self.output.quick:
             M, residual, why = self.branches.solve(alpha, informed)
             return Point(self.space.coordinates(M), residual, not why, reason=why)
-        return self._entry_by_entry(alpha, informed)
+        key = (alpha, informed)
+        if key not in self.known:
+            self.known[key] = self._entry_by_entry(alpha, informed)
+        return self.known[key]
 
     def slopes(self, x: Array, alpha: float, free: list[int]) -> Array:
-        """dH/dx over the free overlaps, by differences."""
+        """dH/dx over the free overlaps, by differences; of a full M off the faces M >= 0, beyond which the map is not defined."""
+        if not self.space.diagonal:
+            x = x + _INSIDE*(self.space.coordinates(np.eye(self.output.r)) - x)
         here = self.step(x, alpha)
         J = np.empty((len(free), len(free)))
         for j, k in enumerate(free):
@@ -117,8 +129,6 @@ class StateEvolution:
     @cached_property
     def pace(self) -> float:
         """c with V <- V/(alpha c) where all is nearly known: M = 1 attracts where alpha c > 1."""
-        from hermitex.theories.overlaps.whole import pace
-
         return pace(self)
 
     # -- any M, along its branches --------------------------------------------------------------------------------------
@@ -174,7 +184,12 @@ class StateEvolution:
                 x[k] = max(stable) if informed else min(stable)
             return x, ""
         x[moving] = 1 - 2e-2 if informed else 1e-3
-        found = self.iterated(alpha, informed, x, held=[k for k in range(self.n) if k not in free])
+        held = [k for k in range(self.n) if k not in free]
+        near = [(abs(a - alpha), p.x) for (a, i), p in self.known.items()
+                if i == informed and (a > alpha if informed else a < alpha) and p.converged
+                and np.array_equal(p.x[held], x[held]) and not np.isin(p.x[free], (0, 1)).any()]
+        found = (continued(self, min(near, key=lambda n: n[0])[1], alpha, informed, held) if near
+                 else self.iterated(alpha, informed, x, held))
         x = found.x
         x[(x < 1e-7)] = 0.0
         for k in free:
@@ -241,8 +256,6 @@ class StateEvolution:
     def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
                  least: int = 10, calm: float = 2e-3) -> Point:
         """Plain iteration, more than `least` steps and until they are below `calm`, then Anderson's acceleration to the end."""
-        from hermitex.solvers.fixed_point import anderson
-
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
         x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
         held = held or []

@@ -7,19 +7,25 @@ Source: Troiani et al. (2024).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hermitex.theories.overlaps.path import accelerated
+from hermitex.theories.overlaps.space import Point
 
 if TYPE_CHECKING:
-    from hermitex.theories.overlaps.state_evolution import Point, StateEvolution
+    from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
 _LIFT = 1e-4  # what is not known at a smaller alpha may leave zero
-_KICK, _CALM = 0.02, 1e-4
-_UNSTABLE, _INSIDE, _SHAPES = 1e-5, 2e-4, 6
+_KICK, _CALM, _GROWING, _NEWTON = 0.02, 1e-4, 40, 8
+_FACE = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
+_UNSTABLE, _SHAPES = 1e-5, 6
+_SURELY = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
+_HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
 
 
@@ -32,31 +38,44 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
         if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
             found = last  # what is known exactly stays so with more samples
         else:
-            found = evolution.iterated(alpha, informed) if last is None else _from(evolution, last.x, alpha, informed)
+            found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
             found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha)
         evolution.known[key] = found
     return evolution.known[key]
 
 
-def _from(evolution: StateEvolution, start: Array, alpha: float, informed: bool) -> Point:
-    """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails."""
-    from hermitex.theories.overlaps.state_evolution import Point
+def continued(evolution: StateEvolution, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> Point:
+    """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
 
+    From the fixed point of a smaller alpha, informed from that of a larger one; overlaps that are `held` stay.
+    """
     space, x = evolution.space, start
+    fixed = list(held)
+
+    def step(y: Array) -> Array:
+        new = evolution.step(y, alpha)
+        new[fixed] = start[fixed]
+        return new
+
     if not informed:
         x = x + _LIFT*(space.coordinates(np.eye(evolution.output.r)) - x)
+        x[fixed] = start[fixed]
         if not np.any(start):
             return evolution.iterated(alpha)
     for _ in range(_PLAIN):
-        x = evolution.step(x, alpha)
-        if not informed and np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - _limit(evolution) and alpha*evolution.pace <= 1:
+        x = step(x)
+        pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - _limit(evolution)
+        if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
             return Point(x, float("nan"), False)  # the fixed point is above
-    M, residual = accelerated(lambda X: space.matrix(evolution.step(space.coordinates(X), alpha)), space.matrix(x))
-    side = np.linalg.eigvalsh(M - space.matrix(start))
-    kept = side[-1] < _SLACK if informed else side[0] > -_SLACK
-    if residual > _SETTLED or not kept:
-        return evolution.iterated(alpha, informed, x)
-    return Point(space.coordinates(M), residual, True, _PLAIN)
+        if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > _SURELY:
+            return Point(x, float("nan"), False)
+    M, residual = accelerated(lambda X: space.matrix(step(space.coordinates(X))), space.matrix(x))
+    nearby = Point(space.coordinates(M), residual, True, _PLAIN) if residual <= _SETTLED else by_newton(evolution, x, alpha, held)
+    if nearby is not None:
+        side = np.linalg.eigvalsh(space.matrix(nearby.x - start))
+        if side[-1] < _SLACK if informed else side[0] > -_SLACK:
+            return nearby
+    return evolution.iterated(alpha, informed, x, fixed)
 
 
 def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
@@ -67,29 +86,59 @@ def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - _limit(evolution)
     if not found.converged or not np.any(found.x) or too_near:
         return found
-    # off the faces M >= 0, beyond which the map is not defined
-    inside = found.x + _INSIDE*(evolution.space.coordinates(np.eye(evolution.output.r)) - found.x)
-    values, vectors = np.linalg.eig(evolution.slopes(inside, alpha, list(range(evolution.n))))
+    values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(range(evolution.n))))
     top = int(np.argmax(values.real))
     if values[top].real <= 1 + _UNSTABLE:
         return found
     v = vectors[:, top].real
     v = v/np.abs(v).max()*np.sign(np.trace(evolution.space.matrix(v)) or 1.0)
-    return evolution.iterated(alpha, False, found.x + _KICK*v, calm=_CALM)
+    kicked = found.x + _KICK*v
+    x, gaps = kicked, [np.inf]
+    while len(gaps) < _GROWING and not (len(gaps) > 4 and gaps[-1] < gaps[-2] < gaps[-3]):  # it grows, then bends over
+        new = evolution.step(x, alpha)
+        gaps, x = [*gaps, float(np.abs(new - x).max())], new
+    above = by_newton(evolution, x, alpha)
+    if above is not None and np.linalg.eigvalsh(evolution.space.matrix(above.x - x))[0] > -_KICK:
+        return above
+    return evolution.iterated(alpha, False, kicked, calm=_CALM)
+
+
+def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Sequence[int] = ()) -> Point | None:
+    """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle."""
+    x = np.array(start, dtype=float)
+    free = [k for k in range(len(x)) if k not in held]
+    for n in range(_NEWTON):
+        gap = (evolution.step(x, alpha) - x)[free]
+        if np.abs(gap).max() < _SETTLED:
+            return Point(x, float(np.abs(gap).max()), True, n)
+        x[free] += np.linalg.solve(np.eye(len(free)) - evolution.slopes(x, alpha, free), gap)
+        m, R = np.linalg.eigh(evolution.space.matrix(x))
+        if m[0] < -_FACE or m[-1] >= 1 - _limit(evolution):
+            return None
+        if m[0] < 0:
+            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
+    return None
 
 
 def resolved(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     """What the quadrature resolves; M = 1 where every direction is driven there; else why not."""
-    from dataclasses import replace
-
     limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
-    if m[-1] <= 1 - limit:
+    near = all_near(evolution, found.x)
+    if m[-1] <= 1 - limit and not near:
         return found
-    if m[0] > 1 - limit and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
+    if near and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
         return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
+    if near:
+        limit = evolution.together
     return replace(found, residual=float("nan"), converged=False,
                    reason=f"an eigenvalue of the overlaps M is nearer to 1 than {limit:.0e}, which the quadrature does not "
                           "resolve; take a smaller alpha")
+
+
+def all_near(evolution: StateEvolution, x: Array) -> bool:
+    """Whether all directions together are nearer to 1 than is resolved."""
+    V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
+    return bool(np.prod(np.maximum(V, _limit(evolution))) <= evolution.together**len(V)*(1 + 1e-9))
 
 
 def _limit(evolution: StateEvolution) -> float:
@@ -101,11 +150,11 @@ def pace(evolution: StateEvolution) -> float:
 
     From the smallest V that is resolved, and from there to 0 by the slope in sqrt(V); the lesser of both.
     """
-    limit, one = _limit(evolution), np.eye(evolution.output.r)
+    limit, one = evolution.together, np.eye(evolution.output.r)
     V = limit*one
     for _ in range(_SHAPES):
         m, R = np.linalg.eigh(evolution.output.second(one - V))
-        new = (R*(limit*m[-1]/m)) @ R.T
+        new = (R*np.minimum(limit*m[-1]/np.maximum(m, 1e-300), _HALF)) @ R.T
         moved, V = np.abs(new - V).max(), new
         if moved < 0.02*limit:
             break
@@ -118,4 +167,4 @@ def pace(evolution: StateEvolution) -> float:
     return min(near, near + (near - far)/(np.sqrt(2) - 1))
 
 
-__all__ = ["followed", "pace", "resolved", "stable"]
+__all__ = ["all_near", "by_newton", "continued", "followed", "pace", "resolved", "stable"]

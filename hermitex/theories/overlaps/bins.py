@@ -1,0 +1,245 @@
+r"""F_K(M) = sum_k E_omega[A_k A_k^T/P_k], P_k = P(y_k < g(z) < y_(k+1) | omega): a label of several variables through its bins.
+
+What bins hide of F falls as the square of their width: pairs and quadruples of bins give F at twice and four times the width, and
+Romberg's rule the limit. Z of the level surfaces themselves is never formed, so that kinks, plateaus and jumps of g need nothing
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import Coarser, Output, ratio
+from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
+from hermitex.theories.overlaps.grid import Array, rung
+from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
+from hermitex.theories.overlaps.structure import axis, values
+
+_CELL = 0.25  # width of a cell, of sqrt(V) along each axis of the frame
+_BINS, _FINE_BINS = 64, 192  # for F, for g_out
+_FIELDS, _FAR = 1.1, 6.5
+_DEAR = 25.0  # prod_i V_i^(-1/2) above which the nodes become coarser
+_LEAST, _SHARED = 1e-11, 1e-9
+_SAMPLE = 200_000
+_ATOM = 1e-9
+_KNOTS = np.linspace(0, 1, 25)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedOutput(Output):
+    """The label g(z) of three variables (or two); M may be any matrix.
+
+    knots : labels at which the law of the label is singular;  atoms : labels of positive probability
+    even, odd : the R with g(R z) = g(z), with g(R z) = -g(z)
+    """
+
+    g: Callable[[Sequence[Array]], Array]
+    r: int
+    sample: Array
+    knots: tuple[float, ...] = ()
+    atoms: tuple[float, ...] = ()
+    even: tuple[Array, ...] = ()
+    odd: tuple[Array, ...] = ()
+    smallest: Any = 0.01
+    together: float | None = 0.08
+    perfect: Any = True
+    nodes: int = 14
+    beside: float = 1.4
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def cheap(self) -> Output | None:
+        """The same with wider cells and bins."""
+        return Coarser(self, self.beside, self.smallest, self.together)
+
+    @classmethod
+    def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
+        """From an expression; its atoms are the labels that many points share, its knots those of the origin and of its corners."""
+        of, r = values(g, names), len(names)
+
+        def finite(points: Sequence[Array]) -> Array:
+            with np.errstate(all="ignore"):
+                return np.nan_to_num(of(points), nan=0.0, posinf=1e300, neginf=-1e300)
+
+        z = 1.2*np.random.default_rng(0).standard_normal((r, _SAMPLE))  # wider than z, for the tails
+        y = np.sort(finite(list(z[:, np.sum(z**2, axis=0) < REACH**2])))
+        label, count = np.unique(np.round(y, 12), return_counts=True)
+        corners = np.meshgrid(*(np.append(axis(g, x).cuts, 0.0) for x in names))
+        special = np.unique(np.round(np.ravel(finite([c.ravel() for c in corners])), 12))
+        atoms = tuple(float(a) for a in label[count > 20])
+        knots = tuple(float(k) for k in special if y[0] < k < y[-1] and not any(abs(k - a) < 1e-6*np.ptp(y) for a in atoms))
+        return cls(finite, r, y, knots, atoms, tuple(even), tuple(odd))
+
+    # -- bins -----------------------------------------------------------------------------------------------------------
+    def edges(self, count: int, half: bool) -> list[Array]:
+        """The edges of bins between knots, in runs of 4 n bins that are even in a smooth parameter; atoms have bins of their own.
+
+        half : only the labels above zero
+        """
+        key = ("edges", count, half)
+        if key not in self._kept:
+            size = _ATOM*max(1.0, float(np.quantile(np.abs(self.sample), 0.9)))
+            inner = sorted([*self.knots, *(a + s for a in self.atoms for s in (-size, size))])
+            ends = np.array([self.sample[0], *inner, self.sample[-1]])
+            if half:
+                ends = np.concatenate([[0.0], ends[ends > size/2]])
+            within = [self.sample[(self.sample > a) & (self.sample < b)] for a, b in pairwise(ends)]
+            wide = np.diff(ends) > 3*size
+            share = np.sqrt([len(p)/len(self.sample) for p in within])*wide
+            self._kept[key] = [self._run(a, b, p, 4*max(1, int(np.ceil(count/4*s))) if s > 1e-2 else 1)
+                               for (a, b), p, s in zip(pairwise(ends), within, share, strict=True)]
+        return list(self._kept[key])
+
+    @staticmethod
+    def _run(a: float, b: float, within: Array, count: int) -> Array:
+        if count == 1:
+            return np.array([a, b])
+        from scipy.interpolate import PchipInterpolator
+
+        at = np.quantile(within, _KNOTS**2*(3 - 2*_KNOTS))
+        at[[0, -1]] = a, b
+        at = np.maximum.accumulate(at + 1e-13*max(abs(a), abs(b), b - a)*np.arange(len(at)))
+        edges = PchipInterpolator(_KNOTS, at)(np.linspace(0, 1, count + 1))
+        edges[[0, -1]] = a, b
+        return np.asarray(edges)
+
+    def table(self, frame: Frame, v: Array, fineness: float, count: int) -> Histogram:
+        """The histogram over cells of this frame; its width changes by steps, so that it can be kept."""
+        h = _CELL*fineness*rung(np.sqrt(v))
+        half = bool(frame.odd)
+        key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half)
+        if key not in self._kept:
+            for old in [k for k in self._kept if len(k) == 4][:-3]:
+                del self._kept[old]
+            runs = self.edges(count, half)
+            edges = np.concatenate([runs[0], *(run[1:] for run in runs[1:])])
+            self._kept[key] = histogram(self.g, frame.R, h, edges)
+        found: Histogram = self._kept[key]
+        return found
+
+    # -- F --------------------------------------------------------------------------------------------------------------
+    def second(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M), in the frame of its eigenvectors."""
+        frame = frame_of(M, self.even, self.odd)
+        v = 1 - frame.m
+        fineness = fineness*max(1.0, (np.prod(v)**-0.5/_DEAR)**(1/3))
+        count = 4*round(_BINS/fineness/4)
+        table = self.table(frame, v, fineness, count)
+        nodes = field_nodes(frame.m, _FIELDS*fineness, frame.halved, _FAR)
+        weight = nodes[0][1]
+        for _, w in nodes[1:]:
+            weight = weight[..., None]*w
+        moments = _Moments(table, [o for o, _ in nodes], v)
+        found = np.zeros((3, self.r, self.r))  # by bins, by pairs, by quadruples
+        for run in self._runs(count, bool(frame.odd)):
+            for n, F in self._grouped(moments, run, weight):
+                found[n] += F
+        if frame.odd:
+            found = 2*found
+        one, two, four = found*frame.shown
+        first, second = one + (one - two)/3, two + (two - four)/3
+        return self._symmetric(frame.back(first + (first - second)/15), M)
+
+    def _symmetric(self, F: Array, M: Array) -> Array:
+        """F with the symmetries that M shares, which a frame keeps up to the quadrature only."""
+        if fixing := [G for G in self.even if np.abs(G @ M - M).max() < _SHARED]:
+            mean = np.mean(fixing, axis=0)  # E[z|y, omega] keeps the symmetries of omega: exactly zero where they leave no vector
+            F = mean @ F @ mean.T
+        shared = [G for G in (*self.even, *self.odd) if np.abs(G @ M - M @ G).max() < _SHARED]
+        return np.mean([G @ F @ G.T for G in shared], axis=0) if shared else F
+
+    def _runs(self, count: int, half: bool) -> Iterator[list[int]]:
+        """Places of bins that belong together; what lies beyond the first edge and the last is alone."""
+        lengths = [len(run) - 1 for run in self.edges(count, half)]
+        at = 1
+        if not half:
+            yield [0]
+        for n in lengths:
+            yield list(range(at, at + n))
+            at += n
+        yield [at]
+
+    @staticmethod
+    def _grouped(moments: _Moments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
+        """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all three agree."""
+        sums: list[Any] = [0.0, 0.0]
+        for n, k in enumerate(run):
+            checkpoint("state evolution")
+            part = moments.of(k)
+            F = _share(part, weight)
+            yield 0, F
+            if len(run) == 1:
+                yield 1, F
+                yield 2, F
+                continue
+            for level in (0, 1):
+                sums[level] = sums[level] + part
+                if (n + 1) % 2**(level + 1) == 0:
+                    yield level + 1, _share(sums[level], weight)
+                    sums[level] = 0.0
+
+    # -- samples --------------------------------------------------------------------------------------------------------
+    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
+        """g_out at labels (n,) and fields (n, r): that of the bin of the label, of which there are many."""
+        frame = frame_of(np.eye(self.r) - V)
+        v = 1 - frame.m
+        table = self.table(frame, v, 1.0, _FINE_BINS)
+        runs = self.edges(_FINE_BINS, False)
+        place = np.searchsorted(np.concatenate([runs[0], *(run[1:] for run in runs[1:])]), np.asarray(y, dtype=float))
+        blurred = np.sqrt(v - table.widths**2/12)
+        fields, out = (omega @ frame.R)/blurred, np.zeros(omega.shape)
+        for k in np.unique(place):
+            rows, chance = np.flatnonzero(place == k), table.bins[k][1]
+            points = table.centres(k)/blurred
+            for part in np.array_split(rows, max(1, len(rows)*len(points)//4_000_000)):
+                o = fields[part]
+                gap = np.sum(o**2, axis=1)[:, None] + np.sum(points**2, axis=1) - 2*o @ points.T
+                W = np.exp(-np.maximum(gap, 0.0)/2)*chance
+                z = W.sum(axis=1)
+                out[part] = (ratio(W @ points - o*z[:, None], z)/blurred) @ frame.R.T
+        return out
+
+
+class _Moments:
+    """P_k and its slopes on a tensor grid of fields."""
+
+    def __init__(self, table: Histogram, fields: Sequence[Array], v: Array) -> None:
+        self.table, self.factors = table, []
+        for o, x, h, u in zip(fields, table.sides, table.widths, v, strict=True):
+            s = np.sqrt(u - h*h/12)
+            t = (x - o[:, None])/s
+            p = h*np.exp(-t*t/2)/(np.sqrt(2*np.pi)*s)
+            self.factors.append((p, p*t/s))
+        self.order = sorted(range(len(v)), key=lambda i: len(fields[i])/len(table.sides[i]))
+
+    def of(self, k: int) -> Array:
+        """(P_k, dP_k/domega_1, ...), as the first axis."""
+        found: dict[int | None, Array] = {None: self.table.whole(k)}
+        for i in self.order:
+            p, slope = self.factors[i]
+            new = {j: _along(p, X, i) for j, X in found.items()}
+            new[i] = _along(slope, found[None], i)
+            found = new
+        return np.array([found[j] for j in (None, *range(len(self.factors)))])
+
+
+def _along(factor: Array, X: Array, i: int) -> Array:
+    return np.moveaxis(np.tensordot(factor, X, axes=(1, i)), 0, i)
+
+
+def _share(part: Array, weight: Array) -> Array:
+    """sum over the fields of weight A A^T/P."""
+    seen = part[0] > _LEAST
+    share = np.where(seen, weight/np.where(seen, part[0], 1.0), 0.0).ravel()
+    A = part[1:].reshape(len(part) - 1, -1)
+    return np.asarray((A*share) @ A.T)
+
+
+__all__ = ["BinnedOutput"]

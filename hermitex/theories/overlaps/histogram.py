@@ -1,0 +1,154 @@
+r"""P(g(z) in a bin | z in a cell): where g is linear its label is a sum of uniform variables of the widths |d_i g| h_i.
+
+A cubic grid of cells in any frame; cells in which g is not linear (kinks, jumps, critical points) are cut into smaller ones. The
+chance of a bin is then sum_cells N(cell; omega, V) P(bin | cell). Averaging over a cell of width h is a convolution with its box,
+which V - h^2/12 in the place of V undoes up to h^4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import factorial
+
+import numpy as np
+
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.grid import Array
+
+REACH = 6.3  # P(|z_i| > 6.3) = 3e-10
+_LINEAR = 0.2  # how far g at the corners may be from a plane, of its variation over the cell
+_THIN = 0.05  # a width is at least this part of the largest: sums of uniforms lose digits for less
+_PARTS = {2: 4, 3: 3}
+_MOST = 3_000_000  # cells that are examined at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """For each bin the cells that meet it and P(bin | cell): bin k lies below edge k, the last above all; sides of the grid."""
+
+    sides: tuple[Array, ...]
+    bins: tuple[tuple[Array, Array], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells along each axis."""
+        return tuple(len(x) for x in self.sides)
+
+    @property
+    def widths(self) -> Array:
+        """The width of the cells along each axis."""
+        return np.array([x[1] - x[0] for x in self.sides])
+
+    def whole(self, k: int) -> Array:
+        """P(bin k | cell) over the grid."""
+        cells, chance = self.bins[k]
+        found = np.zeros(int(np.prod(self.shape)))
+        found[cells] = chance
+        return found.reshape(self.shape)
+
+    def centres(self, k: int) -> Array:
+        """The centres of the cells that meet bin k, (n, r)."""
+        places = np.unravel_index(self.bins[k][0], self.shape)
+        return np.stack([x[i] for x, i in zip(self.sides, places, strict=True)], axis=1)
+
+
+def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float], edges: Array) -> Histogram:
+    """The histogram of g(R u) over cells of u."""
+    r = len(R)
+
+    def at(u: Sequence[Array]) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(g([sum(c*x for c, x in zip(row, u, strict=True) if c) for row in R]))
+
+    h = np.asarray(widths, dtype=float)
+    sides = tuple(w*(np.arange(n := int(np.ceil(REACH/w)), -n, -1)*-1 + 0.5) for w in h)
+    near = (sum(x**2 for x in np.meshgrid(*sides, indexing="ij", sparse=True)) < REACH**2).ravel()
+    middle = np.broadcast_to(at(np.meshgrid(*sides, indexing="ij", sparse=True)), tuple(map(len, sides)))
+    ends = [np.append(x - w/2, x[-1] + w/2) for x, w in zip(sides, h, strict=True)]
+    corner = np.broadcast_to(at(np.meshgrid(*ends, indexing="ij", sparse=True)), tuple(map(len, ends)))
+    around = [corner[tuple(slice(1, None) if b else slice(None, -1) for b in c)] for c in product((0, 1), repeat=r)]
+    mean, spread, linear = (x.reshape(*x.shape[:x.ndim - r], -1) for x in _plane(middle, around))
+    cell = np.flatnonzero(linear & near)
+    found = [_shared(cell, mean[cell], spread[:, cell], edges, 1.0)]
+    rough = np.flatnonzero(~linear & near)
+    centre = np.array([x[i] for x, i in zip(sides, np.unravel_index(rough, middle.shape), strict=True)])
+    size = max(1, _MOST//_PARTS[r]**(2*r))
+    for k in range(0, len(rough), size):
+        checkpoint("labels of a state evolution")
+        found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, 2)
+    return Histogram(sides, _sorted(found, near.size, len(edges) + 1))
+
+
+def _plane(middle: Array, around: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """(mean of g over each cell, |d_i g| h_i as the first axis, whether g is close to a plane there)."""
+    r = len(around).bit_length() - 1
+    signs = np.array(list(product((-1, 1), repeat=r)))
+    with np.errstate(all="ignore"):
+        slopes = np.array([sum(s*x for s, x in zip(signs[:, i], around, strict=True)) for i in range(r)])/2**(r - 1)
+        off = [np.abs(x - middle - np.tensordot(s/2, slopes, axes=1)) for s, x in zip(signs, around, strict=True)]
+        linear = np.max(off, axis=0) <= _LINEAR*np.abs(slopes).sum(axis=0)
+        mean = (2*middle + sum(around)/2**r)/3  # exact for a quadratic form
+    return mean, np.abs(slopes), linear & np.isfinite(mean)
+
+
+def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array, weight: float,
+             depth: int) -> list[tuple[Array, Array, Array]]:
+    """Cells in smaller cells; what is rough even in the smallest has the label of its centre."""
+    r, parts = len(h), _PARTS[len(h)]
+    t = (np.arange(parts) + 0.5)/parts - 0.5
+    shift = np.array(list(product(t, repeat=r))).T*h[:, None]
+    centre, cell = (centre[:, :, None] + shift[:, None]).reshape(r, -1), np.repeat(cell, parts**r)
+    h, weight = h/parts, weight/parts**r
+    middle = np.broadcast_to(at(list(centre)), cell.shape)
+    around = [np.broadcast_to(at(list(centre + h[:, None]*np.array(c)[:, None]/2)), cell.shape) for c in product((-1, 1), repeat=r)]
+    mean, spread, linear = _plane(middle, around)
+    found = [_shared(cell[linear], mean[linear], spread[:, linear], edges, weight)]
+    rough = ~linear
+    if depth > 1 and rough.any() and (r == 2 or rough.sum() < 60_000):
+        return found + _refined(at, cell[rough], centre[:, rough], h, edges, weight, depth - 1)
+    label = middle[rough]
+    return [*found, (cell[rough], np.searchsorted(edges, np.where(np.isnan(label), np.inf, label)), np.full(len(label), weight))]
+
+
+def _shared(cell: Array, mean: Array, spread: Array, edges: Array, weight: float) -> tuple[Array, Array, Array]:
+    """(cell, bin, chance) of cells whose label is a sum of uniform variables of the widths `spread` about its mean."""
+    top = np.maximum(spread.max(axis=0, initial=0.0), 1e-13)
+    width = np.maximum(spread, _THIN*top)
+    half = width.sum(axis=0)/2
+    low, high = np.searchsorted(edges, mean - half), np.searchsorted(edges, mean + half)
+    n = high - low
+    row = np.repeat(np.arange(len(mean)), n)
+    k = np.repeat(low - np.cumsum(n) + n, n) + np.arange(len(row))
+    below = uniform_sums(edges[k] - mean[row], width[:, row])
+    first = np.diff(row, prepend=-1) != 0
+    chance = below - np.where(first, 0.0, np.concatenate([[0.0], below])[:-1] if len(below) else 0.0)
+    rest = np.ones(len(mean))
+    rest[n > 0] -= below[np.cumsum(n)[n > 0] - 1]
+    return cell[np.concatenate([row, np.arange(len(mean))])], np.concatenate([k, high]), weight*np.concatenate([chance, rest])
+
+
+def uniform_sums(x: Array, widths: Array) -> Array:
+    """P(sum_i U_i < x), U_i uniform on (-widths_i/2, widths_i/2); shapes (n,), (r, n).
+
+    >>> uniform_sums(np.array([0.0, 0.25]), np.ones((2, 2))).tolist()
+    [0.5, 0.71875]
+    """
+    r = len(widths)
+    total = np.zeros_like(x)
+    for signs in product((1, -1), repeat=r):
+        total += np.prod(signs)*np.maximum(x + np.tensordot(np.array(signs)/2, widths, axes=1), 0.0)**r
+    return np.asarray(np.clip(total/(factorial(r)*np.prod(widths, axis=0)), 0.0, 1.0))
+
+
+def _sorted(parts: Sequence[tuple[Array, Array, Array]], cells: int, bins: int) -> tuple[tuple[Array, Array], ...]:
+    """Bin by bin, what falls together summed."""
+    cell, k, chance = (np.concatenate(v) for v in zip(*parts, strict=True))
+    key, back = np.unique(k.astype(np.int64)*cells + cell, return_inverse=True)
+    chance = np.bincount(back, weights=chance, minlength=len(key))
+    cut = np.searchsorted(key, cells*np.arange(bins + 1))
+    return tuple((key[a:b] % cells, chance[a:b]) for a, b in pairwise(cut))
+
+
+__all__ = ["REACH", "Histogram", "histogram", "uniform_sums"]
