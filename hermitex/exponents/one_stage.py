@@ -28,6 +28,7 @@ from hermitex.exponents.laws.exact_eigenvalue import (
     largest_of_exact,
     tidy,
 )
+from hermitex.exponents.laws.later_channel import later_stage
 from hermitex.exponents.laws.linearised import charged, largest
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
 from hermitex.exponents.laws.separate import pair_of_labels
@@ -50,7 +51,8 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     if known.rows == 0:
         return _unconditional(g, law, variables)
     if isinstance(law, Channel):
-        raise NoClosedForm("alpha_c", "a later stage of a channel P(y|z) is not integrated", "Write it as a named channel of g(z)")
+        given, hidden, inner = _adapted(law.p, variables, known)
+        return later_stage(Channel(inner, law.y, law.support, None), given, hidden)
     if law.name == "deterministic" and injective_pair(g, variables, known):
         return Value(mpf(1) / 2, S.Half, mpf(0))
     several = known.rows < len(variables) - 1  # over one hidden direction what follows may be exact

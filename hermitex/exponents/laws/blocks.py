@@ -20,7 +20,7 @@ from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
-from hermitex.exponents.laws.log_products import product_of_functions
+from hermitex.exponents.laws.factored_labels import product_of_functions
 from hermitex.exponents.laws.maxima import largest_of, smallest_of
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.polar import polar
@@ -28,7 +28,7 @@ from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.slices import sliced
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
-from hermitex.exponents.laws.two_quantities import two_quantities
+from hermitex.exponents.laws.two_quantities import product_and_constant, two_quantities
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 
@@ -54,7 +54,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if len(used) == 1:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
-    found = _radial(g, used, place) or product_of_functions(g, place, drop) or _extremum(g, used, place, drop)
+    found = _radial(g, used, place) or product_of_functions(g, place, drop, law_of) or _extremum(g, used, place, drop)
     if found is None and len(used) == 3:
         found = homogeneous(g, place, drop, accuracy=_ACCURATE)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
@@ -332,4 +332,6 @@ def _factored(g: Expr, used: list[Symbol]) -> Expr | None:
         form = new[0] * Mul(*(p.as_expr() ** n for p, n in new[1]))
         if isinstance(form, (Mul, Pow)) and form != g and len([1 for p, n in new[1]]) + sum(n for _, n in new[1]) > 2:
             return form + shift if shift != S.Zero else form
+        other = product_and_constant(g, used)
+        return other if other != g else None
     return None

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Dummy, Expr, Symbol
 
-from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.inverse import solutions
+from hermitex.exponents.laws.known import over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
@@ -26,11 +27,13 @@ from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.table import tabulated
 from hermitex.exponents.laws.two_quantities import one_quantity
 from hermitex.exponents.laws.value import Value, measured
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 _RELATIVE = 1e-12
+_ACCURATE = 1e-10
+_KEEP = 0.85  # of the time that is left
 
 
 def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
@@ -64,14 +67,33 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
         found = through(base[2], law)
         return found.couplings, found.error
     at = _at(g, law, (given, hidden, drop), base)
-    keys = _keys(at, len(given))
+    first: Second | None = None
+    if len(given) == 1:
+        first, change = over_known(lambda u: at((u,)), _even(g, given, hidden))
+        if change <= max(_ACCURATE, (first.error - change) / 2):
+            return first.couplings, first.error
+    left = remaining()
+    try:
+        with budget(None if left is None or first is None else _KEEP * left):
+            found = _adaptively(at, len(given), _even(g, given, hidden))
+    except BudgetExceeded:
+        if first is None:
+            raise
+        found = first
+    best = found if first is None or found.error < first.error else first
+    return best.couplings, best.error
+
+
+def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool) -> Second:
+    """The average where the couplings have a kink in u somewhere."""
+    keys = _keys(at, count)
 
     def numbers(u: Sequence[float]) -> np.ndarray:
         found = at(u)
         return np.array([*[found.couplings.get(k, 0.0) for k in keys], found.error])
 
-    value, error = _average(numbers, len(given), _even(g, given, hidden))
-    return dict(zip(keys, value[:-1].tolist(), strict=True)), error + float(value[-1])
+    value, error = _average(numbers, count, even)
+    return Second(dict(zip(keys, value[:-1].tolist(), strict=True)), error + float(value[-1]))
 
 
 def _injective(form: Expr, u: Symbol, w: Symbol) -> bool:

@@ -16,8 +16,9 @@ from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp,
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
-from hermitex.exponents.laws.density import WINDOW, Index, Law, noise
+from hermitex.exponents.laws.density import Index, Law, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
+from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, of_masses, sampled, second
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
@@ -48,7 +49,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
     if isinstance(channel, Channel):
-        on_grid = _custom(channel, variables)
+        on_grid = Drawn(channel, (), variables).second()
         convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
         return on_grid if convolved is None or convolved.error > on_grid.error else convolved
     clean = effective(g, channel)
@@ -244,60 +245,3 @@ def _bessel(c: Expr) -> Expr:
     d = (1 / (2 * c**2)).simplify()
     sign = S.One if c.is_positive else -S.One
     return sign * d * exp(d / 4) * (besselk(1, d / 4) - besselk(0, d / 4)) / (2 * pi)
-
-
-# -- a channel of the user's -------------------------------------------------------------------------------------------
-def _custom(channel: Channel, variables: Sequence[Symbol]) -> Second:
-    """Couplings by a product grid in z, halved once."""
-    used = [x for x in variables if channel.p.has(x)]
-    if len(used) > 3:
-        raise NoClosedForm("alpha_c", "a channel P(y|z) of more than three variables is not integrated",
-                           "Write it as a named channel of g(z)")
-    law = lambdify((channel.y, *used), channel.p, modules=["numpy", "scipy"])
-    found = [_on_grid(channel, law, used, variables, n) for n in ({1: (400, 240), 2: (120, 90), 3: (44, 36)}[len(used)])]
-    return Second(found[0], max((abs(found[0][key] - found[1][key]) for key in found[0]), default=0.0))
-
-
-def _on_grid(channel: Channel, law: Callable, used: list[Symbol], variables: Sequence[Symbol], count: int) -> Any:
-    x, w = _panels(count)
-    grids = np.meshgrid(*[x] * len(used), indexing="ij")
-    weight = np.prod(np.meshgrid(*[w] * len(used), indexing="ij"), axis=0).ravel()
-    z = {v: g.ravel() for v, g in zip(used, grids, strict=True)}
-    spots = {list(variables).index(v): v for v in used}
-    drop = zeros_by_flips(channel.p, used, {v: i for i, v in enumerate(variables)})
-    wanted = [a for a in indices(len(variables)) if set(a) <= set(spots) and a not in drop]
-    he = np.stack([np.prod([_he(a.count(i), z[spots[i]]) for i in set(a)] or [np.ones_like(weight)], axis=0) * weight
-                   for a in wanted])
-
-    def masses(label: float) -> np.ndarray:
-        checkpoint("integrating over the labels")
-        with np.errstate(all="ignore"):
-            p = np.broadcast_to(np.nan_to_num(np.asarray(law(label, *z.values()), dtype=float)), weight.shape)
-        return he @ p
-
-    if channel.finite:
-        return of_masses(wanted, np.array([masses(float(v)) for v in channel.support]).T)
-    labels, steps = _label_grid(channel.support)
-    nu = np.array([masses(v) * s for v, s in zip(labels, steps, strict=True)]).T
-    return of_masses(wanted, nu)
-
-
-def _label_grid(support: Any) -> tuple[np.ndarray, np.ndarray]:
-    if support == "integers":
-        return np.arange(400.0), np.ones(400)
-    h = 1 / 24
-    t = np.arange(-3.2, 3.2 + h / 2, h)
-    return np.sinh(np.pi / 2 * np.sinh(t)), h * np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
-
-
-def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre panels on the window, broken at 0."""
-    x, w = np.polynomial.legendre.leggauss(10)
-    edges = np.linspace(-WINDOW, WINDOW, 2 * max(1, count // 20) + 1)
-    half = np.diff(edges)[:, None] / 2
-    nodes = (edges[:-1, None] + half + half * x).ravel()
-    return nodes, (half * w).ravel() * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
-
-
-def _he(k: int, z: np.ndarray) -> np.ndarray:
-    return (np.ones_like(z), z, z * z - 1)[k]

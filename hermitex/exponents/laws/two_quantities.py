@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from sympy import Add, Dummy, Expr, Mul, Symbol
+from sympy import Add, Dummy, Expr, Mul, Poly, S, Symbol
 
 
 def two_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Expr, tuple[Symbol, Symbol]]]:
@@ -42,6 +42,36 @@ def one_quantity(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> 
         found = _reduced(form, list(hidden)) if set(hidden) <= form.free_symbols else None
         if found is not None:
             return found
+    return None
+
+
+def product_and_constant(g: Expr, used: Sequence[Symbol]) -> Expr | None:
+    """g = c + P(z_A) Q(z_B) of a polynomial: with g = sum_b p_b(z_A) z_B^b, every p_b but that of b = 0 is a multiple of P.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> product_and_constant((z1**2*z2**2 - z1**2 + z2**2*z3**2 - 2*z2**2 - z3**2), (z1, z2, z3))
+    (z2**2 - 1)*(z1**2 + z3**2 - 2) - 2
+    """
+    if not g.is_polynomial(*used):
+        return None
+    for size in range(1, len(used) // 2 + 1):
+        for mine in combinations(used, size):
+            others = [x for x in used if x not in mine]
+            flat = Poly(g, *mine)
+            zero = (0,) * size
+            first = next((c for m, c in flat.terms() if m != zero), S.Zero)
+            if not set(others) & first.free_symbols:
+                continue
+            p = Poly(first, *others)
+            lead = p.monoms()[0]
+            ratios = {m: Poly(c, *others).coeff_monomial(lead) / p.LC() for m, c in flat.terms()}
+            rest = [Poly(c, *others) - p * ratios[m] for m, c in flat.terms() if m != zero]
+            last = Poly(flat.coeff_monomial(Mul(*(x**0 for x in mine))), *others) - p * ratios.get(zero, S.Zero)
+            if all(q.is_zero for q in rest) and last.is_ground:
+                q = Add(*(r * Mul(*(x**n for x, n in zip(mine, m, strict=True))) for m, r in ratios.items()))
+                return p.as_expr() * q + last.as_expr()
     return None
 
 

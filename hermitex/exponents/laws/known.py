@@ -1,0 +1,92 @@
+"""E_u[f(u)], u ~ N(0, 1), of couplings that cost much at each u: a nested double-exponential rule, with what is done kept.
+
+On each side u = exp(t - e^-t): u falls off doubly exponentially towards 0, where logarithms of u stand, and so does the
+weight at the other end; the trapezoidal rule in t is halved, and its nodes are used again. A budget that runs out in the
+next halving leaves the last value, with the last change as its error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from hermitex.errors import BudgetExceeded
+from hermitex.exponents.laws.linearised import Couplings, Second
+from hermitex.symbolic.budget import budget, checkpoint, remaining
+
+_RANGE = (-2.95, 2.3)  # u from 2e-9 to 9
+_STEP = 0.65
+_HALVINGS = 4
+_CONVERGED = 1e-11
+_KEEP = 0.9  # of the time that is left
+
+
+def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float]:
+    """The couplings averaged over u; those of order two.
+
+    Parameters: `at`: the couplings at u, with their error; `even`: they agree at u and -u.
+
+    The error is the change under the last halving, which is returned too, and twice the average of the errors at u.
+    """
+    left = remaining()
+    sums, last, lost = _Sums(), None, float("inf")
+    try:
+        with budget(None if left is None else _KEEP * left):
+            for level in range(_HALVINGS):
+                start = time.monotonic()
+                sums.refine(at, level, even)
+                now = sums.values()
+                if last is not None:
+                    lost = max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0)
+                last = now
+                more = remaining()
+                late = more is not None and (2.1 if level else 1.05) * (time.monotonic() - start) > more
+                if lost < _CONVERGED or (late and level > 0):
+                    break
+    except BudgetExceeded:
+        if last is None or not np.isfinite(lost):
+            raise
+    assert last is not None
+    return Second(last, lost + 2 * sums.error), lost
+
+
+class _Sums:
+    """The sums over the nodes so far."""
+
+    def __init__(self) -> None:
+        self.total: Couplings = {}
+        self.wrong = 0.0
+        self.step = 2 * _STEP
+
+    def refine(self, at: Callable[[float], Second], level: int, even: bool) -> None:
+        """The nodes of the next halving."""
+        step = _STEP / 2**level
+        t = np.arange(_RANGE[0] + (step if level else 0.0), _RANGE[1], 2 * step if level else step)
+        u = np.exp(t - np.exp(-t))
+        weight = u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
+        fresh: Couplings = {}
+        wrong = 0.0
+        for place, w in zip(u.tolist(), weight.tolist(), strict=True):
+            for side in (1.0,) if even else (1.0, -1.0):
+                checkpoint("averaging over what is known")
+                found = at(side * place)
+                wrong += w * found.error
+                for key, value in found.couplings.items():
+                    if len(key[0]) == 2:
+                        fresh[key] = fresh.get(key, 0.0) + w * value
+        # Only a halving that is complete counts.
+        for key, value in fresh.items():
+            self.total[key] = self.total.get(key, 0.0) + value
+        self.wrong += wrong
+        self.step = step
+
+    def values(self) -> Couplings:
+        """The averages at the present step."""
+        return {k: v * self.step for k, v in self.total.items()}
+
+    @property
+    def error(self) -> float:
+        """The average of the errors at u."""
+        return self.wrong * self.step

@@ -1,0 +1,45 @@
+"""F_U(M) = E_u[E[G_U M G_U | u]] for a user's channel P(y|z): the couplings of what is hidden, averaged over what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Symbol
+
+from hermitex.errors import NoClosedForm
+from hermitex.exponents.channels import Channel
+from hermitex.exponents.directions.symmetry import sign_flips
+from hermitex.exponents.laws.drawn import Drawn
+from hermitex.exponents.laws.known import over_known
+from hermitex.exponents.laws.linearised import Second, largest
+from hermitex.exponents.laws.value import Value, measured
+
+_MOST = 2
+
+
+def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
+    """alpha_c of the hidden variables once the given ones are perfectly known; P(y|z) is written over both.
+
+    Raises
+    ------
+    NoClosedForm : more than two known directions enter P(y|z), or nothing of the hidden ones is seen.
+    """
+    known = [u for u in given if channel.p.has(u)]
+    if len(known) > _MOST:
+        raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
+    drawn = Drawn(channel, known, hidden)
+    found = _averaged(drawn, channel, known, ())
+    inverse, _ = largest(found.couplings, list(range(len(hidden))))
+    if not inverse > 0:
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the channel in another form")
+    return measured(inverse, len(hidden) * found.error)
+
+
+def _averaged(drawn: Drawn, channel: Channel, known: Sequence[Symbol], at: tuple[float, ...]) -> Second:
+    """The average over the known variables that are left, one inside the other."""
+    if len(at) == len(known):
+        return drawn.second(at)
+    mirrored = [s.flips for s in sign_flips(channel.p, [*known, *[x for x in channel.p.free_symbols
+                                                                  if x not in (channel.y, *known)]]) if s.flips]
+    even = any(f[len(at)] == -1 and all(s == 1 for n, s in enumerate(f[:len(known)]) if n != len(at)) for f in mirrored)
+    return over_known(lambda u: _averaged(drawn, channel, known, (*at, u)), even)[0]
