@@ -20,7 +20,7 @@ from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
-from hermitex.exponents.laws.factored_labels import product_of_functions
+from hermitex.exponents.laws.log_products import product_of_functions
 from hermitex.exponents.laws.maxima import largest_of, smallest_of
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.polar import polar
@@ -54,7 +54,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if len(used) == 1:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
-    found = _radial(g, used, place) or product_of_functions(g, place, drop, law_of) or _extremum(g, used, place, drop)
+    found = _radial(g, used, place) or product_of_functions(g, place, drop) or _extremum(g, used, place, drop)
     if found is None and len(used) == 3:
         found = homogeneous(g, place, drop, accuracy=_ACCURATE)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
