@@ -10,9 +10,9 @@ from scipy.special import erfcinv
 
 import hermitex as hx
 from hermitex.exponents.channels import channel
-from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
+from hermitex.exponents.laws.factored_labels import product_of_functions
 from hermitex.exponents.laws.linearised import largest, second
-from hermitex.exponents.laws.log_products import product_of_functions
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.symbols import z1, z2, z3
 
@@ -37,6 +37,12 @@ def alpha(text):
     return 1 / inverse, found.error / inverse**2
 
 
+def threshold_of(text):
+    """alpha_c of three variables through the laws of blocks."""
+    inverse, _ = largest(second(law_of(hx.parse(text), {z1: 0, z2: 1, z3: 2})).couplings, [0, 1, 2])
+    return 1 / inverse
+
+
 S = np.arange(-80, 80, 0.125)
 
 
@@ -47,9 +53,9 @@ def sums(m1, m2, d):
     return np.array([np.sum(m1(x * p) * m2(x * q) * x * p * q) for x in d]) * 0.125
 
 
-def of_bounded(inverse, slope):
+def of_bounded(inverse, slope, least=-34):
     """alpha_c of f(z1) f(z2), f odd, rising to 1: z(d) and dz/dd for d = -log f."""
-    d = np.exp(np.arange(-34, 4.2, 0.0625))
+    d = np.exp(np.arange(least, 4.2, 0.0625))
 
     def density(k):
         return lambda x: phi(inverse(x)) * he(k, inverse(x)) * slope(x)
@@ -62,11 +68,13 @@ def of_bounded(inverse, slope):
     return 1 / np.sum((two[live] ** 2 + one[live] ** 2) * weight)
 
 
-def test_two_hyperbolic_tangents():
-    reference = of_bounded(lambda d: -np.log(np.tanh(d / 2)) / 2, lambda d: 1 / (2 * np.sinh(d)))
-    value, error = alpha("tanh(z1)*tanh(z2)")
-    assert value == pytest.approx(reference, rel=1e-12)
-    assert error < 1e-12
+@pytest.mark.parametrize("c", [1, 5])
+def test_two_hyperbolic_tangents(c):
+    """With c = 5 a hundredth of a percent of the labels is 1 in double precision."""
+    reference = of_bounded(lambda d: -np.log(np.tanh(d / 2)) / (2 * c), lambda d: 1 / (2 * c * np.sinh(d)), -34 if c == 1 else -80)
+    value, error = alpha(f"tanh({c}*z1)*tanh({c}*z2)")
+    assert value == pytest.approx(reference, rel=1e-11)
+    assert error < 1e-11
 
 
 def test_two_error_functions_whose_labels_round_to_one():
@@ -79,14 +87,42 @@ def test_two_error_functions_whose_labels_round_to_one():
     assert error < 1e-11
 
 
+def rising(k):
+    """z^2 - 1 = exp(t), z and its mirror image."""
+    return lambda t: 2 * phi(z := np.sqrt(1 + np.exp(t))) * he(k, z) * np.exp(t) / (2 * z)
+
+
+def inner(k):
+    """z^2 - 1 = -exp(-d)."""
+    return lambda d: 2 * phi(z := np.sqrt(-np.expm1(-d))) * he(k, z) * np.exp(-d) / (2 * z)
+
+
+def test_a_factor_that_saturates_at_the_level_of_another():
+    """tanh(z1) He2(z2): labels next to -1 and 1 crowd on one side of a density that is smooth there."""
+    def tanh(k):
+        return lambda d: phi(z := -np.log(np.tanh(d / 2)) / 2) * he(k, z) / (2 * np.sinh(d))
+
+    def law(a, b, t):
+        d, slope = np.logaddexp(0, S), 1 / (1 + np.exp(-S))
+        one = np.array([np.sum(rising(b)(x + d) * tanh(a)(d) * slope) for x in t]) * 0.125
+        return one + np.where(t < 0, sums(inner(b), tanh(a), np.abs(t)), 0.0)
+
+    size = np.exp(np.arange(-40, 3.9, 0.04))
+    found, mass = np.zeros((2, 2)), 0.0
+    with np.errstate(all="ignore"):
+        for t in (size, -size):
+            none, two = law(0, 0, t), np.array([law(2, 0, t), law(0, 2, t)])
+            live = none > 1e-290
+            mass += 2 * np.sum(none * size) * 0.04
+            found += 2 * ((two * size / none)[:, live] @ two[:, live].T) * 0.04
+    assert mass == pytest.approx(1, abs=1e-11)
+    value, error = alpha("tanh(z1)*(z2**2 - 1)")
+    # G is diagonal: F(M) = E[G M G] acts on M_11, M_22 and M_12 alone, and E[G_11 G_22] is no more than the larger of the others.
+    assert value == pytest.approx(1 / max(np.diag(found)), rel=1e-11)
+    assert error < 1e-10
+
+
 def test_two_hermite_polynomials():
-    """w = z^2 - 1 is exp(t), z = sqrt(1 + exp(t)), or -exp(-d), z = sqrt(1 - exp(-d)); each z with its mirror image."""
-    def rising(k):
-        return lambda t: 2 * phi(z := np.sqrt(1 + np.exp(t))) * he(k, z) * np.exp(t) / (2 * z)
-
-    def inner(k):
-        return lambda d: 2 * phi(z := np.sqrt(-np.expm1(-d))) * he(k, z) * np.exp(-d) / (2 * z)
-
     def positive(k, t):
         both = np.array([np.sum(rising(k)(x / 2 + S) * rising(0)(x / 2 - S)) for x in t]) * 0.125
         return both + np.where(t < 0, sums(inner(k), inner(0), np.abs(t)), 0.0)
@@ -138,6 +174,14 @@ def test_three_factors_through_the_front_door(text, reference):
     found = weak_recovery_several(g, channel(), (z1, z2, z3), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
     assert float(found.alpha_c) == pytest.approx(reference, rel=1e-12)
     assert found.error < 1e-10
+
+
+def test_one_block_of_several_variables_among_the_factors():
+    g, place = hx.parse("(z1**2 + z2**2)*z3"), {z1: 0, z2: 1, z3: 2}
+    assert product_of_functions(g, place, (), law_of) is not None
+    assert product_of_functions(g, place, ()) is None
+    one, two = (threshold_of(t) for t in ("(z1**2 + z2**2)*z3", "sqrt(z1**2 + z2**2)*sqrt(Abs(z3))*sign(z3)"))
+    assert one == pytest.approx(two, rel=1e-11)
 
 
 def test_a_factor_with_two_saturation_levels_is_left_to_another_route():

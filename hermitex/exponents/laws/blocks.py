@@ -20,7 +20,7 @@ from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
-from hermitex.exponents.laws.log_products import product_of_functions
+from hermitex.exponents.laws.factored_labels import product_of_functions
 from hermitex.exponents.laws.maxima import largest_of, smallest_of
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.polar import polar
@@ -54,7 +54,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if len(used) == 1:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
-    found = _radial(g, used, place) or product_of_functions(g, place, drop) or _extremum(g, used, place, drop)
+    found = _radial(g, used, place) or product_of_functions(g, place, drop, law_of) or _extremum(g, used, place, drop)
     if found is None and len(used) == 3:
         found = homogeneous(g, place, drop, accuracy=_ACCURATE)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
@@ -224,6 +224,8 @@ def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Ex
             if not outer.free_symbols & symbols:
                 yield e, outer, w
                 break
+    if (found := _of_product(g, used)) is not None and found[0] not in seen:
+        yield found
     if g.is_polynomial(*used) and len(used) > 1 and g.count_ops() < _SIZE:
         w = Dummy("w", real=True)
         last, others = used[-1], used[:-1]
@@ -234,6 +236,18 @@ def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Ex
             square = Add(*(x**2 for x in used))
             if not outer.free_symbols & symbols and (g - square).expand().free_symbols and outer.as_poly(w).degree() > 1:
                 yield square, outer, w
+
+
+def _of_product(g: Expr, used: Sequence[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
+    """(prod z_i, F, its symbol) if g = F(prod z_i): the last variable is w over the others, whatever their signs."""
+    if len(used) < 2 or not g.has(sign, Abs):
+        return None
+    w = Dummy("w", real=True)
+    sizes = [Dummy(x.name, positive=True) for x in used[:-1]]
+    found = {g.xreplace({**{x: s * p for x, s, p in zip(used[:-1], signs, sizes, strict=True)},
+                         used[-1]: w / Mul(*signs, *sizes)}) for signs in product((1, -1), repeat=len(sizes))}
+    outer = found.pop()
+    return None if found or outer.has(*sizes) else (Mul(*used), outer, w)
 
 
 def _monomial(g: Expr, used: Sequence[Symbol]) -> list[Expr]:

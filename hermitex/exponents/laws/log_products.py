@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sympy import Dummy, Expr, Mul, S, Symbol
 
 from hermitex.exponents.laws.charts import Panels, Table, fitted, gauss, layout
-from hermitex.exponents.laws.density import Index, Law, common_power, distinct
-from hermitex.exponents.laws.factors import Factor, factor
-from hermitex.exponents.laws.stretches import Piece, Unsuited
+from hermitex.exponents.laws.density import Law, common_power, distinct
+from hermitex.exponents.laws.factors import Factor
+from hermitex.exponents.laws.stretches import Piece
 from hermitex.exponents.laws.sums import in_chunks
-from hermitex.symbolic.precise import evaluate
 
 ORDER = 16
 _STEEP = 4.0     # ratio of the distances from a knot at which stretches end, next to it
@@ -27,10 +25,9 @@ _REACH = 1.0
 _SMALL = 0.05    # d_w below which both may be small
 _FALLING = 0.5 * 6.0 ** -np.arange(7)
 _DEEPEST = -40.0  # log d
+_DEPTH = 80.0     # d beyond which a block has no mass
 _NOTHING = 1e-18
 _COST = 500
-_WEIGHT = 25      # of an error of nu_a in the couplings: 2 E[He_a|y], and what its L1 norm is underrated
-_TRUSTED = 1e-9   # an L1 error up to which the law is used
 
 Row = tuple[tuple[int, int], ...]
 
@@ -72,6 +69,23 @@ def started(f: Factor, kind: int) -> Product:
     rows = tuple(row([(kind, a)]) for a in f.orders)
     parities = tuple((-1) ** a for a in f.orders) if f.odd else ()
     return Product(f.table(), rows, parities, f.knots, f.tail, f.shift)
+
+
+def started_law(law: Law, kinds: dict[int, int]) -> Product:
+    """A block of several variables without atoms off 0; `kinds`: the kind of each of its variables."""
+    levels = [abs(k) for k in law.knots if k]
+    shift = float(np.log(max(levels))) if levels else 0.0
+    rows = tuple(row([(kinds[i], a.count(i)) for i in sorted(set(a))]) for a in law.indices)
+
+    def density(d: np.ndarray) -> np.ndarray:
+        y = np.exp(shift - d)
+        return np.concatenate([law.density(y) * y, law.density(-y) * y])
+
+    offsets = distinct(np.array([shift - float(np.log(v)) for v in levels], dtype=float))
+    knots = tuple((0.0 if abs(c) < 1e-14 else float(c), common_power(2, law.power)) for c in offsets)
+    lowest = shift - float(np.log(max(abs(law.lo), abs(law.hi))))
+    table = fitted(density, layout(lowest, _DEPTH, knots, None))
+    return Product(table, rows, (), knots, None, shift, law.lost)
 
 
 def times(w: Product, f: Factor, kind: int) -> Product:
@@ -267,75 +281,3 @@ def _nodes(a: np.ndarray, b: np.ndarray, marks: list[tuple[np.ndarray, int]], or
         nodes[both] = a[both, None] + span[both, None] * t
         weights[both] = span[both, None] * (w * np.pi * np.sin(np.pi * x) / 2)
     return nodes, weights
-
-
-# -- as a law of the label ---------------------------------------------------------------------------------------------
-def product_of_functions(g: Expr, place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    """The law of g = c prod f_i(z_i), or None if g is another expression, or another route has to serve.
-
-    Parameters
-    ----------
-    place : the index of each variable;  drop : indices known to be exactly zero for the product
-    """
-    if not isinstance(g, Mul):
-        return None
-    constant, rest = g.as_independent(*place, as_Add=False)
-    parts: dict[frozenset, Expr] = {}
-    for e in Mul.make_args(rest):
-        mine = frozenset(e.free_symbols)
-        parts[mine] = parts.get(mine, S.One) * e
-    if len(parts) < 2 or not constant.is_number or any(len(mine) != 1 or not mine <= set(place) for mine in parts):
-        return None
-    x, scale = Dummy("x", real=True), float(evaluate(constant, 20))
-    spots: dict[Expr, list[int]] = {}
-    for (z,), part in parts.items():
-        spots.setdefault(part.xreplace({z: x}), []).append(place[z])
-    try:
-        factors = [(factor(f, x), mine) for f, mine in spots.items()]
-    except (Unsuited, ArithmeticError, TypeError, ValueError):  # what a function of the user's may do far out or at a pole
-        return None
-    # A factor that saturates, or has plateaus, is better integrated over than tabulated.
-    order = sorted(range(len(factors)), key=lambda n: (bool(factors[n][0].plateaus), factors[n][0].tail is not None))
-    if factors[order[0]][0].plateaus or not factors[order[0]][0].pieces:
-        return None
-    todo = [n for n in order for _ in factors[n][1]]
-    w = started(factors[todo[0]][0], todo[0])
-    for n in todo[1:]:
-        w = times(w, factors[n][0], n)
-    return _law(w, factors, scale, drop) if w.lost < _TRUSTED else None
-
-
-def _law(w: Product, factors: list[tuple[Factor, list[int]]], scale: float, drop: Sequence[Index]) -> Law:
-    every = sorted(i for _, mine in factors for i in mine)
-    kind = {i: n for n, (_, mine) in enumerate(factors) for i in mine}
-    candidates = [(), *[(i,) for i in every], *[(i, j) for n, i in enumerate(every) for j in every[n:]]]
-    names = {a: row([(kind[i], a.count(i)) for i in sorted(set(a))]) for a in candidates}
-    indices = tuple(a for a in candidates if names[a] in w.rows and a not in drop)
-    rows = [w.rows.index(names[a]) for a in indices]
-    top, sign = w.shift + np.log(abs(scale)), np.sign(scale)
-
-    def density(y: np.ndarray) -> np.ndarray:
-        y = np.asarray(y, dtype=float)
-        with np.errstate(divide="ignore"):
-            found = w.at(top - np.log(np.abs(y)))[:, rows]
-        size = np.where(y == 0, np.inf, np.abs(y))
-        return np.where(y * sign > 0, found[0], found[1]) / size
-
-    def points(order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        d, masses, lengths = w.table.masses(order)
-        y = np.exp(top - d) * sign
-        if w.parities:
-            both = [masses[rows], masses[rows] * np.array(w.parities)[rows][:, None]]
-        else:
-            both = list(masses.reshape(2, len(w.rows), -1)[:, rows])
-        return np.concatenate([y, -y]), np.concatenate(both, axis=1) / np.tile(lengths, 2), np.tile(lengths, 2)
-
-    end = float(np.exp(top - w.table.edges[0]))
-    knots = [0.0, *[s * float(np.exp(top - c)) for c, _ in w.knots for s in (-1, 1)]]
-    atoms = []
-    if any(f.silent for f, _ in factors):
-        totals = [float(np.prod([f.totals[sum(1 for i in a if i == spot)] for f, mine in factors for spot in mine]))
-                  for a in indices]
-        atoms = [(0.0, np.array([float(a == ()) for a in indices]) - totals)]
-    return Law(indices, density, -end, end, tuple(distinct(np.array(knots))), (), tuple(atoms), True,
-               common_power(4, *[p for _, p in w.knots]), points=points, lost=_WEIGHT * w.lost)
