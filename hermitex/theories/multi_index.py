@@ -29,6 +29,7 @@ from hermitex.theories.overlaps.picture import OverlapCurve
 from hermitex.theories.overlaps.precision import quadrature_error
 from hermitex.theories.overlaps.space import OverlapSpace, Point, overlap_space
 from hermitex.theories.overlaps.state_evolution import StateEvolution
+from hermitex.theories.overlaps.transitions import Transitions, transitions
 from hermitex.theories.theory import Theory
 
 Array = np.ndarray
@@ -175,10 +176,8 @@ class MultiIndex(Theory):
         name = str(self.law) if isinstance(self.law, Named) else self.law.name
         return f"{self.g}" + ("" if name == "deterministic" else f", {name}")
 
-    def transitions(self) -> Any:
+    def transitions(self) -> Transitions:
         """Weak recovery, spinodals and the later transitions of the overlaps -> Transitions."""
-        from hermitex.theories.overlaps.transitions import transitions
-
         return transitions(self)
 
     def latex(self) -> str:

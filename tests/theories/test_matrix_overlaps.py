@@ -119,6 +119,24 @@ def test_where_the_directions_of_a_committee_separate():
     assert [above["M11"], above["M12"]] == pytest.approx(other, abs=1e-7)
 
 
+@pytest.mark.slow
+def test_where_directions_separate_by_the_plain_map():
+    """The second stage of sign(z1 z2 - 1): M11 = M12 attracts below it and not above."""
+    theory, stage = hx.theories.multi_index("sign(z1*z2 - 1)"), 10.755832
+    ev = theory.evolution
+    for factor, grows in ((0.97, False), (1.03, True)):
+        x = np.array([0.45, 0.45])
+        for _ in range(12):
+            x = ev.step(x, stage*factor)
+            x[:] = x.mean()
+        x = x + np.array([1e-3, -1e-3])
+        gaps = [2e-3]
+        for _ in range(12):
+            x = ev.step(x, stage*factor)
+            gaps.append(x[0] - x[1])
+        assert (gaps[-1] > gaps[-2]) == grows
+
+
 def test_weak_recovery_through_curved_borders():
     """P(y) and E[z1^2 - 1; y] of a disc: alpha_c = 1/sum_y E[z1^2 - 1; y]^2/P(y)."""
     inside = 1 - np.exp(-0.5)

@@ -16,9 +16,9 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.path import OverlapPath, accelerated, compressed, kept_face
 
 Array = np.ndarray
-_TRIVIAL = 1e-9
+TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
 _NODES = 12  # of the growth of a kernel along a branch
-_LEAST = 1e-3  # a growth rate of the size of the seed is that of an overlap that enters at second order
+LEAST = 1e-3  # a growth rate of the size of the seed is that of an overlap that enters at second order
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,12 @@ class Branches:
     def _first(self) -> Stage | None:
         zero, one = np.zeros((self.r, self.r)), np.eye(self.r)
         start = self.F(zero)
-        trivial = bool(np.abs(start).max() > _TRIVIAL)
+        trivial = bool(np.abs(start).max() > TRIVIAL)
         if trivial:
             N = start/np.trace(start)
         else:
             rate, N = self._path(one, one, one/self.r, zero).kernel_growth(zero, one, compressed(self.basis, one))
-            if rate < _LEAST:
+            if rate < LEAST:
                 return None
         P = kept_face(self.F, _range(N))
         path = self._path(P, P, N, zero)
@@ -158,4 +158,4 @@ def _range(N: Array) -> Array:
     return np.asarray(span @ span.T)
 
 
-__all__ = ["Branches", "Stage"]
+__all__ = ["LEAST", "TRIVIAL", "Branches", "Stage"]

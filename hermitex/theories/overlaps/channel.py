@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.theories.overlaps.frames import eigen_nodes
 from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
 
 _CHUNK = 4_000_000
@@ -148,7 +149,7 @@ class FiniteOutput(Output):
         """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
         V = np.eye(self.r) - M
         coarse = _VAST[self.r]*fineness
-        omega, weight = eigen_nodes(M, coarse)
+        omega, weight = eigen_nodes(M, coarse, blur=float(np.linalg.eigvalsh(V)[0]))
         points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), coarse)
         P = np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
         P = np.broadcast_to(P, (len(self.labels), len(points)))
@@ -238,17 +239,6 @@ def _outer(a: Sequence[Array], z: Array, weight: Array) -> Array:
     return F
 
 
-def eigen_nodes(M: Array, fineness: float) -> tuple[Array, Array]:
-    """Nodes (n, r) and weights for omega ~ N(0, M), M any positive semidefinite matrix."""
-    m, R = np.linalg.eigh(M)
-    m = np.where(m < 1e-14, 0.0, m)
-    nodes = [normal_nodes(x, 1 - m.max(), fineness) for x in m]
-    grid = np.meshgrid(*(o for o, _ in nodes), indexing="ij")
-    weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
-    kept = weight > 1e-17*weight.max()
-    return (np.stack([g.ravel() for g in grid], axis=1) @ R.T)[kept], weight[kept]
-
-
 def full_points(axes: Sequence[Axis], s: float, fineness: float) -> tuple[Array, Array]:
     """Points (n, r) and their dz over all axes, every axis in panels broken at its cuts."""
     order = 10 if len(axes) < 3 else 6
@@ -260,4 +250,4 @@ def full_points(axes: Sequence[Axis], s: float, fineness: float) -> tuple[Array,
     return points[kept], weight[kept]
 
 
-__all__ = ["Coarser", "FiniteOutput", "Output", "eigen_nodes", "full_points", "is_diagonal"]
+__all__ = ["Coarser", "FiniteOutput", "Output", "full_points", "is_diagonal"]

@@ -12,18 +12,18 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from hermitex.exponents.laws.density import half_template
 from hermitex.theories.overlaps.channel import FiniteOutput, ratio
-from hermitex.theories.overlaps.grid import Array, Grid, normal_nodes
+from hermitex.theories.overlaps.frames import eigen_nodes
+from hermitex.theories.overlaps.grid import Array, Grid, intervals
 
 _REACH = 8.0
 _SCAN, _LINES = 1601, 321
 _ORDER = 10
 _NEAR = 7.5
 _SLICE = 40_000
-_ROOT = np.sqrt(2*np.pi)
+_FAR = 1e3  # where probabilities and their slopes are 0 and 1 exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +62,8 @@ class FibreOutput(FiniteOutput):
                 continue
             t = x - o1[lo:hi]
             p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
-            u = (jumps[:, None] - o2[lo:hi] - c*t)/s
-            edge = np.full((1, hi - lo), 40.0)  # where ndtr and its slope are 0 and 1 exactly
-            u = np.concatenate([-edge, np.clip(u, -40, 40), edge])
-            low, high = u[:-1], u[1:]
-            chance = p*np.where(low + high > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-            phi = np.exp(-u*u/2)/_ROOT
-            slope = p*(phi[:-1] - phi[1:])/s
+            edges = np.concatenate([[-_FAR], jumps, [_FAR]])[:, None]
+            chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
             for k, q, d in zip(which, chance, slope, strict=True):
                 z[k, lo:hi] += q
                 a[0, k, lo:hi] += q*t/v - c*d
@@ -91,16 +86,11 @@ class FibreOutput(FiniteOutput):
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         """(weights, Z, [A_i]) over slices of the omegas."""
-        m, R = np.linalg.eigh(M)
-        m = np.clip(m, 0.0, None)*(m > 1e-14)
-        nodes = [normal_nodes(x, 1 - x, 0.8*fineness) for x in m]
-        omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ R.T
-        weight = np.multiply.outer(nodes[0][1], nodes[1][1]).ravel()
-        kept = weight > 1e-16*weight.max()
-        for k in range(0, int(kept.sum()), _SLICE):
+        omega, weight = eigen_nodes(M, 0.8*fineness)
+        for k in range(0, len(omega), _SLICE):
             part = slice(k, k + _SLICE)
-            z, a = self.chances(omega[kept][part], np.eye(2) - M)
-            yield weight[kept][part], z, a
+            z, a = self.chances(omega[part], np.eye(2) - M)
+            yield weight[part], z, a
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, 2)."""

@@ -14,7 +14,7 @@ import numpy as np
 from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
 
 _SAME, _STRAIGHT = 1e-9, 1e-9
-_UNSEEN = 1e-17
+_UNSEEN = 1e-16
 
 
 class Frame(NamedTuple):

@@ -15,8 +15,9 @@ from sympy import Expr, Symbol, sign
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
-from hermitex.theories.overlaps.channel import FiniteOutput, eigen_nodes, full_points, is_diagonal
+from hermitex.theories.overlaps.channel import FiniteOutput, full_points, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.frames import eigen_nodes
 from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
@@ -138,7 +139,7 @@ class Generalisation:
         coarse = 1.0 if self.r < 3 else 2.2
         if not self._jumps:
             return self._in_its_frame(M, 0.15 if self.r < 3 else 1.2)
-        omega, weight = eigen_nodes(M, coarse)
+        omega, weight = eigen_nodes(M, coarse, blur=float(1 - np.linalg.eigvalsh(M)[-1]))
         return float(weight @ self._mean(omega, np.eye(self.r) - M, coarse)**2)
 
     @cached_property

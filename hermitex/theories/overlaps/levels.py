@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from hermitex.exponents.laws.density import half_template
+from hermitex.exponents.laws.strips import zeros_on
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
-from hermitex.theories.overlaps.grid import Array, Grid, contracted, normal_nodes
+from hermitex.theories.overlaps.grid import Array, Axis, Grid, contracted, normal_nodes
 from hermitex.theories.overlaps.structure import Sections, branches_and_plateaus
 
 REACH = 7.6  # P(|x| > 7.6) < 3e-14
@@ -59,8 +60,6 @@ class LevelOutput(Output):
         flat = [(y, lo, hi, p) for p, (_, found) in enumerate(self._cut) for y, lo, hi in found]
         if not flat:
             return None
-        from hermitex.theories.overlaps.grid import Axis
-
         cuts = np.unique([e for _, lo, hi, _ in flat for e in (lo, hi) if np.isfinite(e)])
         x_axis = Axis(cuts, True)
         middle = x_axis.nodes(1.0)[0]
@@ -124,8 +123,6 @@ class LevelOutput(Output):
 
     def _crossings(self, b: Any) -> list[Array]:
         """Where another pattern takes the same label at the same x."""
-        from hermitex.exponents.laws.strips import zeros_on
-
         found = []
         for _, other in self.branches:
             lo, hi = max(b.lo, other.lo), min(b.hi, other.hi)

@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, xlogy
 from sympy import Dummy, Expr, Symbol, lambdify
 
 from hermitex.errors import NoClosedForm
@@ -65,10 +67,11 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: Overla
 
 def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...], space: OverlapSpace, signed: bool) -> Output:
     """A label without noise that mixes several variables: discrete by its values, level curves over a plane, bins in space."""
-    labels = few_values(values(g, names), len(names))
+    of = values(g, names)
+    labels = few_values(of, len(names))
     if labels is not None:
         grid = Grid(axes, indicator(g, names, labels))
-        return (FibreOutput.through(grid, labels, values(g, names), labels, np.eye(len(labels))) if len(names) == 2
+        return (FibreOutput.through(grid, labels, of, labels, np.eye(len(labels))) if len(names) == 2
                 else FiniteOutput(grid, labels, r=len(names)))
     odd = space.odd if signed else ()  # g stands for |g| where the sign is drawn
     return (ContourOutput if len(names) == 2 else BinnedOutput).of(g, names, space.group, odd)
@@ -91,7 +94,7 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
 
         if all(a.steps for a in axes) and len(names) > 1:
             return StepOutput(Grid(axes, finite), labels, r=len(names))
-        levels = few_values(values(g, names), len(names))
+        levels = few_values(of, len(names))
         if levels is not None and len(names) == 2:
             mixed = np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws])
             return FibreOutput.through(Grid(axes, finite), labels, of, levels, mixed)
@@ -159,8 +162,6 @@ class GradedAxis(Axis):
 
 def zeros_of(of: Any) -> Array:
     """Where a function of one variable vanishes, also without changing its sign."""
-    from scipy.optimize import minimize_scalar
-
     scan = np.linspace(-WINDOW - 0.01, WINDOW, 4001)
     size = np.abs(of([scan]))
     found = []
@@ -208,8 +209,6 @@ def _gaussian(of: Any, D: float, y: Array, points: Sequence[Array]) -> Array:
 
 
 def _poisson(of: Any, y: Array, points: Sequence[Array]) -> Array:
-    from scipy.special import gammaln, xlogy
-
     rate = np.maximum(of(points), 0.0)
     return np.asarray(np.exp(xlogy(y, rate) - rate - gammaln(y + 1)))
 

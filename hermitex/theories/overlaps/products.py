@@ -122,7 +122,7 @@ class ProductOutput(Output):
         return np.array([(u, u*self.second((1 - u)*np.eye(self.r))[0, 0]) for u in v])
 
     def _towards_one(self, points: int) -> Array:
-        """V F as a polynomial in V^(1/2), through its limit E[(d_i g)^2/|grad g|^2] = 1/r; one point less tells what it is good for."""
+        """V F as a polynomial in V^(1/2), through its limit E[(d_i g)^2/|grad g|^2] = 1/r; one point less tells its error."""
         v, found = self._near_one[:points].T
         return np.polyfit(np.sqrt([0.0, *v]), [1/self.r, *found], len(v))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from hermitex.solvers.fixed_point import anderson
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.branches import Branches
+from hermitex.theories.overlaps.branches import TRIVIAL, Branches
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.corrected import corrected
 from hermitex.theories.overlaps.line import OverlapLine
@@ -25,7 +25,6 @@ from hermitex.theories.overlaps.whole import continued, followed, pace
 
 Array = np.ndarray
 _SEED = 1e-5
-_ZERO = 1e-9
 _STEPS = 400
 _SHIFT, _INSIDE = 1e-4, 2e-4
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
@@ -242,7 +241,7 @@ class StateEvolution:
         if not zeros:
             return []
         table = self.growth(x, zeros)
-        moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > _ZERO]
+        moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > TRIVIAL]
         if moved:
             return moved
         values, vectors = np.linalg.eig(table[:, 1:])

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import ndtr, owens_t
 
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal, ratio
-from hermitex.theories.overlaps.grid import Array, normal_nodes, panels
+from hermitex.theories.overlaps.frames import eigen_nodes
+from hermitex.theories.overlaps.grid import Array, panels
 
 _ROOT = np.sqrt(2*np.pi)
 _REACH = 7.0
@@ -29,14 +30,7 @@ class StepOutput(FiniteOutput):
     quick: bool = True
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        m, R = np.linalg.eigh(M)
-        m = np.where(m < 1e-14, 0.0, m)
-        # along each eigenvector the fields are blurred by their own 1 - m
-        nodes = [normal_nodes(x, 1 - x, (0.75 if self.r == 2 else 1.5)*fineness) for x in m]
-        omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ R.T
-        weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
-        kept = weight > 1e-16*weight.max()
-        omega, weight = omega[kept], weight[kept]
+        omega, weight = eigen_nodes(M, (0.75 if self.r == 2 else 1.5)*fineness)
         table = self._table()
         for k in range(0, len(omega), _SLICE):
             part = slice(k, k + _SLICE)

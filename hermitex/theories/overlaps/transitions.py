@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.show.display import Shown
+from hermitex.theories.overlaps.branches import LEAST, TRIVIAL
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,19 +155,18 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
     reached = 0.0
     while left:
         table = evolution.growth(x, left)
-        moved = [k for k, t in zip(left, table[:, 0], strict=True) if t > 1e-9]
+        moved = [k for k, t in zip(left, table[:, 0], strict=True) if t > TRIVIAL]
         if not moved:
             rates, vectors = np.linalg.eig(table[:, 1:])
             top = int(np.argmax(rates.real))
-            # A slope of the size of the seed is that of an overlap that enters at second order: it never leaves zero.
-            if rates[top].real < 1e-3:
+            if rates[top].real < LEAST:
                 first = float("inf") if first is None else first
                 break
             moved = [k for k, v in zip(left, np.abs(vectors[:, top]), strict=True) if v > 1e-6*np.abs(vectors[:, top]).max()]
         if len(moved) == 1:
             alpha = evolution.line(x, moved[0]).threshold
         else:
-            alpha = 0.0 if table[:, 0].max() > 1e-9 else 1/rates[top].real
+            alpha = 0.0 if table[:, 0].max() > TRIVIAL else 1/rates[top].real
         alpha = max(alpha, reached)
         if first is None:
             first = alpha
