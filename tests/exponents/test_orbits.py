@@ -106,3 +106,29 @@ def test_the_whole_way():
                                   stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
     assert found.error < 1e-11
     assert abs(found.alpha_c - 1.7795290596066) < 1e-11 and not found.notes  # a trapezoidal and a Gauss rule agree
+
+
+def test_a_sign_beside_a_product_of_moduli():
+    """y = s + w^2, w = z1 z2, s = +-1, both possible above 1: 1/alpha_c = E[E[z1^2 - 1|y]^2], nu_11 = (|w| K_1 - K_0)/pi."""
+    from scipy.special import k0, k1
+
+    x, weight = np.polynomial.legendre.leggauss(14)
+
+    def nodes(end):
+        edges = np.concatenate([[0.0], end * 2.0 ** np.arange(-90, 1)])
+        half = np.diff(edges)[:, None] / 2
+        return (edges[:-1, None] + half + half * x).ravel(), (half * weight).ravel()
+
+    def of_square(q):
+        w = np.sqrt(q)
+        return np.array([k0(w), w * k1(w) - k0(w)]) / np.pi / w / 2
+
+    q, dq = nodes(2.0)  # below 1 only s = -1
+    low = of_square(q)
+    above, d_above = nodes(4000.0)
+    high = of_square(above) + of_square(above + 2)
+    total = np.sum(low[1] ** 2 / low[0] * dq) + np.sum(high[1] ** 2 / high[0] * d_above)
+    g = parse("sign(z1*z2*z3) + z1**2*z2**2")
+    found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": [[1, 0, 0], [0, 1, 0]]}])
+    assert abs(found.alpha_c * total - 1) < 1e-5 and found.error < 1e-4
+    assert abs(found.alpha_c - 1 / total) < found.error

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Abs, Add, Dummy, Expr, Max, Min, Mul, Poly, Pow, S, Symbol, preorder_traversal
+from sympy import Abs, Add, Dummy, Expr, Max, Min, Mul, Poly, Pow, S, Symbol, preorder_traversal, sign
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
