@@ -66,6 +66,7 @@ def test_known_thresholds(text, value):
     pytest.param("(z1 - z2)*(z2 - z3)*(z3 - z1)", "z1**3 - 3*z1*z2**2", marks=pytest.mark.slow),
     pytest.param("z1**2 + z1*z2*z3", "z1**2 + z1*(z2**2 - z3**2)/2", marks=pytest.mark.slow),  # weights 1/2, 1/4, 1/4
     pytest.param("z1**2*z3 - z3*z2**2 + z3**3", "2*z1*z2*z3 + z3**3", marks=pytest.mark.slow),
+    ("z1*z2*z3 + z1**2 + z2**2", "z1**2*(1 + z3/2) + z2**2*(1 - z3/2)"),  # z3 has the weight 0
     ("Abs(z1*z2) + Abs(z2*z3)", "Abs(z2)*Max(z1 + z3, z1 - z3, z3 - z1, -z1 - z3)"),
 ])
 def test_equal_thresholds(one, two):

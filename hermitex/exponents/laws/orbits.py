@@ -13,18 +13,18 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Dummy, Expr, Heaviside, Mul, Poly, Pow, S, Symbol, ceiling, expand, floor, frac, log, sign, tan
+from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
+from hermitex.exponents.laws.nodal import curves, singular_edge
 from hermitex.exponents.laws.scaling import scaling
-from hermitex.exponents.laws.sections import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 
-_RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48))
+_RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48), Rule(0.12, 72))
 _GOOD = 1e-11
 _MOST = 6_000_000
 _REACH = 10.0
@@ -44,7 +44,7 @@ def homogeneous(g: Expr, place: dict[Symbol, int], drop: Sequence[Index], *, acc
     g : the target;  place : the index of each variable;  drop : indices known to be exactly zero
     accuracy : the largest error that is accepted, with equal weights only, which are cheap; None: any
 
-    Its error `lost` is the difference of two rules, of which there are three.
+    Its error `lost` is the difference of two rules, of which there are four.
     """
     used = [x for x in place if g.has(x)]
     weights = scaling(g, used) if 2 <= len(used) <= 3 and not g.has(floor, ceiling, frac, tan, log) else None
@@ -130,14 +130,14 @@ class Nodes:
         with np.errstate(divide="ignore"):
             reach = np.min([(_REACH / np.abs(z[i])) ** (1 / a[i]) for i in live], axis=0)
         self.top = float(np.max(h * reach))
-        self.even = float(a[live[0]]) if len(set(a.tolist())) == 1 else None
+        self.even = float(a[live[0]]) if len(set(a[live].tolist())) == 1 else None
         self.carried = np.stack([self.w * np.prod([self.b[i] for i in c] or [np.ones(self.size)], axis=0) for c in local], axis=1)
         if self.even is not None:
             self._compress()
 
     def _compress(self) -> None:
-        """All weights equal: the density depends on q = |B|^2 alone. Nodes are merged by interpolation in log q."""
-        q = np.log(np.sum(self.b**2, axis=0))
+        """All positive weights equal: nu_a depends on q = |B|^2 over them alone. Nodes are merged by interpolation in log q."""
+        q = np.log(np.sum(self.b[np.flatnonzero(self.a)] ** 2, axis=0))
         cell = np.floor(q / _BIN).astype(int)
         order = np.argsort(cell, kind="stable")
         cells, starts = np.unique(cell[order], return_index=True)
@@ -228,7 +228,7 @@ class Face:
         if len(names) == 1:
             names, ends = [Dummy("one", positive=True), *names], [1.0, *ends]
         v, w = names
-        singular = [_singular(self.h, x) for x in (v, w)]
+        singular = [singular_edge(self.h, x) for x in (v, w)]
         box = Box((ends[0], ends[1]), (singular[0], singular[1]))
         place = nodes([Curve.of(c, v, w) for c in curves(self.h, (v, w))], box, rule)
         value = array_function(self.h, v, w)(*place[:2])
@@ -264,43 +264,3 @@ def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tupl
         h = g.xreplace({x: s * p for x, s, p in zip(used, signs, free, strict=True)})
         for k in np.flatnonzero(weights):
             yield Face(h.xreplace({free[k]: S.One}), free, signs, int(k), weights, len(flips))
-
-
-def curves(h: Expr, names: Sequence[Symbol]) -> list[Expr]:
-    """What vanishes along the nodal lines of h, along its kinks and where it is not analytic."""
-    found: list[Expr] = []
-    switches = list(dict.fromkeys(e for x in names for e in switch_arguments(h, x)))
-    powers = [p.base for p in h.atoms(Pow) if p.exp.is_number and not (p.exp.is_Integer and p.exp > 0)]
-    for e in dict.fromkeys([h, *switches, *powers]):
-        for f in _factors(e, names):
-            if f.has(*names) and f not in found and -f not in found:
-                found.append(f)
-    return found
-
-
-def _factors(e: Expr, names: Sequence[Symbol]) -> list[Expr]:
-    """Irreducible factors that may vanish inside; powers of one coordinate vanish on the edge."""
-    if e.is_polynomial(*names) and e.has(*names):
-        try:
-            factors = [f for f, _ in Poly(expand(e), *names).factor_list()[1]]
-        except (ValueError, TypeError, NotImplementedError):
-            return [e]
-        return [f.as_expr() for f in factors if len(f.terms()) > 1 and not _off_zero(f.as_expr(), names)]
-    if isinstance(e, Mul):
-        return [f for part in e.args for f in _factors(part, names)]
-    if isinstance(e, Pow) and e.exp.is_number:
-        return _factors(e.base, names)
-    return [] if _off_zero(e, names) or isinstance(e, (sign, Heaviside)) else [e]
-
-
-def _off_zero(e: Expr, names: Sequence[Symbol]) -> bool:
-    """Positive, and in the corner too."""
-    corner = e.xreplace(dict.fromkeys(names, S.Zero))
-    return bool(e.is_positive and corner.is_positive)
-
-
-def _singular(h: Expr, x: Symbol) -> bool:
-    """Is the integral over orbits singular along x = 0? It is where h vanishes there, or is not smooth."""
-    if not h.has(x):
-        return False
-    return not h.is_polynomial(x) or h.subs(x, 0) == 0

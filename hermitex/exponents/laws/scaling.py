@@ -84,4 +84,8 @@ def _weights(degree: np.ndarray, zero: list[np.ndarray]) -> np.ndarray | None:
         return np.round(slack.x[:-1], 12)
     corners = [linprog(-np.eye(count)[n], A_eq=rows, b_eq=right, bounds=[(0, _LARGEST)] * count).x for n in range(count)]
     found = np.mean(corners, axis=0)
-    return np.where(found < _ZERO, 0.0, np.round(found, 12))
+    live = found > _ZERO
+    even = live / max(float(degree[live].sum()), _ZERO)
+    if np.abs(rows @ even - right).max() < _ZERO:
+        return even
+    return np.where(live, np.round(found, 12), 0.0)
