@@ -51,13 +51,14 @@ class BinnedOutput(Output):
     together: float | None = 0.08
     perfect: Any = True
     nodes: int = 14
-    beside: float = 1.4
+    beside: tuple[float, ...] = (1.4, 0.75)
+    doubt: float = 3.0  # kinks and plateaus leave errors that fall with the width of the cells and change their sign
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def cheap(self) -> Output | None:
         """The same with wider cells and bins."""
-        return Coarser(self, self.beside, self.smallest, self.together)
+        return Coarser(self, self.beside[0], self.smallest, self.together)
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
@@ -132,11 +133,27 @@ class BinnedOutput(Output):
         fineness = fineness*max(1.0, (np.prod(v)**-0.5/_DEAR)**(1/3))
         count = 4*round(_BINS/fineness/4)
         table = self.table(frame, v, fineness, count)
+        F = self._in_frame(table, frame, fineness, count)
+        unseen = self._unseen(frame)
+        if unseen.any() and np.any(frame.m[unseen]):  # what the quadrature leaves of a block that is zero on this face
+            face = frame._replace(m=np.where(unseen, 0.0, frame.m))
+            F -= self._in_frame(table, face, fineness, count)*np.outer(unseen, unseen)
+        return self._symmetric(frame.back(F), M)
+
+    def _unseen(self, frame: Frame) -> Array:
+        """Axes of the frame of which E[z|y] knows nothing: the symmetries leave no vector along them."""
+        if not self.even:
+            return np.zeros(self.r, dtype=bool)
+        left = np.linalg.norm(np.mean(self.even, axis=0) @ frame.R, axis=0)
+        return left < _SHARED if np.all(np.minimum(left, np.abs(1 - left)) < _SHARED) else np.zeros(self.r, dtype=bool)
+
+    def _in_frame(self, table: Histogram, frame: Frame, fineness: float, count: int) -> Array:
+        """F in the frame, by Romberg's rule."""
         nodes = field_nodes(frame.m, _FIELDS*fineness, frame.halved, _FAR)
         weight = nodes[0][1]
         for _, w in nodes[1:]:
             weight = weight[..., None]*w
-        moments = _Moments(table, [o for o, _ in nodes], v)
+        moments = _Moments(table, [o for o, _ in nodes], 1 - frame.m)
         found = np.zeros((3, self.r, self.r))  # by bins, by pairs, by quadruples
         for run in self._runs(count, bool(frame.odd)):
             for n, F in self._grouped(moments, run, weight):
@@ -145,7 +162,7 @@ class BinnedOutput(Output):
             found = 2*found
         one, two, four = found*frame.shown
         first, second = one + (one - two)/3, two + (two - four)/3
-        return self._symmetric(frame.back(first + (first - second)/15), M)
+        return np.asarray(first + (first - second)/15)
 
     def _symmetric(self, F: Array, M: Array) -> Array:
         """F with the symmetries that M shares, which a frame keeps up to the quadrature only."""

@@ -27,7 +27,8 @@ class Output:
     smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
     together : the smallest V in all directions at once, where that is more than `smallest`
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
-    beside : fineness of the second grid with which F(M) is compared, below 1 for a finer one
+    beside : fineness of the grids with which F(M) is compared, below 1 for a finer one
+    doubt : how many times the largest difference from these F may be off
     cheap : the same label by a quadrature that is less exact and so much cheaper that it is worth to start from its fixed points
     quick : whether F(M) off the diagonal costs so little that whole branches are followed for one point
     nodes : how many F(M) are worth their time for an interpolation along one overlap
@@ -39,7 +40,8 @@ class Output:
     nodes: int = 40
     quick: bool = False
     together: float | None = None
-    beside: float = 0.75
+    beside: tuple[float, ...] = (0.75,)
+    doubt: float = 1.0
 
     @property
     def cheap(self) -> Output | None:

@@ -80,7 +80,7 @@ class ContourOutput(Output):
     smallest: Any = 0.02
     perfect: Any = True
     nodes: int = 20
-    beside: float = 1.5
+    beside: tuple[float, ...] = (1.5,)
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property

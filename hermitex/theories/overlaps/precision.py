@@ -25,12 +25,11 @@ def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float
     if not free:
         return 0.0
     here = evolution.step(x, alpha)
-    Mhat = alpha*evolution.output.second(evolution.inside(space.matrix(x)), evolution.output.beside)
-    other = evolution.overlap(Mhat)
-    moved = (other - here)[free]
+    output, M = evolution.output, evolution.inside(space.matrix(x))
+    moved = np.array([(evolution.overlap(alpha*output.second(M, f)) - here)[free] for f in output.beside])
     J = (evolution.cheap or evolution).slopes(x, alpha, free)
     try:
-        return float(np.abs(np.linalg.solve(np.eye(len(free)) - J, moved)).max())
+        return output.doubt*float(np.abs(np.linalg.solve(np.eye(len(free)) - J, moved.T)).max())
     except np.linalg.LinAlgError:
         return float("inf") if moved.any() else 0.0
 

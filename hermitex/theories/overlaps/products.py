@@ -41,7 +41,7 @@ class ProductOutput(Output):
     smallest: Any = 0.06
     perfect: Any = True
     nodes: int = 16
-    beside: float = 0.5  # the grid of the label has a power of two of nodes
+    beside: tuple[float, ...] = (0.5,)  # the grid of the label has a power of two of nodes
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], law: str) -> ProductOutput | None:
