@@ -192,7 +192,7 @@ def test_a_factor_with_two_saturation_levels_is_left_to_another_route():
 
 @pytest.mark.parametrize("texts", [
     ("gelu({})", "gelu({})"), ("softplus({})", "tanh({})"), ("relu({})", "He2({})", "({} + 1)"), ("tanh(5*{})", "Abs({} - 1)"),
-    ("{}*exp(-{}**2)", "Max(-1, Min(1, {}))"), ("exp({})", "1/(1 + {}**2)"),
+    ("{}*exp(-{}**2)", "Max(-1, Min(1, {}))"), ("exp({})", "1/(1 + {}**2)"), ("log(cosh({}))", "({} - sin({}))"),
 ])
 def test_moments_of_the_labels_are_products(texts):
     """E[h(y) He_a(z)] = prod_i E[h(f_i(z)) He_a_i(z)] for h(y) = 1, y, |y|^(3/2) sign(y): every nu_a, not its mass alone."""

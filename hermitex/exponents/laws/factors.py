@@ -21,6 +21,7 @@ from hermitex.exponents.laws.density import WINDOW, Monotone, common_power, dist
 from hermitex.exponents.laws.stretches import DIGITS, Piece, Stretch, Unsuited, piece_of
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.precise import evaluate
 
 _CLOSEST = 1e-19     # to a zero or a pole
@@ -113,8 +114,8 @@ def factor(f: Expr, x: Symbol) -> Factor:
     from hermitex.symbolic.pieces import pieces
 
     f = f.xreplace({node: Float(evaluate(node, 40), 40) for node in f.atoms(Expectation)})
-    mirrored = f.xreplace({x: -x})
-    even, odd = (mirrored - f).expand() == 0, (mirrored + f).expand() == 0
+    sign = parity(f, x)
+    even, odd = sign == 1, sign == -1
     branches: list[_Branch] = []
     flat: list[tuple[float, np.ndarray]] = []
     try:
@@ -275,6 +276,6 @@ def _root(b: _Branch, start: float) -> mpf:
         for _ in range(8):
             step = b.f(z) / slope(z)
             z -= step
-            if abs(step) < mpf(10) ** -50:
+            if abs(step) < mpf(10) ** -90:
                 break
-        return z if abs(z) > mpf(10) ** -45 else mpf(0)
+        return z if abs(z) > mpf(10) ** -85 else mpf(0)

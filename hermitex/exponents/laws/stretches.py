@@ -19,7 +19,7 @@ from mpmath import mp, mpf
 from hermitex.exponents.laws.charts import points, summed
 from hermitex.symbolic.budget import checkpoint
 
-DIGITS = 40
+DIGITS = 80
 _ORDER = 22
 _RESOLVED = 1e-15
 _ROUNDS = 6
