@@ -53,7 +53,7 @@ def frame_of(M: Array, even: Sequence[Array] = (), odd: Sequence[Array] = ()) ->
 
     >>> swap = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> frame_of(0.3*np.eye(2), [swap]).even
-    ((1, -1), (1, 1))
+    ((-1, 1),)
     """
     m, R = np.linalg.eigh(M)
     blocks = np.split(np.arange(len(m)), np.flatnonzero(np.diff(m) > _SAME) + 1)

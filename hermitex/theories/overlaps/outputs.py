@@ -73,8 +73,10 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...], space:
         grid = Grid(axes, indicator(g, names, labels))
         return (FibreOutput.through(grid, labels, of, labels, np.eye(len(labels))) if len(names) == 2
                 else FiniteOutput(grid, labels, r=len(names)))
-    odd = space.odd if signed else ()  # g stands for |g| where the sign is drawn
-    return (ContourOutput if len(names) == 2 else BinnedOutput).of(g, names, space.group, odd)
+    if signed and len(names) == 2:
+        return ContourOutput.of(g, names, space.group, space.odd)
+    # where the sign is drawn g stands for |g|: kinks along curves, which cost level curves too much
+    return BinnedOutput.of(g, names, space.group, space.odd if signed else ())
 
 
 # -- labels that are drawn ----------------------------------------------------------------------------------------------
