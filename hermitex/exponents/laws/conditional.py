@@ -24,6 +24,7 @@ from hermitex.exponents.laws.linearised import Couplings, Second, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
+from hermitex.exponents.laws.sums_given import over_angles, sums_given
 from hermitex.exponents.laws.table import tabulated
 from hermitex.exponents.laws.two_quantities import one_quantity
 from hermitex.exponents.laws.value import Value, measured
@@ -66,6 +67,9 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
     if base is not None and law.name == "deterministic" and len(given) == 1 and _injective(base[0], given[0], base[1]):
         found = through(base[2], law)
         return found.couplings, found.error
+    turned = over_angles(g, given, hidden, drop) if law.name == "deterministic" and len(given) == 2 else None
+    if turned is not None:
+        return turned.couplings, turned.error
     at = _at(g, law, (given, hidden, drop), base)
     first: Second | None = None
     if len(given) == 1:
@@ -144,6 +148,9 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
             pass
         else:
             return lambda u: through(sections.law(u), law)
+    terms = sums_given(g, given, hidden, drop)
+    if terms is not None:
+        return lambda u: terms.second(u) if law.name == "deterministic" else through(terms.law(u), law)
     if len(hidden) == 2:
         switches = discrete_over_planes(g, given, hidden)
         if switches is not None:

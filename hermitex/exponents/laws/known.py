@@ -16,9 +16,9 @@ from hermitex.errors import BudgetExceeded
 from hermitex.exponents.laws.linearised import Couplings, Second
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
-_RANGE = (-2.95, 2.3)  # u from 2e-9 to 9
+_RANGE = (-3.25, 2.3)  # u from 3e-13, below which there is no mass, to 9
 _STEP = 0.65
-_HALVINGS = 4
+_HALVINGS = 5
 _CONVERGED = 1e-11
 _KEEP = 0.9  # of the time that is left
 
@@ -28,10 +28,10 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
 
     Parameters: `at`: the couplings at u, with their error; `even`: they agree at u and -u.
 
-    The error is the change under the last halving, which is returned too, and twice the average of the errors at u.
+    The error is the change that the next halving would make, which is returned too, and twice the average of the errors at u.
     """
     left = remaining()
-    sums, last, lost = _Sums(), None, float("inf")
+    sums, last, lost, change = _Sums(), None, float("inf"), float("inf")
     try:
         with budget(None if left is None else _KEEP * left):
             for level in range(_HALVINGS):
@@ -39,7 +39,9 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
                 sums.refine(at, level, even)
                 now = sums.values()
                 if last is not None:
-                    lost = max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0)
+                    before, change = change, max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0)
+                    # The changes fall off at least as fast as they last did: at an analytic f each squares the one before.
+                    lost = change * min(1.0, 2 * change / before) if np.isfinite(before) else change
                 last = now
                 more = remaining()
                 late = more is not None and (2.1 if level else 1.05) * (time.monotonic() - start) > more

@@ -106,7 +106,10 @@ def _monotone(g: Callable, slope: Callable, a: float, b: float) -> Monotone:
     labels = g(points)
     # One-sided limits: the ends may be jumps, so they are approached from inside.
     tiny = 1e-13 * (b - a)
-    at = [float(x) for x in g(np.array([a + tiny, b - tiny]))]
+    inside = np.array([a + tiny, b - tiny])
+    step = slope(inside) * np.array([tiny, -tiny])
+    # The last step by the slope: an end that is another knot too must not miss it.
+    at = [float(x) for x in g(inside) - np.where(np.isfinite(step), step, 0.0)]
     points, labels = np.concatenate([[a], points, [b]]), np.concatenate([[at[0]], labels, [at[1]]])
     good = np.isfinite(labels)
     points, labels = points[good], labels[good]

@@ -29,10 +29,10 @@ def pairs(one: Law, two: Law, drop: Sequence[Index]) -> list[tuple[Index, int, i
     return sorted((p for p in found if p[0] not in drop), key=lambda p: (len(p[0]), p[0]))
 
 
-def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
+def added(one: Law, two: Law, *, drop: Sequence[Index] = (), order: int = _ORDER) -> Law:
     """The law of w1 + w2.
 
-    Parameters: `drop`: indices known to be exactly zero for the sum.
+    Parameters: `drop`: indices known to be exactly zero for the sum; `order`: of the quadrature.
     """
     wanted = pairs(one, two, drop)
     left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
@@ -44,14 +44,14 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         low, high = np.maximum(one.lo, y - two.hi), np.minimum(one.hi, y - two.lo)
         cuts = np.concatenate([np.broadcast_to(b1, (len(y), len(b1))), y[:, None] - b2], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], np.maximum(low, high)[:, None]), axis=1)
-        value = contracted(one.density, two.density, _both(cuts, y, depth, power), (left, right))
+        value = contracted(one.density, two.density, _both(cuts, y, (order, depth, power)), (left, right))
         return np.where(high > low, value, 0.0)
 
     def density(y: np.ndarray) -> np.ndarray:
         y = np.asarray(y, dtype=float)
         total = np.zeros((len(wanted), len(y)))
         if one.continuous and two.continuous:
-            total += in_chunks(smooth, y, (len(b1) + len(b2)) * 2 * _ORDER * (depth + 1), len(wanted))
+            total += in_chunks(smooth, y, (len(b1) + len(b2)) * 2 * order * (depth + 1), len(wanted))
         if two.continuous:
             for point, value in one.atoms:
                 total += value[left][:, None] * two.density(y - point)[right]
@@ -68,9 +68,9 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
                one.continuous or two.continuous, common_power(4, power), False)
 
 
-def _both(cuts: np.ndarray, y: np.ndarray, depth: int, power: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _both(cuts: np.ndarray, y: np.ndarray, rule: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, y - x and the weights: each node written from the nearer cut, so that x and y - x keep their digits next to 0."""
-    t, v = half_template(_ORDER, depth, power)
+    t, v = half_template(*rule)
     a, b = cuts[:, :-1, None], cuts[:, 1:, None]
     half, label = (b - a) / 2, y[:, None, None]
     x = np.concatenate([a + half * t, b - half * t], axis=2)

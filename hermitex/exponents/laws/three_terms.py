@@ -24,7 +24,7 @@ from hermitex.symbolic.precise import evaluate
 _REACH = 9.0     # of a coordinate
 _SUM = 13.0      # of s, standard deviation sqrt(3): P < 1e-13
 _WIDTH = 1.4
-_ORDERS = 12, 14, 11  # of Gauss, in s, in y and in t
+_ORDERS = 12, 16, 11  # of Gauss, in s, in y and in t
 _BISECTIONS = 50
 _NEWTON = 80
 _FAR = 12.0
@@ -63,7 +63,7 @@ class ThreeTerms:
             inverse += half * float(values @ w)
             end = float(np.abs(values @ last).max())
             # Gauss is exact for twice the degree of the series: its error falls off faster than the end of the series.
-            error += half * (2 * float(np.abs(lost) @ w) + end * min(1.0, (end / float(np.abs(values).max() + 1e-300)) ** 0.5))
+            error += half * (4 * float(np.abs(lost) @ w) + end * min(1.0, (end / float(np.abs(values).max() + 1e-300)) ** 0.5))
         return inverse, error
 
     def _given(self, sums: np.ndarray) -> list[tuple[float, float]]:
