@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import hermitex as hx
@@ -167,15 +168,37 @@ def test_second_order_staircase_from_the_equator_seen_once():
 
 @pytest.mark.slow
 def test_repetition_climbs_the_staircase_of_the_fourth_polynomial():
-    """He4(z1)/10 + sign(z1 z2 z3): leap three seen once, generative leap two; seen twice it is climbed, z1 first."""
-    theory = hx.theories.sgd("-cos(z + 5/4)", "He4(z1)/10 + sign(z1*z2*z3)")
-    numbers = {"dimension": 256, "step": 0.07, "repetition": 2.7}
-    flow = theory.curve(t=[0, 20, 55], **numbers)
-    assert flow["m1"][1] > 5*flow["m2"][1]
-    assert flow["m2"][-1] == pytest.approx(flow["m3"][-1], rel=1e-4)
-    found = simulate(theory, [0, 20, 55], seeds=8, model="overlaps", **numbers)
+    """He4(z1) + sign(z1 z2 z3) as it stands: leap three seen once, generative leap two; seen twice it is climbed, z1 first.
+
+    The label is neither scaled nor clipped, its size bounds the step instead: E[G^2] = 12.4 takes gamma d = 0.008, a third of the
+    best `.step`, and 30 d/step = 360 000 samples at d = 96. A bounded student bears the labels up to 100. Its phase makes the
+    overlap with z1 stop at 0.89, where its pull vanishes: at 1 the parity, a fifth of the label's size, could not move one neuron.
+    """
+    theory = hx.theories.sgd("cos(z + 11/4)", "He4(z1) + sign(z1*z2*z3)")
+    numbers = {"dimension": 96, "step": 0.008}
+    assert theory.repeated(0.9).step/2 > 0.008
+    flow = theory.curve(t=[0, 10, 30], repetition=0.9, **numbers)
+    found = simulate(theory, [0, 10, 30], seeds=8, model="overlaps", repetition=0.9, **numbers)
+    assert flow["m1"][1] > 10*flow["m2"][1]
     assert found["length1"][1] > 3*found["length2"][1]
-    assert min(found[f"length{i}"][-1] for i in "23") > 3.5*256**-0.5
-    assert found["length"][-1] > 0.8
-    exponents = hx.exponents("He4(z1)/10 + sign(z1*z2*z3)")
+    for i in "123":
+        assert abs(found[f"length{i}"][-1] - flow[f"m{i}"][-1]) < 4*found.standard_error[f"length{i}"][-1] + flow.residual[-1]
+    assert min(found[f"length{i}"][-1] for i in "23") > 2.5*96**-0.5
+    assert found["length1"][-1] > 0.85
+    once = simulate(theory, [10], seeds=8, model="overlaps", **numbers)
+    assert once["length"][-1] < 0.35
+    exponents = hx.exponents("He4(z1) + sign(z1*z2*z3)")
     assert (exponents.leap_exponent, exponents.generative_exponent) == (3, 2)
+
+
+def test_averages_over_a_sample_seen_twice_by_sampling():
+    """He4(z1) + sign(z1 z2 z3), whose second look oscillates: dm/dt by 400 000 samples, 4 standard errors."""
+    twice = hx.theories.sgd("cos(z + 11/4)", "He4(z1) + sign(z1*z2*z3)").repeated(0.9)
+    m, rng = np.array([0.88, 0.1, 0.1]), np.random.default_rng(0)
+    z, x = rng.standard_normal((400_000, 3)), rng.standard_normal(400_000)
+    h = z @ m + np.sqrt(1 - m @ m)*x
+    y = z[:, 0]**4 - 6*z[:, 0]**2 + 3 + np.sign(z.prod(axis=1))
+    G = -y*np.sin(h - y*np.sin(h + 11/4)*0.9 + 11/4)
+    samples = G[:, None]*(z - m*h[:, None]) - 0.004*m*G[:, None]**2
+    error = samples.std(axis=0)/np.sqrt(len(samples))
+    assert np.all(np.abs(twice.rate(m, 0.008) - samples.mean(axis=0)) < 4*error)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from hermitex.theories.overlaps.grid import panels
 Array = np.ndarray[Any, Any]
 REACH = 7.0
 _ORDER = 8       # Gauss-Legendre nodes of a panel
-_MOST = 1_500_000  # points of one average
+_FEW = 4         # nodes between two steps of the label, where only the field moves
+_MOST = 3_000_000  # points of one average
 _BLOCK = 250_000
 _ROOT = np.sqrt(2*np.pi)
 _NODES = 40      # of the integral of dm/(dm/dt) over log m
@@ -41,7 +43,7 @@ class Repeated:
     Attributes
     ----------
     student, slope : sigma and sigma' as functions of arrays;  label : g of the columns of z (n, r), shape (n,)
-    cuts : for each direction the points at which g is not smooth
+    cuts : for each direction the points at which g is not smooth;  steps : whether g is constant between them
     loss : "correlation" or "square";  repetition : the first step times d
     """
 
@@ -52,6 +54,7 @@ class Repeated:
     loss: str
     repetition: float
     fineness: float = 1.0
+    steps: tuple[bool, ...] = ()
 
     def gradient(self, y: Array, h: Array) -> Array:
         """dl(h + rho dl(h))."""
@@ -69,15 +72,17 @@ class Repeated:
     @cached_property
     def _nodes(self) -> tuple[Array, Array, Array, Array]:
         """z (n, r), its weights and labels, and the points h: as fine as `_MOST` allows."""
-        r = len(self.cuts)
-        inner = {1: 400, 2: 120}.get(r, 56)
-        width = {1: 0.4, 2: 1.2}.get(r, 3.5)*self.fineness
-        axes = [panels(c, width, order=_ORDER, reach=REACH) for c in self.cuts]
+        steps = self.steps or (False,)*len(self.cuts)
+        smooth = len(steps) - sum(steps)
+        inner = {0: 400, 1: 400, 2: 120}.get(smooth, 56)
+        width = {1: 0.4, 2: 1.2}.get(smooth, 3.5)*self.fineness
+        axes = [between(c, _FEW) if flat else panels(c, width, order=_ORDER, reach=REACH)
+                for c, flat in zip(self.cuts, steps, strict=True)]
         points = np.stack([a.ravel() for a in np.meshgrid(*(a for a, _ in axes), indexing="ij")], axis=1)
-        weights = np.ones(())
-        for _, w in axes:
-            weights = np.multiply.outer(weights, w)
-        weights = weights.ravel()*np.exp(-np.sum(points**2, axis=1)/2)
+        weights: Any = 1.0
+        for (x, w), flat in zip(axes, steps, strict=True):
+            weights = np.multiply.outer(weights, w if flat else w*np.exp(-x*x/2))
+        weights = weights.ravel()
         keep = weights > 1e-11*weights.max()
         points, weights = points[keep], weights[keep]/weights.sum()
         # The second look is sharp or oscillates in h where the label is large; a trapezoid shifted off 0 has no favoured place.
@@ -141,7 +146,8 @@ class Repeated:
 
     def error(self, m: Any) -> float:
         """How far the rate at m moves when its nodes are fewer by half: an estimate of its error."""
-        coarse = Repeated(self.student, self.slope, self.label, self.cuts, self.loss, self.repetition, 2*self.fineness)
+        coarse = Repeated(self.student, self.slope, self.label, self.cuts, self.loss, self.repetition, 2*self.fineness,
+                          self.steps)
         return float(np.max(np.abs(self.rate(m) - coarse.rate(m))))
 
 
@@ -154,6 +160,7 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     >>> [round(v, 3) for v in (twice.growth, twice.step, twice.signal)]
     [0.525, 0.61, 0.321]
     """
+    from hermitex.exponents.laws.discrete import split_products
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.weak import weak_derivative
     from hermitex.theories.overlaps.structure import axis
@@ -164,8 +171,9 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     if slope.has(DiracDelta):
         raise BadInput(f"sgd: {sigma.name} jumps, and has no gradient on a sample that could be repeated; take repetition=0")
     kernel = compile(target, *(v.name for v in variables))
+    axes = [axis(split_products(target), v) for v in variables]
     return Repeated(_function(sigma.expr), _function(slope), lambda points: np.asarray(kernel(*points.T)),
-                    tuple(axis(target, v).cuts for v in variables), loss, float(repetition))
+                    tuple(a.cuts for a in axes), loss, float(repetition), steps=tuple(a.steps and bool(a.cuts.size) for a in axes))
 
 
 def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) -> Array:
@@ -180,6 +188,34 @@ def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) 
         speed = np.array([twice.rate([v], step)[0] for v in at])
         times.append(half*float(np.sum(weights*at/speed)) if np.all(speed > 0) else np.inf)
     return np.array(times)
+
+
+def between(cuts: Array, n: int) -> tuple[Array, Array]:
+    """Gauss rules of n nodes for exp(-x^2/2) dx on each interval between the cuts.
+
+    >>> x, w = between(np.array([0.0]), 4)
+    >>> bool(abs(np.sum(w*np.abs(x)) - 2) < 1e-8), bool(abs(np.sum(w*x**4) - 3*np.sqrt(2*np.pi)) < 1e-7)
+    (True, True)
+    """
+    nodes, weights = [], []
+    for a, b in pairwise([-REACH, *cuts[np.abs(cuts) < REACH], REACH]):
+        x, w = np.polynomial.legendre.leggauss(200)
+        x, w = (a + b)/2 + (b - a)/2*x, (b - a)/2*w
+        w = w*np.exp(-x*x/2)
+        # the recurrence of its orthogonal polynomials, by their defining sums
+        diagonal: list[float] = []
+        beside: list[float] = []
+        last, p, size = np.zeros_like(x), np.ones_like(x), float(w.sum())
+        for _ in range(n):
+            diagonal.append(float(w @ (x*p*p))/size)
+            last, p = p, (x - diagonal[-1])*p - (beside[-1] if beside else 0.0)*last
+            size, old = float(w @ (p*p)), size
+            beside.append(size/old)
+        J = np.diag(diagonal) + np.diag(np.sqrt(beside[:-1]), 1) + np.diag(np.sqrt(beside[:-1]), -1)
+        found, vectors = np.linalg.eigh(J)
+        nodes.append(found)
+        weights.append(w.sum()*vectors[0]**2)
+    return np.concatenate(nodes), np.concatenate(weights)
 
 
 def _function(expr: Expr) -> Callable[[Array], Array]:
