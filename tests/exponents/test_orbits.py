@@ -133,3 +133,18 @@ def test_a_sign_beside_a_product_of_moduli():
     found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": [[1, 0, 0], [0, 1, 0]]}])
     assert abs(found.alpha_c * total - 1) < 1e-5 and found.error < 1e-4
     assert abs(found.alpha_c - 1 / total) < found.error
+
+
+def test_a_better_answer_that_takes_too_long_does_not_lose_the_first(monkeypatch):
+    from hermitex.errors import BudgetExceeded
+    from hermitex.exponents.laws import noisy
+    from hermitex.symbolic.budget import budget
+
+    def too_long(*_, **__):
+        raise BudgetExceeded(1.0, "placing nodes")
+
+    g = parse("z1**2 + z1*z2*z3")
+    monkeypatch.setattr(noisy, "homogeneous", too_long)
+    with budget(60):
+        found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
+    assert abs(found.alpha_c - 0.67150179143) < found.error < 1e-7  # the value that orbits give

@@ -26,7 +26,7 @@ from hermitex.exponents.laws.spread_points import estimated
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
@@ -37,6 +37,7 @@ _MOST_COUNTS = 20_000
 _ROOTS = 40
 _POOR = 1e-3
 _ACCURATE = 1e-10
+_KEEP = 0.8  # of the time that is left
 _TAIL = 1e-17
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
@@ -57,11 +58,12 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     found: list[Second] = []
     reason: NoClosedForm | None = None
     try:
-        found.append(through(law_of(clean, place), channel))
+        scaled = channel.name == "multiplicative"
+        found.append(_scaled(clean, place) if scaled else through(law_of(clean, place), channel))
     except NoClosedForm as err:
         reason = err
-    if _worst(found) > _ACCURATE and (law := homogeneous(clean, place, zeros_by_flips(clean, _used(clean, variables), place))):
-        found.append(through(law, channel))
+    if _worst(found) > _ACCURATE and (better := _by_orbits(clean, channel, place, has_one=bool(found))) is not None:
+        found.append(better)
     if _worst(found) > _POOR and (planar := strips_of(clean, (), variables)) is not None:
         found.append(through(planar, channel))
     if _worst(found) > _POOR and channel.name in ("deterministic", "random_sign"):
@@ -69,6 +71,28 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
     if reason is not None and not found:
         raise reason
     return min(found, key=lambda f: f.error)
+
+
+def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
+    """The couplings of y = g(z) xi: those of a product in one variable more, whose own direction is nobody's."""
+    xi, k = Dummy("xi", real=True), len(place)
+    law = law_of(g * xi, {**place, xi: k})
+    found = second(law)
+    couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
+    return replace(found, couplings=couplings, error=max(found.error, law.lost))
+
+
+def _by_orbits(g: Expr, channel: Named, place: dict[Symbol, int], *, has_one: bool) -> Second | None:
+    """The couplings of a homogeneous label; what is there already is not lost if the time does not suffice."""
+    left = remaining()
+    try:
+        with budget(_KEEP * left if has_one and left is not None else None):
+            law = homogeneous(g, place, zeros_by_flips(g, _used(g, list(place)), place))
+            return None if law is None else through(law, channel)
+    except BudgetExceeded:
+        if not has_one:
+            raise
+        return None
 
 
 def _worst(found: Sequence[Second]) -> float:
