@@ -38,14 +38,14 @@ def test_noise_that_multiplies_does_not_forget_the_size():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("g", ["1/(1 + z1**2 + z2**2)"])
+@pytest.mark.parametrize("g", ["exp(-z1**2 - z2**2)", "1/(1 + z1**2 + z2**2)"])
 def test_noise_that_multiplies_against_an_integral(g):
     """E[R^2/2 - 1 | y] for y = g xi, with t = R^2/2 exponential: panels in t, the trapezoid rule in log y."""
     x, w = np.polynomial.legendre.leggauss(16)
     edges = np.linspace(0, 40, 161)
     t = (edges[:-1, None] + (x + 1)/8).ravel()
     w = np.tile(w/8, 160)*np.exp(-t)
-    size = 1/(1 + 2*t)
+    size = np.exp(-2*t) if g.startswith("exp") else 1/(1 + 2*t)
     y = np.exp(np.linspace(-90, 3, 3_001))  # y > 0, on a logarithmic line
     step = np.log(y[1]/y[0])
     law = w*np.exp(-(y[:, None]/size)**2/2)/np.sqrt(2*np.pi)/size
