@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from mpmath import mpf
-from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol
+from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol, ceiling, floor, frac
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -55,7 +55,8 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         return later_stage(Channel(inner, law.y, law.support, None), given, hidden)
     if law.name == "deterministic" and injective_pair(g, variables, known):
         return Value(mpf(1) / 2, S.Half, mpf(0))
-    several = known.rows < len(variables) - 1  # over one hidden direction what follows may be exact
+    # Over one hidden direction what follows may be exact; of floors it is dear, and never is.
+    several = known.rows < len(variables) - 1 or g.has(floor, ceiling, frac)
     symmetric = _symmetric(g, law, variables, known) if several else None
     if symmetric is not None:
         return symmetric

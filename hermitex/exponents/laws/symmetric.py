@@ -15,7 +15,7 @@ from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Max, Min, Mul, Poly, S, Symbol, log
+from sympy import Add, Dummy, Expr, Max, Min, Mul, Poly, S, Symbol, ceiling, floor, frac, log
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Named
@@ -54,7 +54,9 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
         return None
     g, used = turned
     try:
-        return (_of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
+        # The intervals of a floor are many, and what they tell is little: the sums of their laws would lose it.
+        many = _of_two(g, law, used) if g.has(floor, ceiling, frac) else None
+        return (many or _of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
                 or _of_two(g, law, used) or _of_curves(g, law, used))
     except BudgetExceeded:
         raise
