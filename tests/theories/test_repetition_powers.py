@@ -9,10 +9,10 @@ import hermitex as hx
 
 
 def moment(g, p, k):
-    """E[g^p He_k] by Gauss-Hermite, k = 1, 2."""
-    x, w = np.polynomial.hermite_e.hermegauss(80)
+    """E[g^p He_k] by the trapezoid rule, k = 1, 2."""
+    x = np.linspace(-15, 15, 6001)
     he = x if k == 1 else x*x - 1
-    return float(np.sum(w*g(x)**p*he)/np.sqrt(2*np.pi))
+    return float(np.sum(np.exp(-x*x/2)*g(x)**p*he)*(x[1] - x[0])/np.sqrt(2*np.pi))
 
 
 @pytest.mark.parametrize(("text", "g", "exponents"), [
