@@ -73,7 +73,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     parser.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
     parser.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
-    parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network)")
+    parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
+                        "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
     parser.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
     parser.add_argument("--progress", action="store_true", help="say on stderr how far the experiment is (always on a terminal)")
     parser.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
