@@ -26,7 +26,7 @@ _DIMENSION = 1000
 _STEPS = 150
 _STILL = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
 _NEW = 0.7  # weight of a step beside those before it
-_EXACT = 1e-4  # V at which the truth is known: g_out has nothing left to say
+_EXACT = 1e-4  # V at which a direction is known: g_out has nothing left to say of it
 _SMALL = 1e-2  # overlap of the random part of a start at zero
 _TEST = 4096
 _MOST_TEST = 2**20
@@ -169,9 +169,10 @@ def amp(label: Denoiser, X: Array, W: Array, *, full: bool, steps: int = _STEPS)
         now, slopes = label(X @ W - g @ V, V)
         slope = precision(slopes, full)/d
         g, Lambda, back = (new*a + (1 - new)*b for a, b in ((now, g), (slope, Lambda), (W @ slope, back)))
-        V = np.linalg.inv(np.eye(r) + Lambda)
-        W, last = (X.T @ g + back) @ V, W
-        if np.linalg.norm(W - last)/np.sqrt(d) < _STILL or np.linalg.eigvalsh(V)[0] < _EXACT:
+        v, R = np.linalg.eigh(np.linalg.inv(np.eye(r) + Lambda))
+        W, last = (X.T @ g + back) @ (R*v) @ R.T, W
+        V = (R*np.maximum(v, _EXACT)) @ R.T  # a direction that is known waits for the others
+        if np.linalg.norm(W - last)/np.sqrt(d) < _STILL or v[-1] < _EXACT:
             break
     return W, V
 

@@ -135,3 +135,14 @@ def test_a_committee_specialises_as_state_evolution_says():
     for name in ("M11", "M12", "M22"):
         assert abs(measured[name][0] - found[name]) < 3*measured.standard_error[name][0], name
     assert measured["M11"][0] > measured["M12"][0] + 0.3
+
+
+@pytest.mark.slow
+def test_directions_that_wait_are_learned_after_those_that_are_known():
+    """z1^2 + sign(z1 z2 z3) beyond both transitions: z1 is known at once, z2 and z3 grow from nothing after it."""
+    theory = hx.theories.multi_index("z1**2 + sign(z1*z2*z3)")
+    found, measured = theory.solve(alpha=4.0), simulate(theory, [4.0], dimension=300, seeds=4)
+    assert measured["M11"][0] == pytest.approx(1, abs=1e-3)
+    for name in ("M22", "M33", "test_error"):
+        assert abs(measured[name][0] - found[name]) < 3*measured.standard_error[name][0], name
+    assert measured["M22"][0] > 0.5
