@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import hermitex as hx
 from hermitex.exponents.laws import sums_given as module
 from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.known import over_known
@@ -97,3 +98,10 @@ def _mean_over_angles(a, b):
             angle = end + (other - end) * s**5
             total += v * 5 * s**4 * np.pi / 4 * terms.second((np.cos(angle), np.sin(angle))).couplings[a, b]
     return total / np.pi
+
+
+def test_labels_that_crowd_at_a_limit():
+    """tanh^2 and 1/cosh^2 = 1 - tanh^2 tell the same, one crowding at 1, the other at 0; the number by convolving in log w."""
+    one, two = (hx.exponents(t).weak_recovery["alpha_c"] for t in ("tanh(z1)**2 + tanh(z2)**2", "1/cosh(z1)**2 + 1/cosh(z2)**2"))
+    assert float(one) == pytest.approx(float(two), rel=1e-9)
+    assert float(one) == pytest.approx(1.32755566492, rel=1e-10)

@@ -25,6 +25,7 @@ WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
 Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
 _TABLE = 3000
 _LARGEST = 12
+_STILL = 1e-5
 _PLAIN = {"Abs", "Heaviside", "Max", "Min", "Piecewise", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh",
           "exp", "log", "sign", "sin", "sinh", "tan", "tanh"}
 _EXACT = 120  # digits
@@ -246,13 +247,18 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
 
     ends = [v for b in branches for v in b.reach()]
     window = {law.lo, law.hi} - set(law.knots)
-    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if p not in window and np.isfinite(v)]
+    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if np.isfinite(v) and (p not in window or _crowded(b, p))]
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
                _decades(lo, hi), tuple(atoms), bool(branches),
                common_power(law.power, *[n for b in branches for n in b.orders()]),
                law.plain and all(b.closed for b in branches))
+
+
+def _crowded(b: Monotone, end: float) -> bool:
+    """Do labels crowd at an end of the window, as those of a bounded F do? Their density is singular there."""
+    return bool(abs(b.slope(np.array([end]))[0]) < _STILL * abs(b.at_hi - b.at_lo))
 
 
 def common_power(*powers: int) -> int:
