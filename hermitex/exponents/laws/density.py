@@ -247,7 +247,8 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
 
     ends = [v for b in branches for v in b.reach()]
     window = {law.lo, law.hi} - set(law.knots)
-    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if np.isfinite(v) and (p not in window or _crowded(b, p))]
+    singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi))
+                if np.isfinite(v) and (p not in window or _crowded(b, p))]
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
