@@ -89,6 +89,8 @@ def _by_orbits(g: Expr, channel: Named, place: dict[Symbol, int], *, has_one: bo
         with budget(_KEEP * left if has_one and left is not None else None):
             law = homogeneous(g, place, zeros_by_flips(g, _used(g, list(place)), place))
             return None if law is None else through(law, channel)
+    except NoClosedForm:
+        return None
     except BudgetExceeded:
         if not has_one:
             raise

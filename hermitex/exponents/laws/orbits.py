@@ -200,6 +200,8 @@ class Table:
         even = np.array([2 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(_POINTS)])
         self.masses = np.einsum("pks,s->k", self.series, even) * self.width / 2
         live = np.flatnonzero(np.abs(self.series[:, 0, 0]) > _TINY)
+        if not len(live):
+            raise NoClosedForm("alpha_c", "the orbits of the label carry no mass that is seen", "Give the target in another form")
         self.high = float(np.exp(self.start - self.width * live[0]))
         self.low = float(np.exp(self.start - self.width * (live[-1] + 1)))
 
