@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Expr
 
 from hermitex import symbols
-from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.errors import BadInput, BudgetExceeded, NotConverged, UnknownName
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
@@ -36,6 +36,14 @@ Array = np.ndarray
 BRANCHES = ("uninformed", "informed")
 _MOST = 3
 _ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
+
+
+class _Row(NamedTuple):
+    """One alpha: the fixed point, its generalisation error, and how far the quadrature leaves it off."""
+
+    point: Point
+    error: float = float("nan")
+    off: float = float("nan")
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,29 +137,39 @@ class MultiIndex(Theory):
         """The fixed points at the alphas."""
         informed = _informed(self.branch if start is None else start)
         alpha = np.asarray(numbers["alpha"], dtype=float)
-        points = [self.evolution.solve(float(a), informed) for a in alpha.ravel()]
-        found = self._solution(points, alpha, self.branch if start is None else start)
+        rows: list[_Row] = []
+        for a in alpha.ravel():
+            try:
+                rows.append(self._row(self.evolution.solve(float(a), informed), float(a)))
+            except BudgetExceeded as ran_out:
+                if not rows:
+                    raise
+                rows += [_Row(Point(np.zeros(self.evolution.n), float("nan"), False, reason=str(ran_out)))]*(alpha.size - len(rows))
+                break
+        found = self._solution(rows, alpha.shape, self.branch if start is None else start)
         return found.require() if raise_on_failure else found
 
-    def _solution(self, points: list[Point], alpha: Array, branch: str) -> Solution:
-        def shaped(values: list[Any], kind: Any = float) -> Any:
-            out = np.array(values, dtype=kind).reshape(alpha.shape)
-            return out.item() if not alpha.shape else out
+    def _row(self, point: Point, alpha: float) -> _Row:
+        """A fixed point with its generalisation error, and how far the quadrature leaves it off."""
+        if not point.converged:
+            return _Row(point)
+        error = self.generalisation(self.space.matrix(point.x)) if self.generalisation is not None else float("nan")
+        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha))
 
-        rows = []
-        for p in points:
-            M = self.space.matrix(p.x)
-            error = self.generalisation(M) if self.generalisation is not None and p.converged else float("nan")
-            rows.append({**self.overlaps(M), "test_error": error})
-        value = {k: shaped([r[k] for r in rows]) for k in rows[0]}
-        off = [quadrature_error(self.evolution, p.x, float(a)) if p.converged else float("nan")
-               for p, a in zip(points, alpha.ravel(), strict=True)]
-        worst = max((e for e in off if not np.isnan(e)), default=float("nan"))
+    def _solution(self, rows: list[_Row], shape: tuple[int, ...], branch: str) -> Solution:
+        def shaped(values: list[Any], kind: Any = float) -> Any:
+            out = np.array(values, dtype=kind).reshape(shape)
+            return out if shape else out.item()
+
+        points = [row.point for row in rows]
+        overlaps = [self.overlaps(self.space.matrix(p.x)) for p in points]
+        value = {k: shaped([o[k] for o in overlaps]) for k in overlaps[0]} | {"test_error": shaped([row.error for row in rows])}
+        worst = max((row.off for row in rows if not np.isnan(row.off)), default=float("nan"))
         notes = (f"quadrature: the overlaps are known to {worst:.1e} only, {_ASKED:.0e} is usual",) if worst > _ASKED else ()
         return Solution(value, residual=shaped([p.residual for p in points]), converged=shaped([p.converged for p in points], bool),
-                        iterations=shaped([p.iterations for p in points], int), error=shaped(off), method="state evolution",
-                        branch=branch, reason=shaped([p.reason for p in points], object), unknowns=self.order_parameters,
-                        notes=notes, origin={"quadrature_error": worst})
+                        iterations=shaped([p.iterations for p in points], int), error=shaped([row.off for row in rows]),
+                        method="state evolution", branch=branch, reason=shaped([p.reason for p in points], object),
+                        unknowns=self.order_parameters, notes=notes, origin={"quadrature_error": worst})
 
     def solve(self, *, start: Any = None, raise_on_failure: bool = True, tolerance: float = 1e-9, **numbers: Any) -> Solution:
         """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1)."""

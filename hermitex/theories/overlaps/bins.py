@@ -188,7 +188,7 @@ class BinnedOutput(Output):
         """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all three agree."""
         sums: list[Any] = [0.0, 0.0]
         for n, k in enumerate(run):
-            checkpoint("state evolution")
+            checkpoint("iterating the state evolution")
             part = moments.of(k)
             F = _share(part, weight)
             yield 0, F

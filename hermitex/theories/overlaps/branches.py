@@ -79,7 +79,7 @@ class Branches:
             return None
 
         def excess(t: float) -> float:
-            checkpoint("state evolution")
+            checkpoint("iterating the state evolution")
             M, alpha = path.at(float(1 - t*t))
             return float(np.log(max(alpha*path.kernel_growth(M, K, span)[0], 1e-12)))
 

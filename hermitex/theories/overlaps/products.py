@@ -108,7 +108,7 @@ class ProductOutput(Output):
         index, weight = index[kept], weight[kept]
         F = np.zeros(self.r)
         for k in range(0, len(index), size := max(1, _ROWS*512//len(t))):
-            checkpoint("state evolution")
+            checkpoint("iterating the state evolution")
             rows = index[k:k + size]
             Z, A = self._labels(hats, noise, rows, len(t), h)
             share = weight[k:k + size, None]*np.where(_LEAST*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)

@@ -55,7 +55,7 @@ class StateEvolution:
         M = self.inside(self.space.matrix(x))
         key = np.round(M, 15).tobytes()
         if key not in self._kept:
-            checkpoint("state evolution")
+            checkpoint("iterating the state evolution")
             if len(self._kept) > 4000:
                 self._kept.clear()
             self._kept[key] = self.output.second(M)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
+_CRAWLS = 1e-5  # a step
 _LIFT = 1e-4  # what is not known at a smaller alpha may leave zero
 _KICK, _CALM, _GROWING, _NEWTON = 0.02, 1e-4, 40, 8
 _FACE = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
@@ -39,6 +40,7 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
             found = last  # what is known exactly stays so with more samples
         else:
             found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
+            found = found if found.converged else _finished(evolution, found, alpha)
             found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha)
         evolution.known[key] = found
     return evolution.known[key]
@@ -100,7 +102,13 @@ def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     above = by_newton(evolution, x, alpha)
     if above is not None and np.linalg.eigvalsh(evolution.space.matrix(above.x - x))[0] > -_KICK:
         return above
-    return evolution.iterated(alpha, False, kicked, calm=_CALM)
+    return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=_CALM), alpha)
+
+
+def _finished(evolution: StateEvolution, found: Point, alpha: float) -> Point:
+    """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
+    near = not found.converged and found.residual < _CRAWLS
+    return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
 def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Sequence[int] = ()) -> Point | None:
