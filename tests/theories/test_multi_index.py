@@ -34,6 +34,7 @@ def test_parity_table_on_both_branches():
         assert not found["M12"].any()
 
 
+@pytest.mark.slow
 def test_phase_table_and_the_branch_that_is_missed_from_one_half():
     table = np.array(REFERENCE[PHASE]["table"])
     theory = hx.theories.multi_index(PHASE)

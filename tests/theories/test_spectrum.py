@@ -91,6 +91,10 @@ def test_limits():
     assert spectrum("1", r=0, alpha=1, beta=2).mass_at_zero == 1
     assert spectrum("0", r=0, alpha=1, beta=2).outlier is None and spectrum("tanh", r=0, alpha=1, beta=2).outlier is None
     assert spectrum("tanh", r=1, alpha=0.5, beta=2).mass_at_zero == pytest.approx(0.75)
+
+
+@pytest.mark.slow
+def test_a_cubic_has_no_last_edge():
     tail = spectrum("He3", r=1, alpha=1, beta=2)
     assert tail.edges[-1][1] == np.inf and any("unbounded" in n for n in tail.notes)
 
