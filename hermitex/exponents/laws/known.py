@@ -8,11 +8,14 @@ next halving leaves the last value, with the last change as its error.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from hermitex.errors import BudgetExceeded
+from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import Couplings, Second
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
@@ -21,6 +24,14 @@ _STEP = 0.65
 _HALVINGS = 5
 _CONVERGED = 1e-11
 _KEEP = 0.9  # of the time that is left
+
+
+def even_part(found: Second, signs: Sequence[int]) -> Second:
+    """The couplings that agree at u and -u, where the label at -u is that at u with z_i -> signs_i z_i: the others average to 0."""
+    def character(key: tuple[Index, Index]) -> int:
+        return prod(signs[i] for a in key for i in a)
+
+    return replace(found, couplings={key: v for key, v in found.couplings.items() if character(key) == 1})
 
 
 def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float]:

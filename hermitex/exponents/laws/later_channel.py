@@ -10,7 +10,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.drawn import Drawn
-from hermitex.exponents.laws.known import over_known
+from hermitex.exponents.laws.known import even_part, over_known
 from hermitex.exponents.laws.linearised import Second, largest
 from hermitex.exponents.laws.value import Value, measured
 
@@ -28,18 +28,29 @@ def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symb
     if len(known) > _MOST:
         raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
     drawn = Drawn(channel, known, hidden)
-    found = _averaged(drawn, channel, known, ())
+    found = _averaged(drawn, channel, (known, hidden), ())
     inverse, _ = largest(found.couplings, list(range(len(hidden))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the channel in another form")
     return measured(inverse, len(hidden) * found.error)
 
 
-def _averaged(drawn: Drawn, channel: Channel, known: Sequence[Symbol], at: tuple[float, ...]) -> Second:
+def _averaged(drawn: Drawn, channel: Channel, spaces: tuple[Sequence[Symbol], Sequence[Symbol]], at: tuple[float, ...]) -> Second:
     """The average over the known variables that are left, one inside the other."""
+    known, hidden = spaces
     if len(at) == len(known):
         return drawn.second(at)
-    mirrored = [s.flips for s in sign_flips(channel.p, [*known, *[x for x in channel.p.free_symbols
-                                                                  if x not in (channel.y, *known)]]) if s.flips]
-    even = any(f[len(at)] == -1 and all(s == 1 for n, s in enumerate(f[:len(known)]) if n != len(at)) for f in mirrored)
-    return over_known(lambda u: _averaged(drawn, channel, known, (*at, u)), even)[0]
+    signs = _mirror(channel, known, hidden, len(at))
+    if signs is None:
+        return over_known(lambda u: _averaged(drawn, channel, spaces, (*at, u)), False)[0]
+    return over_known(lambda u: even_part(_averaged(drawn, channel, spaces, (*at, u)), signs), True)[0]
+
+
+def _mirror(channel: Channel, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int) -> tuple[int, ...] | None:
+    """Signs s with P(y | -u_n, v) = P(y | u_n, s v), the other known directions left alone; None if there are none."""
+    inside = [*known, *[x for x in hidden if channel.p.has(x)]]
+    for s in sign_flips(channel.p, inside):
+        if s.flips is not None and s.flips[:len(known)] == tuple(-1 if k == n else 1 for k in range(len(known))):
+            found = dict(zip(inside, s.flips, strict=True))
+            return tuple(found.get(x, 1) for x in hidden)
+    return None
