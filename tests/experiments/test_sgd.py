@@ -97,6 +97,7 @@ def test_a_repeated_sample_follows_its_flow():
     assert theory.curve(t=t, m0=0.3, step=0.2)["m"][-1] < 0.3
 
 
+@pytest.mark.slow
 def test_escapes_are_counted_and_refused():
     theory = hx.theories.sgd("z**2/2", "He2(z)/sqrt(2)")
     found = escapes(theory, [32, 64], step=0.2, seeds=4)

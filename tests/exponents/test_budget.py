@@ -16,6 +16,7 @@ def forever(*_):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_stages_before_a_runaway_are_kept(monkeypatch):
     once = GenerativeOracle.tensor
     monkeypatch.setattr(GenerativeOracle, "tensor",
@@ -28,6 +29,7 @@ def test_stages_before_a_runaway_are_kept(monkeypatch):
     assert any("does not check it" in n for n in found.notes)
 
 
+@pytest.mark.slow
 def test_a_runaway_coordinate_leap_leaves_the_staircase(monkeypatch):
     hx.exponents("z1*z2")  # what is imported at the first use is not what is timed
     monkeypatch.setattr(leap, "coordinate_leap", forever)

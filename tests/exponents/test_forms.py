@@ -36,6 +36,7 @@ def test_plainer_is_the_same_function(text):
     assert np.broadcast_to(one, 40) == pytest.approx(np.broadcast_to(two, 40), abs=1e-13)
 
 
+@pytest.mark.slow
 def test_majority():
     """The mean direction first, then E[s1 s2 s3-part | u] at order 2; alpha_c by the scalar reduction."""
     found = hx.exponents("sign(sign(z1) + sign(z2) + sign(z3))")
@@ -95,6 +96,7 @@ def test_known_sign_is_a_finite_sum():
     assert 1 / float(found.alpha_c) == pytest.approx(largest(both, [0, 1])[0], rel=1e-12)
 
 
+@pytest.mark.slow
 # -- the leap by invariance --------------------------------------------------------------------------------------------
 def test_nothing_invariant_is_zero():
     g = parse("relu(z1)*relu(z2)*relu(z3)")

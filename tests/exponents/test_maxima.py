@@ -72,6 +72,7 @@ def test_degrees(text, expected):
     assert degree(g, normals(g)) == expected
 
 
+@pytest.mark.slow
 def test_leap_of_an_extremum_by_its_degree():
     """E[g (sum z_i^2 - r)] = E[g] > 0 for g of degree one: order 2, all directions at once, no integral taken."""
     g = parse("Max(abs(z1), abs(z2), abs(z3))")

@@ -55,6 +55,7 @@ def test_a_linear_variable_is_noise():
     assert F[1, 1] == pytest.approx(noisy[1, 1], rel=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["max(z1, z2)", "tanh(z1) + z2"])
 def test_bins_in_space_are_level_curves_in_the_plane(target):
     M = np.zeros((3, 3))
@@ -80,6 +81,7 @@ def largest(y, omega, V):
     return slope/Z[:, None]
 
 
+@pytest.mark.slow
 def test_a_maximum_of_three_against_its_closed_form():
     rng, v = np.random.default_rng(3), 0.55
     omega = np.sqrt(1 - v)*rng.standard_normal((200_000, 3))

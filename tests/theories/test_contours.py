@@ -175,6 +175,7 @@ def test_the_error_of_a_fixed_point_is_what_its_nodes_leave():
     assert off == pytest.approx(abs(far - q), rel=0.5)
 
 
+@pytest.mark.slow
 def test_a_solution_says_how_far_its_quadrature_reaches():
     found = hx.theories.multi_index("z**2", "gaussian:1/4").solve(alpha=[0.3, 1.0])
     assert found.error[0] == 0        # below the threshold the overlap is zero exactly

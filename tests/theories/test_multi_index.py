@@ -87,6 +87,7 @@ def test_an_injective_label_is_linear_regression():
     assert hx.theories.multi_index("z").solve(alpha=1.5)["M11"] == 1
 
 
+@pytest.mark.slow
 def test_linear_regression_with_noise_is_its_quadratic():
     alpha, D = 1.3, 0.25
     q = hx.theories.multi_index("z", "gaussian:1/4").solve(alpha=alpha)["M11"]

@@ -136,6 +136,7 @@ def test_averages_over_the_noise_are_continuous_where_it_vanishes():
     assert smooth[1] == pytest.approx(smooth[0], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_ridgeless_limit():
     theory = network("tanh", "sin")
     for alpha in (0.5, 1.6):

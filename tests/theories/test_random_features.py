@@ -29,7 +29,7 @@ def test_square_loss(row):
     _agree(found, row, ("V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "test_error", "train_error", "train_objective"), 10)
 
 
-_LABELS = [pytest.param(row, marks=() if k in (1, 5, 11) else pytest.mark.slow) for k, row in enumerate(TABLE["labels"])]
+_LABELS = [pytest.param(row, marks=() if k in (1, 5) else pytest.mark.slow) for k, row in enumerate(TABLE["labels"])]
 
 
 @pytest.mark.parametrize("row", _LABELS)

@@ -189,6 +189,7 @@ def test_powers_of_other_targets(g, exponents):
     assert len(found.notes) == sum(e is None for e in exponents)
 
 
+@pytest.mark.slow
 def test_expansion_is_derived_and_a_wrong_factor_is_found():
     derivation = hx.theories.repetition("He3", 3).derivation()
     assert derivation.check().passed

@@ -32,6 +32,7 @@ def test_published_values(row):
     np.testing.assert_allclose(law.stieltjes(z.conj()), m.conj(), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma, at", [
     ("tanh", {"r": 1.2, "c": 1.1, "alpha": 1.5, "beta": 1}), ("sin", {"r": 1, "alpha": 1, "beta": 2}),
     ("z + He3(z)/10", {"r": 0, "alpha": 8, "beta": 4}), ("z + He2(z)/20", {"r": 0, "alpha": 8, "beta": 3, "normalisation": "n"}),
@@ -69,6 +70,7 @@ def test_even_features_without_a_spike_are_marchenko_pastur():
     np.testing.assert_allclose(law.density, mp.density(law.x*beta/alpha/2)*beta/alpha/2, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_normalisations_are_one_law():
     at = {"r": 1.2, "c": 1.1, "alpha": 1.5, "beta": 0.8}
     p, n = spectrum("tanh", **at), spectrum("tanh", normalisation="n", **at)
