@@ -19,7 +19,7 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.inverse import solutions
-from hermitex.exponents.laws.known import even_part, over_known
+from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest
 from hermitex.exponents.laws.noisy import noisy_second, through
 from hermitex.exponents.laws.sections import Sections
@@ -71,7 +71,7 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
     if turned is not None:
         return turned.couplings, turned.error
     at = _at(g, law, (given, hidden, drop), base)
-    signs = _mirror(g, given, hidden)
+    signs = mirror(g, given, hidden) if len(given) == 1 else None
     if signs is not None:
         at = _even(at, signs)
     first: Second | None = None
@@ -79,9 +79,8 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
         first, change = over_known(lambda u: at((u,)), signs is not None)
         if change <= max(_ACCURATE, (first.error - change) / 2):
             return first.couplings, first.error
-    left = remaining()
     try:
-        with budget(None if left is None or first is None else _KEEP * left):
+        with budget(None if first is None else remaining(_KEEP)):
             found = _adaptively(at, len(given), signs is not None)
     except BudgetExceeded:
         if first is None:
@@ -192,15 +191,6 @@ def _keys(at: Callable, count: int) -> list[tuple[Index, Index]]:
 
 def _even(at: Callable[[Sequence[float]], Second], signs: tuple[int, ...]) -> Callable[[Sequence[float]], Second]:
     return lambda u: even_part(at(u), signs)
-
-
-def _mirror(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[int, ...] | None:
-    """Signs s with g(-u, v) = +-g(u, s v): the law at -u is that at u with the hidden variables turned; None if there are none."""
-    from hermitex.exponents.directions.symmetry import sign_flips
-
-    if len(given) != 1:
-        return None
-    return next((s.flips[1:] for s in sign_flips(g, (*given, *hidden)) if s.flips is not None and s.flips[0] == -1), None)
 
 
 def _from_zero(f: Callable[[float], np.ndarray], low: float, high: float) -> Callable[[float], np.ndarray]:

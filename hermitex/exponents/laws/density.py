@@ -232,6 +232,7 @@ def exact_point(value: float) -> Expr:
 
 
 def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarray]], keep: list[int]) -> Law:
+    """The law of a function of the label, from its monotone branches; `keep`: the rows of nu that stay."""
     def density(y: np.ndarray) -> np.ndarray:
         y = np.asarray(y, dtype=float)
         total = np.zeros((len(keep), *y.shape))

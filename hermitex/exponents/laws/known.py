@@ -13,8 +13,10 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
+from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded
+from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import Couplings, Second
 from hermitex.symbolic.budget import budget, checkpoint, remaining
@@ -34,6 +36,20 @@ def even_part(found: Second, signs: Sequence[int]) -> Second:
     return replace(found, couplings={key: v for key, v in found.couplings.items() if character(key) == 1})
 
 
+def mirror(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int = 0) -> tuple[int, ...] | None:
+    """Signs s with p(-u_n, v) = +-p(u_n, s v), the other known variables left alone; None if there are none.
+
+    So the law at -u_n is that at u_n with the hidden variables turned.
+    """
+    inside = [*known, *[x for x in hidden if p.has(x)]]
+    wanted = tuple(-1 if k == n else 1 for k in range(len(known)))
+    for s in sign_flips(p, inside):
+        if s.flips is not None and s.flips[:len(known)] == wanted:
+            found = dict(zip(inside, s.flips, strict=True))
+            return tuple(found.get(x, 1) for x in hidden)
+    return None
+
+
 def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float]:
     """The couplings averaged over u; those of order two.
 
@@ -41,10 +57,9 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
 
     The error is the change that the next halving would make, which is returned too, and twice the average of the errors at u.
     """
-    left = remaining()
     sums, last, lost, change = _Sums(), None, float("inf"), float("inf")
     try:
-        with budget(None if left is None else _KEEP * left):
+        with budget(remaining(_KEEP)):
             for level in range(_HALVINGS):
                 start = time.monotonic()
                 sums.refine(at, level, even)

@@ -8,9 +8,8 @@ from sympy import Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
-from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.drawn import Drawn
-from hermitex.exponents.laws.known import even_part, over_known
+from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Second, largest
 from hermitex.exponents.laws.value import Value, measured
 
@@ -40,17 +39,7 @@ def _averaged(drawn: Drawn, channel: Channel, spaces: tuple[Sequence[Symbol], Se
     known, hidden = spaces
     if len(at) == len(known):
         return drawn.second(at)
-    signs = _mirror(channel, known, hidden, len(at))
+    signs = mirror(channel.p, known, hidden, len(at))
     if signs is None:
         return over_known(lambda u: _averaged(drawn, channel, spaces, (*at, u)), False)[0]
     return over_known(lambda u: even_part(_averaged(drawn, channel, spaces, (*at, u)), signs), True)[0]
-
-
-def _mirror(channel: Channel, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int) -> tuple[int, ...] | None:
-    """Signs s with P(y | -u_n, v) = P(y | u_n, s v), the other known directions left alone; None if there are none."""
-    inside = [*known, *[x for x in hidden if channel.p.has(x)]]
-    for s in sign_flips(channel.p, inside):
-        if s.flips is not None and s.flips[:len(known)] == tuple(-1 if k == n else 1 for k in range(len(known))):
-            found = dict(zip(inside, s.flips, strict=True))
-            return tuple(found.get(x, 1) for x in hidden)
-    return None

@@ -84,9 +84,8 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
 
 def _by_orbits(g: Expr, channel: Named, place: dict[Symbol, int], *, has_one: bool) -> Second | None:
     """The couplings of a homogeneous label; what is there already is not lost if the time does not suffice."""
-    left = remaining()
     try:
-        with budget(_KEEP * left if has_one and left is not None else None):
+        with budget(remaining(_KEEP) if has_one else None):
             law = homogeneous(g, place, zeros_by_flips(g, _used(g, list(place)), place))
             return None if law is None else through(law, channel)
     except NoClosedForm:

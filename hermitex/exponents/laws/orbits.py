@@ -17,6 +17,7 @@ from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
+from hermitex.exponents.laws.charts import points
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
@@ -141,9 +142,7 @@ class Nodes:
         cell = np.floor(q / _BIN).astype(int)
         order = np.argsort(cell, kind="stable")
         cells, starts = np.unique(cell[order], return_index=True)
-        nodes = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
-        to_values = np.polynomial.chebyshev.chebvander(nodes, _DEGREE - 1).T * 2 / _DEGREE
-        to_values[0] /= 2
+        nodes, to_values = points(_DEGREE)
         found = []
         for k, start, stop in zip(cells, starts, [*starts[1:], self.size], strict=True):
             mine = order[start:stop]
@@ -184,9 +183,7 @@ class Table:
     def __init__(self, side: Nodes) -> None:
         strip = np.pi / (4 * side.a.max())
         self.width = min(0.64 * strip, 2.0)
-        nodes = np.cos(np.pi * (np.arange(_POINTS) + 0.5) / _POINTS)
-        to_series = np.polynomial.chebyshev.chebvander(nodes, _POINTS - 1).T * 2 / _POINTS
-        to_series[0] /= 2
+        nodes, to_series = points(_POINTS)
         self.start = np.log(side.top)
         found: list[np.ndarray] = []
         while True:

@@ -120,7 +120,7 @@ def scaled(law: Law, c: float) -> Law:
     ends = sorted((law.lo * c, law.hi * c))
     return replace(law, density=lambda y: law.density(y / c) / abs(c), lo=ends[0], hi=ends[1],
                    knots=tuple(sorted(k * c for k in law.knots)), hints=tuple(sorted(k * c for k in law.hints)),
-                   atoms=tuple((p * c, v) for p, v in law.atoms))
+                   atoms=tuple((p * c, v) for p, v in law.atoms), points=None)
 
 
 # -- a pair of known variables -----------------------------------------------------------------------------------------

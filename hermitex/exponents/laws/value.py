@@ -45,6 +45,7 @@ def measured(inverse: float, error: float) -> Value:
 
 
 def as_array(rows: Any) -> Any:
+    """Exact rows in double precision."""
     import numpy as np
 
     return np.array([[float(evaluate(S(x), 20)) for x in row] for row in rows.tolist()])
