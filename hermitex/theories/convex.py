@@ -68,9 +68,7 @@ class ConvexOneStep(OneStepFamily):
         if z not in sigma(z).free_symbols:
             raise BadInput(f"one-step: sigma = {sigma.name} is constant: its features tell no sample from another; take an "
                            "activation that depends on z")
-        if found.loss.margin and not found.binary:
-            raise BadInput(f"one-step: the loss {found.loss} depends on y f only and needs labels of +-1; the target {g.name} is "
-                           f"real valued: take sign({g(z)}) or a loss of y - f, such as huber:1")
+        found.loss.require_labels("one-step", g, found.binary)
         return found
 
     @cached_property
@@ -132,15 +130,7 @@ class ConvexOneStep(OneStepFamily):
     def run(self, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
             **options: Any) -> Solution:
         """Solve at complete numbers: points that share their exact reductions together; a small lam is come to from lam = 1."""
-        names = [q.name for q in self.system.parameters]
-        given = {n: np.asarray(numbers["lam" if n == "lamda" else n], dtype=float) for n in names}
-        try:
-            shape = np.broadcast_shapes(*(v.shape for v in given.values()))
-        except ValueError:
-            shapes = ", ".join(f"{n} {v.shape}" for n, v in given.items() if v.ndim)
-            raise BadInput(f"{self.name}: the numbers do not broadcast: {shapes}") from None
-        flat = {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}
-        first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
+        shape, flat, first = flattened(self.name, self.system, numbers, start)
         flags = self._flags(flat)
         if flags[0].kind != "labels" and (flags[0].kind == "values" or grid.serves(flags[0])):
             tolerance = max(tolerance, _TRIPLE)
@@ -214,6 +204,20 @@ _BATCH = {"labels": 20, "residual": 20, "values": 1}
 _LARGE_LAM, _ROUGH = 1.0, 1e-6
 _DOUBLE = 1e-10  # what a grid of smooth averages over labels of +-1 is held to
 _TRIPLE = 1e-8  # what threefold averages are held to: a grid that is twice as fine costs eight times as much
+
+
+def flattened(asking: str, system: System, numbers: Mapping[str, Any], start: Mapping[str, Any] | None
+              ) -> tuple[tuple[int, ...], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """(shape, the parameters of the system at each point, the start there): arrays of one axis, from numbers that broadcast."""
+    names = [q.name for q in system.parameters]
+    given = {n: np.asarray(numbers["lam" if n == "lamda" else n], dtype=float) for n in names}
+    try:
+        shape = np.broadcast_shapes(*(v.shape for v in given.values()))
+    except ValueError:
+        shapes = ", ".join(f"{n} {v.shape}" for n, v in given.items() if v.ndim)
+        raise BadInput(f"{asking}: the numbers do not broadcast: {shapes}") from None
+    first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
+    return shape, {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}, first
 
 
 def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], tolerance: float) -> Solution:

@@ -19,7 +19,7 @@ from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
 from hermitex.systems.system import System
-from hermitex.theories.losses.pointwise import Pointwise, pointwise
+from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.theory import Theory
 
 LABELS = ("linear", "sign")
@@ -50,7 +50,7 @@ class Glm(Theory):
     def system(self) -> System:
         """The six saddle-point equations, from stationarity of the free energy."""
         # The square loss of this theory is (y - f)^2/2, as papers on regression have it.
-        loss = Pointwise("square", (y - f)**2/2) if self.loss.name == "square" else self.loss
+        loss = HALF_SQUARE if self.loss.name == "square" else self.loss
         error = rho + q - 2*m if self.labels == "linear" else acos(m/sqrt((rho + Delta)*q))/pi
         return free_energy(_potential(loss, self.labels), {V: Vhat, q: qhat, m: mhat}, observables={"test_error": error},
                            parameters=[alpha, lamda, Delta, rho], source="loureiro2021", name=f"glm({self.loss}, {self.labels})")

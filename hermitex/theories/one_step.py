@@ -15,13 +15,13 @@ from sympy import Eq, Expr, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
-from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
 from hermitex.theories.parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explained, free_parameters, require_square_integrable
+from hermitex.theories.spike import OneStepFamily, explained, functions
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -195,11 +195,7 @@ def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", 
     >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
     0.0425039287
     """
-    made = activation(sigma), activation(g)
-    for role, f in zip(("activation", "target"), made, strict=True):
-        require_square_integrable("one-step", role, f)
-    if clash := sorted({*free_parameters(*made)} & _TAKEN):
-        raise BadInput(f"one-step: {clash[0]} is a letter of the theory; call the parameter of sigma or g otherwise")
+    made = functions("one-step", sigma, g, _TAKEN)
     if network not in ("srf", "exact"):
         raise BadInput(f"one-step: network is srf or exact, not {network!r}")
     plain = isinstance(loss, str) and loss.strip() == "square"

@@ -17,18 +17,18 @@ from sympy import Eq, Piecewise, Rational, S, sqrt, symbols
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.solvers.solution import Solution
-from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import Delta, Vhat, alpha, f, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, y, z
+from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, z
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
-from hermitex.theories.convex import solved
+from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import equations as sample
 from hermitex.theories.losses.equations import V
 from hermitex.theories.losses.labels import of_signs
-from hermitex.theories.losses.pointwise import Pointwise, pointwise
+from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import free_parameters, require_square_integrable
+from hermitex.theories.spike import free_parameters, functions
 from hermitex.theories.theory import Theory
 
 Vs, Vw, qs, qw, Q = symbols("Vs Vw qs qw Q", positive=True)
@@ -38,7 +38,6 @@ v, L, D, h, u, c_1, g_2, e = symbols("v L D h u c_1 g_2 e", real=True)
 ORDER_PARAMETERS = ("V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "Vhat", "qhat", "mhat")
 _TAKEN = {*ORDER_PARAMETERS, "b", "v", "L", "D", "h", "u", "c_1", "g_2", "e", "alpha", "gamma", "lam", "lamda", "Delta", "mu_0",
           "mu_1", "mu_star", "S", "tau", "J", "J_z", "J_2", "J_s", "t_0", "B"}
-_SQUARE = Pointwise("square", (y - f)**2/2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +51,7 @@ class RandomFeatures(Theory):
 
     sigma: Activation
     g: Activation
-    loss: Pointwise = _SQUARE
+    loss: Pointwise = HALF_SQUARE
 
     name: ClassVar[str] = "random-features"
     sources: ClassVar[tuple[str, ...]] = ("gerace2020", "mei2022")
@@ -62,7 +61,7 @@ class RandomFeatures(Theory):
     @property
     def square(self) -> bool:
         """True if the loss is (y - f)^2/2, whose averages are E g^2 and E z g(z)."""
-        return self.loss == _SQUARE
+        return self.loss == HALF_SQUARE
 
     @cached_property
     def binary(self) -> bool:
@@ -72,8 +71,13 @@ class RandomFeatures(Theory):
     @cached_property
     def intercept(self) -> bool:
         """True if E sigma is not 0, so that a constant is learned at no cost, and no symmetry makes it 0."""
-        symmetric = self.g.parity == -1 and (self.square or (self.binary and self.loss.symmetric))
+        symmetric = self._odd or (self.square and self.g.parity == -1)
         return not symmetric and not _vanishes(self.sigma)
+
+    @cached_property
+    def _odd(self) -> bool:
+        """True if a reflection of the sample exchanges the labels."""
+        return self.binary and self.g.parity == -1 and self.loss.symmetric
 
     @cached_property
     def system(self) -> System:
@@ -134,8 +138,7 @@ class RandomFeatures(Theory):
     def _sample(self) -> tuple[dict[Any, Any], dict[str, Any]]:
         """Any convex loss: the averages over a sample of `losses.equations` at one kappa, f = b + M z1 + sqrt(Q - M^2) z2."""
         kind = "labels" if self.binary else "residual" if self.loss.of_residual is not None else "values"
-        odd = self.binary and self.g.parity == -1 and self.loss.symmetric
-        st = sample.Structure(self.sigma, self.g, self.loss, kind, mirror=odd)
+        st = sample.Structure(self.sigma, self.g, self.loss, kind, mirror=self._odd)
         names, observables = sample.output(st, lambda e: e)
         here = {sample.mu_1: S.One, sample.mu_22: S.Zero, sample.psi: M, sample.q1: Q, sample.rho: S.One, sample.gamma: S.Zero,
                 sample.kappa: S.Zero, sample.B: b if self.intercept else S.Zero}
@@ -184,11 +187,7 @@ class RandomFeatures(Theory):
     def _convex(self, numbers: Mapping[str, np.ndarray], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                 **options: Any) -> Solution:
         """All points in one batch, a small lam come to from lam = 1."""
-        names = [p.name for p in self.system.parameters]
-        given = {n: np.asarray(numbers["lam" if n == "lamda" else n], dtype=float) for n in names}
-        shape = np.broadcast_shapes(*(x.shape for x in given.values()))
-        flat = {n: np.broadcast_to(x, shape).ravel() for n, x in given.items()}
-        first = {n: np.broadcast_to(np.asarray(x, dtype=float), shape).ravel() for n, x in (start or {}).items()}
+        shape, flat, first = flattened(self.name, self.system, numbers, start)
         found = shaped(solved(self.system, flat, first, tolerance), shape)
         return found.require() if options.get("raise_on_failure") else found
 
@@ -241,22 +240,16 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square") -> RandomFeatur
     >>> round(theory.solve(alpha=1.5, gamma=0.5, lam=0.01, Delta=0.1)["test_error"], 10)
     0.2554511257
     """
-    made = activation(sigma), activation(g)
-    for role, k in zip(("activation", "target"), made, strict=True):
-        require_square_integrable("random-features", role, k)
-    if clash := sorted({*free_parameters(*made)} & _TAKEN):
-        raise BadInput(f"random-features: {clash[0]} is a letter of the theory; call the parameter of sigma or g otherwise")
+    made = functions("random-features", sigma, g, _TAKEN)
     if z not in made[0](z).free_symbols:
         raise BadInput(f"random-features: sigma = {made[0].name} is constant: its features tell no sample from another")
     plain = isinstance(loss, str) and loss.strip() == "square"
-    return _made(*made, _SQUARE if plain else pointwise(loss))
+    return _made(*made, HALF_SQUARE if plain else pointwise(loss))
 
 
 @lru_cache(maxsize=64)
 def _made(sigma: Activation, g: Activation, loss: Pointwise) -> RandomFeatures:
     """One object for one structure, so that its system is compiled once."""
     found = RandomFeatures(sigma, g, loss)
-    if loss.margin and not found.binary:
-        raise BadInput(f"random-features: the loss {loss} depends on y f only and needs labels of +-1; the target {g.name} is real "
-                       f"valued: take sign({g(z)}) or a loss of y - f, such as huber:1")
+    loss.require_labels("random-features", g, found.binary)
     return found

@@ -270,6 +270,16 @@ def free_parameters(*functions: Activation) -> tuple[str, ...]:
     return tuple(sorted({s.name for f in functions for s in f(z).free_symbols if s != z}))
 
 
+def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activation, Activation]:
+    """Activation and target as a theory takes them: square integrable, their parameters not called like its own letters."""
+    made = activation(sigma), activation(g)
+    for role, f in zip(("activation", "target"), made, strict=True):
+        require_square_integrable(asking, role, f)
+    if clash := sorted({*free_parameters(*made)} & taken):
+        raise BadInput(f"{asking}: {clash[0]} is a letter of the theory; call the parameter of sigma or g otherwise")
+    return made
+
+
 def own_letters(functions: Sequence[Activation], taken: Iterable[Any]) -> tuple[Symbol, ...]:
     """The letters beside z in the functions, as parameters of a system whose other names are `taken`.
 

@@ -55,6 +55,12 @@ class Pointwise:
     def __str__(self) -> str:
         return self.name
 
+    def require_labels(self, asking: str, g: Any, binary: bool) -> None:
+        """Raise one clear line if the loss asks for labels of +-1 and the target is real."""
+        if self.margin and not binary:
+            raise BadInput(f"{asking}: the loss {self} depends on y f only and needs labels of +-1; the target {g.name} is "
+                           f"real valued: take sign({g.expr}) or a loss of y - f, such as huber:1")
+
     @cached_property
     def of_residual(self) -> Expr | None:
         """h with l(y, f) = h(y - f), in the symbol f for its argument; None if the loss is not of that kind."""
@@ -118,6 +124,10 @@ def _plain(e: Expr) -> Expr:
     """Abs(1 - f) and Abs(f - 1) are one."""
     return e.replace(lambda a: isinstance(a, Abs), lambda a: Abs((-a.args[0]).expand())
                      if a.args[0].could_extract_minus_sign() else Abs(a.args[0].expand()))
+
+
+#: the square loss of those theories that have it so
+HALF_SQUARE = Pointwise("square", (y - f)**2/2)
 
 
 def pointwise(loss: Any) -> Pointwise:
