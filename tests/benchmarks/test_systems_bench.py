@@ -1,4 +1,8 @@
-"""Cost of solving: against plain lambdify with damped iteration in the same run, and linear in the points."""
+"""Cost of solving, as ratios in one run: to plain lambdify with damped iteration, and of many points to few.
+
+Seconds of a machine are asserted nowhere: the yardstick is `damped_picard`, the 13 equations of one point as one would
+write them down in a notebook, timed beside what it is compared with.
+"""
 
 import sys
 import time
@@ -18,13 +22,13 @@ POINT = {**NOTEBOOK, "Delta": 0.1}
 
 
 def cpu(run, benchmark=None, rounds=1):
-    """The least CPU seconds of `rounds` runs, which a busy machine does not lengthen; `benchmark` keeps the wall times."""
+    """The least CPU seconds of this thread in `rounds` runs: neither a busy machine nor a waiting BLAS thread lengthens them."""
     spent = []
 
     def timed():
-        start = time.process_time()
+        start = time.thread_time()
         run()
-        spent.append(time.process_time() - start)
+        spent.append(time.thread_time() - start)
 
     if benchmark is None:
         for _ in range(rounds):
@@ -35,31 +39,42 @@ def cpu(run, benchmark=None, rounds=1):
     return min(spent)
 
 
+@pytest.fixture(scope="module")
+def plain():
+    """What one point costs by plain iteration."""
+    return cpu(lambda: damped_picard({**POINT, "alpha": [1.0]}), rounds=3)
+
+
 @pytest.mark.parametrize("lam", [0.1, 1e-10])
-def test_the_curve_takes_milliseconds(lam, benchmark):
+def test_a_short_curve(lam, benchmark, plain):
     theory = hx.theories.one_step("tanh", "sin")
     numbers = {**NOTEBOOK, "lam": lam, "alpha": ALPHAS}
-    assert cpu(lambda: theory.solve(**numbers), benchmark, 20) <= 0.015  # 4 and 5 ms were measured on a shared core
+    ratio = len(ALPHAS)*plain/cpu(lambda: theory.solve(**numbers), benchmark, 20)
+    benchmark.extra_info["ratio"] = round(ratio)
+    assert ratio >= 20  # 82 at lam = 0.1, where plain iteration was timed; 67 at 1e-10, where it does not arrive
 
 
-@pytest.mark.parametrize("sigma, g, gamma", [("tanh", "sin", 0.9), ("relu", "abs", 0.9), ("sign", "sign", 1.0),
-                                             ("softplus", "sign", 1.0)])
-def test_a_curve_of_two_hundred_points(sigma, g, gamma, benchmark):
+@pytest.mark.parametrize("sigma, g, gamma, times", [("tanh", "sin", 0.9, 400), ("relu", "abs", 0.9, 400),
+                                                    ("sign", "sign", 1.0, 40), ("softplus", "sign", 1.0, 40)])
+def test_a_curve_of_two_hundred_points(sigma, g, gamma, times, benchmark, plain):
     theory = hx.theories.one_step(sigma, g)
     numbers = {"lam": 0.01, "r": 1.0, "c": 1.0, "gamma": gamma, "Delta": 0.1}
     assert theory.curve(alpha=np.linspace(0.1, 4, 200), **numbers).all_converged
-    # 8 to 20 ms were measured, 100 ms with a kink in the outer variable
-    assert cpu(lambda: theory.curve(alpha=np.linspace(0.1, 4, 200), **numbers), benchmark, 3) <= 0.2
+    ratio = 200*plain/cpu(lambda: theory.curve(alpha=np.linspace(0.1, 4, 200), **numbers), benchmark, 3)
+    benchmark.extra_info["ratio"] = round(ratio)
+    assert ratio >= times  # 1400 were measured, 120 with a kink in the outer variable
 
 
-def test_writing_down_and_compiling_a_theory(benchmark):
+def test_writing_down_and_compiling_a_theory(benchmark, plain):
     from hermitex.theories.one_step import OneStep
 
     def fresh():
         theory = hx.theories.one_step("erf", "sin")
         OneStep(theory.sigma, theory.g).system.compile()
 
-    assert cpu(fresh, benchmark, 2) <= 3.0
+    points = cpu(fresh, benchmark, 2)/plain
+    benchmark.extra_info["points"] = round(points, 1)
+    assert points <= 12  # compiling pays from the third point of plain iteration on
 
 
 def test_cost_grows_linearly_with_points(benchmark):
