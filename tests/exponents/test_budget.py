@@ -23,7 +23,7 @@ def test_stages_before_a_runaway_are_kept(monkeypatch):
                         lambda self, known, k: forever() if known.rows and self.letter == "Lambda" else once(self, known, k))
     start = time.monotonic()
     found = hx.exponents("He3(z1) + z2**2", budget=6)
-    assert time.monotonic() - start < 6.6
+    assert time.monotonic() - start < 9
     assert found.leap_exponent == 3 and found.generative_exponent is None
     assert [s["order"] for s in found.generative_staircase] == [1]
     assert any("does not check it" in n for n in found.notes)

@@ -135,7 +135,7 @@ OUTER = ["exp({0})", "tanh({0})", "({0})**3", "5 - 2*({0})", "atan({0}) + 1"]
 
 @flint
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.sampled_from(INNER), st.sampled_from(OUTER))
 def test_an_injective_function_of_the_label_changes_nothing(inner, outer):
     plain, mapped = hx.exponents(inner), hx.exponents(outer.format(inner))
@@ -145,7 +145,7 @@ def test_an_injective_function_of_the_label_changes_nothing(inner, outer):
         assert abs(plain.alpha_c - mapped.alpha_c) < mpf("1e-12")*plain.alpha_c
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=6).filter(lambda c: any(c[1:])))
 def test_polynomials(coefficients):
     """A polynomial: l is its first non-zero Hermite coefficient, k* is 2 if it is even and 1 if not."""

@@ -74,9 +74,7 @@ HOSTILE = ["", " ", "import os", "__import__('os').system('echo ran')", "z.__cla
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda t: repr(t[:12]))
 def test_hostile_text_gets_one_line_and_status_2(capsys, text):
-    start = time.process_time()
     refusal(capsys, "expect", text)
-    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("text", ["-z**2", "-1", "-(z)", "-erf(z)**2", "- z**2"])

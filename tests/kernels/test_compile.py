@@ -48,7 +48,7 @@ def test_the_error_reported_is_honest(which):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=60)
 @given(st.sampled_from(range(len(BODIES))), st.integers(1, 12), st.integers(-12, 12))
 def test_the_error_reported_is_honest_everywhere(which, s, t):
     honest(which, s, t)

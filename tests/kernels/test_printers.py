@@ -146,7 +146,7 @@ def test_it_reads_as_one_would_write_it(expr, text):
     assert source(expr)[0] == text
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=60)
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=13), st.integers(-9, 9), st.floats(-2, 2))
 def test_any_polynomial_in_horner_form(coefficients, linear, value):
     expr = sum((c + (linear*y if k % 3 == 1 else 0))*x**k for k, c in enumerate(coefficients)).expand()

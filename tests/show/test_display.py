@@ -91,7 +91,7 @@ class _Balance(HTMLParser):
         self.data += data
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=4))
 def test_a_table_of_formulas_is_whole_html_whatever_the_cells_hold(rows):
     reader = _Balance()
@@ -110,7 +110,7 @@ def test_an_align_block():
     assert dollars(block) == block
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(), st.integers(4, 60))
 def test_a_shortened_text_fits(text, width):
     assert len(shorten(text, width)) <= width and "\n" not in shorten(text, width)

@@ -17,7 +17,7 @@ from hermitex.show.tables import csv_text, markdown_table, save_csv, text_table,
 cells = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00"), max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(cells, min_size=3, max_size=3), min_size=1, max_size=4))
 def test_csv_is_read_back_by_any_reader(rows):
     columns = {name: [row[j] for row in rows] for j, name in enumerate("abc")}
@@ -25,14 +25,14 @@ def test_csv_is_read_back_by_any_reader(rows):
     assert again == [["a", "b", "c"], *rows]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_csv_keeps_every_bit(values):
     lines = csv_text({"x": values}).split("\r\n")
     assert lines[0] == "x" and [float(v) for v in lines[1:-1]] == values and lines[-1] == ""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.one_of(cells, st.integers(), st.floats()), min_size=2, max_size=5), min_size=1, max_size=5)
        .filter(lambda rows: len({len(r) for r in rows}) == 1))
 def test_a_table_fits_a_terminal_and_its_columns_stand_under_each_other(rows):

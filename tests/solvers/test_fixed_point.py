@@ -20,7 +20,7 @@ def linear_map(seed, radius, n=4):
 
 @pytest.mark.parametrize("solve", [damped, anderson])
 @given(seed=st.integers(0, 10**6), radius=st.floats(0.1, 0.95))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_claimed_error_and_contraction_are_true(solve, seed, radius):
     _, G, x = linear_map(seed, radius)
     s = solve(G, np.zeros(4), names=list("abcd"), rtol=1e-8)

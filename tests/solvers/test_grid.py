@@ -10,7 +10,7 @@ from hermitex.solvers.grid import columns, grid
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(1, 20))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_chunks_are_the_product_in_order(sizes, chunk):
     axes = {f"a{i}": np.arange(n) + 10.0 * i for i, n in enumerate(sizes)}
     g = grid(axes, chunk)

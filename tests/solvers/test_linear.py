@@ -12,7 +12,7 @@ NAMES = ("m", "zeta", "zetahat")
 
 
 @given(st.integers(0, 10**6), st.floats(-12, 12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_solves_to_rounding_whatever_the_scale_of_the_rows(seed, exponent):
     rng = np.random.default_rng(seed)
     A, x = rng.normal(size=(3, 3, 4)) + 4 * np.eye(3)[:, :, None], rng.normal(size=(3, 4))
@@ -22,7 +22,7 @@ def test_solves_to_rounding_whatever_the_scale_of_the_rows(seed, exponent):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_least_norm_is_that_of_the_pseudoinverse(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 2)) @ rng.normal(size=(2, 3))

@@ -14,7 +14,7 @@ def swing(t, x, p):
 
 
 @given(st.floats(0.2, 5), st.floats(-2, 2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_oscillator_against_its_exact_solution(k, v):
     t = np.linspace(0, 5, 11)
     s = integrate(swing, [1.0, v], t, names=["q", "v"], p={"k": k})

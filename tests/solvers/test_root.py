@@ -12,7 +12,7 @@ from hermitex.solvers.root import root
 
 
 @given(st.lists(st.floats(-290, 290), min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_positive_roots_of_any_magnitude(exponents):
     e = np.array(exponents)
     s = root(lambda x, p: np.log(x) - p["e"] * np.log(10), p={"e": e}, names=["V"], positive=True)
@@ -20,7 +20,7 @@ def test_positive_roots_of_any_magnitude(exponents):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.01, 100))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_monotone_cubic_against_brentq(shift, slope):
     from scipy.optimize import brentq
 

@@ -89,7 +89,7 @@ def test_tooth_a_lost_jump_breaks_stein():
 constants = st.integers(-3, 3).map(sp.Integer)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(constants, constants, st.sampled_from([z, z**2, 1 - z]), st.sampled_from([z, sp.Integer(1), z**2 - 1]))
 def test_stein_of_random_steps(p, q, left, right):
     f = Piecewise((left, z < Rational(p, 2)), (right, z < Rational(p, 2) + Abs(q)), (sp.Integer(2), True))
@@ -158,7 +158,7 @@ def test_parity_against_numbers(f):
     assert abs((f.subs(z, -at) - parity(f, z)*f.subs(z, at)).evalf(25)) < Rational(1, 10**20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([z, Abs(z), sign(z), tanh(z), Max(z, 0), exp(-z**2), z**2 - 1, Heaviside(z)]),
                 min_size=1, max_size=3), st.integers(-2, 2))
 def test_a_proved_parity_is_true(factors, shift):

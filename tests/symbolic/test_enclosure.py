@@ -79,7 +79,7 @@ def test_exact_values_are_inside_at_50_digits(g, value):
         assert found.contains(exact)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(a=st.fractions(-2, 2, max_denominator=9), b=st.fractions(-2, 2, max_denominator=9))
 def test_linear_combinations_of_kinks(a, b):
     """E[max(z, a) + b|z|] in closed form, the end points exact rationals."""

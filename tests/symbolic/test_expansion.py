@@ -36,7 +36,7 @@ def test_the_two_bases_differ_by_the_root_of_the_factorial():
 
 
 # -- Parseval ----------------------------------------------------------------------------------------------------------
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=6), st.sampled_from(["monic", "orthonormal"]))
 def test_parseval_for_polynomials(numbers, basis):
     g = sum(p*z**i for i, p in enumerate(numbers))

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -124,7 +123,7 @@ def test_a_covariance_may_hold_an_outer_variable():
     assert node.level == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(-3, 3), st.booleans())
 def test_substitution_commutes_with_integration(i, j, shift, nested):
     """E_w[(w + x)^i (w y)^j] at x = z, y = z + shift, by the node and by the moments of w."""
@@ -145,7 +144,7 @@ def test_levels_number_the_nesting():
     assert E(g(z)*E(f(z1), z1), z).level == 1
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.permutations(["a", "b", "d"]), st.integers(1, 3), st.integers(1, 3))
 def test_depth_does_not_depend_on_the_order_of_building(names, p, q):
     a, b, d = (Symbol(n) for n in names)
@@ -297,12 +296,10 @@ def nested(depth):
 
 
 def test_deep_nests_cost_little():
-    start = time.process_time()
-    for node in nested(20):
+    for node in nested(20):  # opening every node at every step takes 3^20 steps: this would not come back
         assert node.func(*node.args) == node
         assert node.subs(kappa, 1) == node.xreplace({kappa: Integer(1)})
         assert node.level == 19
-    assert time.process_time() - start < 10  # opening every node at every step takes 3^20 steps
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])

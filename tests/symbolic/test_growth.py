@@ -64,7 +64,7 @@ def holds(g, bound: Majorant, side: int, t: float) -> bool:
 
 
 @pytest.mark.parametrize("g", mostly_slow(FUNCTIONS, 3), ids=str)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(t=st.floats(0, 30), side=st.sampled_from([1, -1]))
 def test_the_majorant_is_above_the_function(g, t, side):
     bound = majorant(g, z, side)
@@ -119,14 +119,14 @@ def test_a_parameter_whose_sign_matters_stays_open():
     assert integrable(exp(-Symbol("b", positive=True)*z**2), z) is True
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(p=st.fractions(Fraction(1, 10), Fraction(3), max_denominator=12), power=st.integers(1, 2))
 def test_scaling_law_of_a_power(p, power):
     g = Abs(z)**-Rational(p.numerator, p.denominator)
     assert integrable(g, z, power) is (p * power < 1)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(c=st.fractions(Fraction(1, 10), Fraction(1), max_denominator=24), n=st.integers(-4, 3), power=st.integers(1, 2))
 def test_scaling_law_of_a_gaussian(c, n, power):
     g = exp(Rational(c.numerator, c.denominator)*z**2)*(1 + z**2)**Rational(n, 2)

@@ -44,7 +44,7 @@ from hermitex.symbolic.hermite import (
 from hermitex.symbols import kappa, rho, z, z1, z2, z3
 
 a, b = Symbol("a"), Symbol("b")
-SMALL = settings(max_examples=25, deadline=None)
+SMALL = settings(max_examples=25)
 
 
 def gaussian_mean(polynomial, variable):

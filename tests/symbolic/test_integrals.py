@@ -212,7 +212,7 @@ def test_three_variables():
 PAIRS = [lambda u: erf(u), lambda u: Max(0, u), lambda u: u**3, lambda u: sin(u), lambda u: exp(-(u**2))]
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(f=st.sampled_from(PAIRS), g=st.sampled_from(PAIRS),
        q=st.fractions(-1, 1, max_denominator=9).filter(lambda q: abs(q) < 1))
 def test_price(f, g, q):
@@ -231,7 +231,7 @@ fractions = st.fractions(-3, 3, max_denominator=7).map(lambda q: Rational(q.nume
 entries = st.sampled_from([BY_NAME[n] for n in ("relu", "gelu", "erf shifted", "clip", "sin", "Abs u^2 - 1", "cosh")])
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(f=entries, g=entries, a=fractions, b=fractions)
 def test_linearity(f, g, a, b):
     whole = closed_form(E(a * f.function(z) + b * g.function(z), z))
@@ -247,14 +247,14 @@ def stein_gap(entry, a, b):
     return number(closed_form(E(z * f, z)) - closed_form(E(f.diff(z), z)))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(name=st.sampled_from(SMOOTH_SLOPES), a=fractions.filter(lambda q: 0 < abs(q) < 1), b=fractions)
 def test_stein(name, a, b):
     """E[z f(z)] = E[f'(z)] [stein1981]."""
     assert abs(stein_gap(BY_NAME[name], a, b)) < 1e-26
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(entry=entries, m=fractions, s=fractions.filter(lambda q: 0 < q < 2))
 def test_scaling_agrees_with_symbolic_parameters(entry, m, s):
     """The value at numbers is the parametric formula at those numbers."""
@@ -263,7 +263,7 @@ def test_scaling_agrees_with_symbolic_parameters(entry, m, s):
     assert abs(number(symbolic.subs({kappa: m, c: s**2}) - direct)) < 1e-26
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(entry=entries, k=st.integers(0, 5))
 def test_symmetry(entry, k):
     """z and -z have the same law."""
@@ -353,13 +353,9 @@ def test_normal_form_cancels_equal_parts():
     assert normal_form(core) != 0
 
 
-# -- speed and weight ------------------------------------------------------------------------------------------------
-def test_polynomials_are_immediate():
-    import time
-
-    start = time.perf_counter()
+# -- degree and weight ------------------------------------------------------------------------------------------------
+def test_polynomials_of_high_degree():
     assert closed_form(E(He(20) * z**20, z)) == sp.factorial(20)
-    assert time.perf_counter() - start < 1
 
 
 def test_import_is_light():

@@ -43,7 +43,7 @@ def at(expr, w, v, label):
 
 # -- identities --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(w=rationals, v=positive, label=st.sampled_from([Rational(1), Rational(-1)]))
 def test_the_exact_form_is_the_minimiser(name, w, v, label):
     """The closed branches against the bracketed root of the unresolved node, and neighbours that are no better."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 import sympy as sp
@@ -17,7 +16,7 @@ from hermitex.symbolic.parsing import expression, from_tree, parse, to_text, to_
 from hermitex.symbols import z, z1, z2
 
 mu, s = sp.Symbol("mu", real=True), sp.Symbol("s", positive=True)
-HARMLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+HARMLESS = settings(suppress_health_check=[HealthCheck.too_slow])
 
 MEANS = {
     "z**3 - 3*z": z**3 - 3*z,
@@ -126,13 +125,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text, advice", REFUSED, ids=lambda v: repr(v[:24]))
-def test_what_is_not_in_the_grammar_gets_one_line_soon(text, advice):
-    start = time.process_time()
+def test_what_is_not_in_the_grammar_gets_one_line(text, advice):
     with pytest.raises(BadInput, match=advice) as caught:
         parse(text)
     message = str(caught.value)
     assert "\n" not in message and len(message) < 400
-    assert time.process_time() - start < 3
 
 
 @pytest.mark.parametrize("text, near", [("tnah(z)", "tanh"), ("Relu(z)", "relu"),
@@ -214,12 +211,10 @@ def test_a_text_gives_the_expression_back(expr):
 @settings(parent=HARMLESS, max_examples=150)
 @given(st.text(alphabet=st.sampled_from("z12390.e+-*/()<>=&|~,{}: EabsinMxPw^_'[]λ²"), max_size=40))
 def test_fuzz_raises_nothing_but_our_errors(text):
-    start = time.process_time()
     try:
         parse(text)
     except HermitexError as error:
         assert "\n" not in str(error)
-    assert time.process_time() - start < 5
 
 
 words = st.sampled_from(["z", "z1", "0", "1", "10", "9**9", "E(", "exp(", "log(", "sqrt(", "Max(", "Piecewise((",
@@ -230,12 +225,10 @@ words = st.sampled_from(["z", "z1", "0", "1", "10", "9**9", "E(", "exp(", "log("
 @settings(parent=HARMLESS, max_examples=150)
 @given(st.lists(words, max_size=14))
 def test_fuzz_by_words(parts):
-    start = time.process_time()
     try:
         parse(" ".join(parts))
     except HermitexError as error:
         assert "\n" not in str(error)
-    assert time.process_time() - start < 5
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------

@@ -76,14 +76,14 @@ def agree(expr, found, at):
 
 
 # -- identity ---------------------------------------------------------------------------------------------------------
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(switching, points)
 def test_branch_is_the_expression(expr, at):
     found = pieces(sp.sympify(expr), x)
     assert agree(sp.sympify(expr), found, at)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(switching)
 def test_pieces_cover_the_line_in_order_and_hold_no_switch(expr):
     found = pieces(sp.sympify(expr), x)
@@ -93,7 +93,7 @@ def test_pieces_cover_the_line_in_order_and_hold_no_switch(expr):
     assert all(p.expr != q.expr for p, q in pairwise(found))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=6).filter(any))
 def test_polynomial_roots_are_those_of_the_integers(coefficients):
     p = sp.Poly(coefficients, x)

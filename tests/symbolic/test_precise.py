@@ -69,7 +69,7 @@ def test_against_mpmath_quad(g, f, cuts):
         assert abs(evaluate(E(g, z), 30) - expected) < abs(expected) * mpmath.mpf(10)**-28
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(a=st.fractions(-3, 3, max_denominator=7), s=st.fractions(Rational(1, 5), 3, max_denominator=7))
 def test_stein(a, s):
     """E[z f(a + s z)] = s E[f'(a + s z)], each side its own quadrature."""

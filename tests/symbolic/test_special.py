@@ -16,7 +16,7 @@ h, k = sp.symbols("h k", real=True)
 reals = st.floats(-6, 6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(x=reals, a=st.floats(-8, 8))
 def test_owen_t_is_scipys(x, a):
     assert abs(float(owen_t(x, a)) - scipy.special.owens_t(x, a)) < 1e-15 + 1e-13 * abs(scipy.special.owens_t(x, a))
@@ -58,7 +58,7 @@ def test_derivative_of_the_sign_correlation_in_rho():
     assert abs(sp.N(exact, 20) - sp.Float(slope)) < 1e-14
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(x=reals, y=reals, q=st.floats(-0.95, 0.95))
 def test_sign_correlation_symmetries(x, y, q):
     value = sign_correlation(x, y, q)

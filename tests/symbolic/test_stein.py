@@ -38,7 +38,7 @@ from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
 
 f, g = Function("f"), Function("g")
 s = Symbol("s", positive=True)
-QUICK = settings(max_examples=6, deadline=None)
+QUICK = settings(max_examples=6)
 PAIR = {(z1, z2): rho}
 
 

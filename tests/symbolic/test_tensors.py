@@ -55,7 +55,7 @@ def rotated(draw):
     return (eye(3) - A)*(eye(3) + A).inv()
 
 # -- identities --------------------------------------------------------------------------------------------------------
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(polynomials(), rotated(), st.integers(1, 3))
 def test_a_rotated_target_has_the_rotated_tensor(g, R, k):
     """C_k(g o R^T) = R.C_k(g)."""
@@ -64,14 +64,14 @@ def test_a_rotated_target_has_the_rotated_tensor(g, R, k):
     there = tensor(g, k, (z1, z2, z3)).rotated(R).entries
     assert there == tensor(moved, k, (z1, z2, z3)).entries
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(polynomials())
 def test_parseval(g):
     """E[g^2] = sum_k ||C_k||^2/k!."""
     parts = (tensor(g, k, (z1, z2, z3)).squared_norm()/factorial(k) for k in range(7))
     assert expand(sum(parts) - E(g**2, z1, z2, z3).doit()) == 0
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(polynomials(), st.tuples(small, small, small), st.integers(1, 3))
 def test_a_contraction_is_a_directional_derivative(g, v, k):
     """C_k(g)[v, ...] = C_{k-1}(v . grad g)."""
@@ -127,7 +127,7 @@ def test_a_lost_factorial_is_seen():
     assert SymmetricTensor.of_polynomial(wrong, y, 2).entries != C.entries
 
 # -- given some directions ---------------------------------------------------------------------------------------------
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(polynomials())
 def test_the_tower_rule(g):
     """E_u[c_b(u) He_a(u)] = c_(a, b): the tensors given z1, averaged, are the whole ones."""

@@ -79,7 +79,7 @@ def test_identities_of_constants_and_their_planted_errors(identity):
     assert not is_identically_zero(2*identity + exp(-100))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(a=st.integers(1, 60), b=st.integers(1, 60), p=st.fractions(-3, 3, max_denominator=6))
 def test_laws_of_roots_logarithms_and_exponentials(a, b, p):
     p = Rational(p.numerator, p.denominator)
@@ -90,7 +90,7 @@ def test_laws_of_roots_logarithms_and_exponentials(a, b, p):
     assert not is_identically_zero(sqrt(a) + sqrt(b))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(k=st.integers(1, 6), c=st.fractions(-2, 2, max_denominator=5))
 def test_parity_of_coefficients(k, c):
     """E[He_k f] = 0 for f - c odd and k even, and for f even and k odd."""

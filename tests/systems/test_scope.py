@@ -45,7 +45,7 @@ def test_a_covariance_survives_being_written_out():
     assert written_out(node, {Q: V}) == E(z*z1*V, z, z1, cov={(z, z1): rho})
 
 
-@settings(derandomize=True, max_examples=30, deadline=None)
+@settings(derandomize=True, max_examples=30)
 @given(st.permutations([Q, B, T]))
 def test_the_order_of_the_names_does_not_matter(order):
     shuffled = {k: WHERE[k] for k in order}

@@ -124,7 +124,7 @@ def test_where_there_is_no_closed_form_the_numbers_stand(sigma):
     assert (high - low)/(2*step) == pytest.approx(1.2*slope, abs=2e-5*max(1, abs(slope)))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.2, 4), st.floats(-2, 2), st.floats(0.3, 2))
 def test_scaling_and_linearity(k, r_, c_, b, a):
     """sigma(a u) at (r, c) is sigma(u) at (a r, a^2 c); mu_k is linear in sigma."""
@@ -136,7 +136,7 @@ def test_scaling_and_linearity(k, r_, c_, b, a):
         assert both == pytest.approx(parts, abs=1e-10)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.floats(-6, 6), st.floats(0, 3), st.floats(0.2, 4))
 def test_the_residual_is_what_is_left(k, r_, c_):
     for sigma in ("relu", "tanh", "sign"):

@@ -61,7 +61,7 @@ def test_activations_that_nobody_listed(sigma, own, slope):
     assert spike(sigma, "sin(z) + abs(z)")(**numbers) == pytest.approx([float(v) for v in expected], rel=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0.05, 50), st.floats(0, 5), st.floats(0.1, 5), st.floats(0, 2))
 def test_identities(batch, step, width, noise):
     found = spike("erf", "sign")(batch, step, width, noise)

@@ -1,0 +1,28 @@
+"""What an answer of the command line costs, as a multiple of the CPU of importing SymPy in a fresh interpreter."""
+
+import subprocess
+import sys
+
+import pytest
+
+resource = pytest.importorskip("resource", reason="CPU time of a child process is POSIX")
+
+
+def cpu(*argv):
+    """The CPU seconds, user and system, of a fresh interpreter."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *argv], check=True, capture_output=True, timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("argv, most", [
+    (["exponents", "z**3 - 3*z"], 3.5),  # 2.2 were measured
+    (["exponents", "z1*z2*z3"], 4),  # 1.7
+    (["--help"], 0.5)])  # no SymPy is imported at all
+def test_cost_of_an_answer(argv, most, benchmark):
+    least = min(cpu("-c", "import sympy") for _ in range(3))
+    spent = []
+    benchmark.pedantic(lambda: spent.append(cpu("-m", "hermitex.face.cli", *argv)), rounds=3)
+    benchmark.extra_info["ratio"] = round(min(spent)/least, 2)
+    assert min(spent) <= most*least
