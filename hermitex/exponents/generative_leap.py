@@ -23,7 +23,7 @@ from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.directions.turns import turns
-from hermitex.exponents.labels.families import Family, Member, family, label_maps
+from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import Block, Shown
@@ -124,9 +124,13 @@ class GenerativeOracle:
         self._read: list[Moments] = []
         self._symmetries: dict[tuple[Expr, ...], tuple[Symmetry, ...]] = {}
         self._mute: dict[tuple[tuple[Expr, ...], int, int], dict[int, str]] = {}
+        self._once: dict[Matrix, GenerativeOracle] = {}
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
+        simpler = self._given(known)
+        if simpler is not self:
+            return simpler.tensor(known, k)
         name = _name(f"{self.letter}_{k}", known, self.variables)
         blocks = [Block(self, known, k, (m,), (m.member.mean,), True) for m in self.members()] if self.given.complete \
             else [Block(self, known, k, None, self.given.seen, False)]
@@ -148,6 +152,20 @@ class GenerativeOracle:
             if found.settled:
                 return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
         return self._undetermined(found, name, k)
+
+    def _given(self, known: Matrix) -> GenerativeOracle:
+        """For the label that is left once coordinates are known: z3 frac(z1 z2) tells frac(z1 z2) then, whatever z3 is."""
+        if not self.given.text or not known.rows or any(sum(1 for x in row if x != 0) > 1 for row in known.tolist()):
+            return self
+        from hermitex.exponents.labels.equivalent_labels import peeled  # which needs NumPy
+
+        key = known.as_immutable()
+        if key not in self._once:
+            hidden = [v for i, v in enumerate(self.variables) if all(x == 0 for x in known.col(i))]
+            u = peeled(self.given.seen[0], hidden)
+            left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
+            self._once[key] = GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
+        return self._once[key]
 
     def quickly(self, known: Matrix, k: int) -> Evidence | None:
         """What needs no integral, for a complete family: nothing left by symmetry, or all of it shown by monotone maps."""
@@ -233,6 +251,12 @@ def _name(letter: str, known: Matrix, variables: tuple[Symbol, ...]) -> str:
         return letter
     forms = [str(sum((_short(x)*v for x, v in zip(row, variables, strict=True)), S.Zero)) for row in known.tolist()]
     return f"{letter} given {', '.join(forms)}"
+
+
+def _label(u: Expr) -> str:
+    from hermitex.symbolic.parsing import to_text
+
+    return to_text(u) if u.count_ops() < 20 else "u(y)"
 
 
 def _short(x: Expr) -> Expr:

@@ -131,8 +131,13 @@ UNLISTED = [
     ("z1**2*z2**2", "poisson", "2"), ("1/2 + tanh(z1)*tanh(z2)/2", "bernoulli", "2"),
     ("1/2 + tanh(z1*z2*z3)/2", "bernoulli", "3"), ("sign(z1*z2*z3)", "flip:1/5", "3"), ("z1*z2*z3", "sign:1", "3"),
     ("Piecewise((z1, z2 > 0), (z3, True))", None, "12"), ("Heaviside(z1 - 1)*z2", None, "1"),
+    ("1/z1 + z2", None, "1"), ("tan(z1) + z2", None, "1"), ("1/z1 + 1/z2", None, "12"), ("z1/(z2**2 - 1)", None, "12"),
+    ("Piecewise((1, z1**2 + z2 > 1), (z1*z2, z2 > 0), (0, True))", None, "1"), ("ceiling(z1)*z2", None, "1"),
 ]
 SLOW = [
+    ("exp(z1*z2) + z1*z3", None, "2"), ("frac(z1*z2)*z3", None, "12"), ("1/(z1*z2) + z3", None, "12"), ("tan(z1*z2)", None, "2"),
+    ("z4*exp(z1*z2) + z4*z1*z3", None, "12"), ("Max(Min(z1, z2), z3)", None, "12"), ("exp(z1*z2*z3) + z1", None, "12"),
+    ("sign(z1*z2)*z3/(1 + z4**2)", None, "22"), ("Piecewise((z1, (z2 > 0) & (z3 > 0)), (z2*z3, True))", None, "12"),
     ("exp(z1**2) + z2", None, "12"), ("exp(z1**2)*z2", None, "12"), ("log(1 + exp(z1)) + log(1 + exp(z2))", None, "12"),
     ("sign(z1 + z2*z3)", None, "12"), ("z1 + z2*z3", "sign:1/2", "12"), ("sign(z1**2 + z2**2 - 2)", None, "2"),
     ("sign(z1**3 - 3*z1 + z2)", None, "11"), ("Piecewise((1, z1*z2 > 1), (0, True))", None, "2"),

@@ -15,6 +15,7 @@ from sympy import (
     Mul,
     Pow,
     Symbol,
+    factor_terms,
     igcd,
     ilcm,
     log,
@@ -63,6 +64,10 @@ def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
             if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
                 factored = u.factor()
                 new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
+            if new == u:
+                shared = factor_terms(u)
+                known, _ = shared.as_independent(*hidden, as_Add=False)
+                new = shared if known.free_symbols and nonzero_almost_everywhere(known) else u
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
             told = factor == 1 or nonzero_almost_everywhere(factor)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from sympy import (
     Abs,
@@ -40,17 +41,24 @@ from hermitex.exponents.labels.sizes import finite_values, signed
 from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
+if TYPE_CHECKING:
+    from hermitex.exponents.labels.steps import Step
+
 MOST_VALUES = 9
 _POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
 
 
 @dataclass(frozen=True)
 class Member:
-    """E[T(Y)|z] as an expression in z, and T in words; `element` is the same as an element of K[z], if it is one."""
+    """E[T(Y)|z] as an expression in z, and T in words.
+
+    `element` is the same as an element of K[z], `step` as a step over boxes, if it is one.
+    """
 
     words: str
     mean: Expr
     element: Any = None
+    step: Step | None = None
 
 
 @dataclass(frozen=True)
@@ -83,15 +91,7 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     """
     if labels.levels is not None:
         u = told_by(labels.levels, variables)
-        text = "y" if u == labels.levels else "u(y)"
-        used = signs_of(u, variables)
-        if used is not None and not any(v.has(*used) for _, v in cells_of(u, used)):
-            return _of_signs(u, used, text)
-        values = finite_values(u)
-        if values is not None and len(values) <= MOST_VALUES:
-            powers = range(1, max(len(values), 2))
-            return Family((u,), tuple(Member(_power(text, p), u**p) for p in powers), True)
-        return Family((u,), label_maps(u, tuple(variables), text), False, text)
+        return family_of(u, variables, "y" if u == labels.levels else "u(y)")
     if isinstance(law, Channel) and not law.finite:
         return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
                                       if p.free_symbols & set(variables)), False)
@@ -100,6 +100,18 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
         return Family((mean,), (Member("+1, -1 for the two labels", mean),), True)
     members = tuple(Member(f"the indicator of label {i}", p) for i, p in enumerate(labels.probabilities[1:], start=2))
     return Family(tuple(m.mean for m in members), members, True)
+
+
+def family_of(u: Expr, variables: Sequence[Symbol], text: str) -> Family:
+    """The label maps of y = u(z), `text` in words."""
+    used = signs_of(u, variables)
+    if used is not None and not any(v.has(*used) for _, v in cells_of(u, used)):
+        return _of_signs(u, used, text)
+    values = finite_values(u)
+    if values is not None and len(values) <= MOST_VALUES:
+        powers = range(1, max(len(values), 2))
+        return Family((u,), tuple(Member(_power(text, p), u**p) for p in powers), True)
+    return Family((u,), label_maps(u, tuple(variables), text), False, text)
 
 
 def _of_signs(u: Expr, used: Sequence[Symbol], text: str) -> Family:
@@ -146,7 +158,10 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
     if u.is_polynomial(*variables):
         yield from _polynomial_powers(u, variables, text)
     else:
-        yield from _powers_in_space(u, variables, text)
+        powers = _powers_in_space(u, variables, text)
+        yield from islice(powers, 1)
+        yield from _steps(u, variables, text)
+        yield from powers
     yield from _bounded(u, variables, text)
 
 
@@ -156,6 +171,16 @@ def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Itera
         if not in_space(u**p, variables, HOELDER):
             return
         yield Member(_power(text, p), u**p)
+
+
+def _steps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
+    """1(y > c), which has every moment, and asks for nothing but ranges of u over boxes."""
+    from hermitex.exponents.labels.steps import MOST_VARIABLES, Step, thresholds
+
+    if sum(1 for v in variables if u.has(v)) <= MOST_VARIABLES:
+        for c in thresholds(u, variables):
+            step = Step(u, c, variables)
+            yield Member(f"1({text} > {c})", step.map, step=step)
 
 
 def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:

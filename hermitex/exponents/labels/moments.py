@@ -10,7 +10,8 @@ from typing import Any
 
 from sympy import Add, Expr, S, Symbol
 
-from hermitex.exponents.certificate import Certificate
+from hermitex.errors import NoClosedForm
+from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
@@ -31,7 +32,7 @@ class Moments:
 
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
-        self._square: bool | None = None
+        self._square: bool | None = None if member.step is None else True
         self._signs: dict[int, int] = {}
         self.known: dict[tuple, Certificate | None] = {}
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
@@ -60,6 +61,8 @@ class Moments:
             if value.is_Rational:
                 return Certificate(quantity, order, "nonzero", f"{prefix}: exact value", value, (value, value))
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
+        if self.member.step is not None:
+            return self._over_boxes(form, (quantity, order, prefix))
         if any(c.has(Expectation) for c in form.values()):
             return self._combined(form, name)
         if all(any((-1)**n != self._parity(i) != 0 for i, n in enumerate(a)) for a in form):
@@ -91,8 +94,19 @@ class Moments:
             self._square = bool(in_space(self.member.mean, self.variables, 2))
         return found[1] if self._square else None
 
+    def _over_boxes(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
+        """The moment of a step, enclosed box by box."""
+        quantity, order, prefix = named
+        try:
+            size = self.member.step.moment(form)  # type: ignore[union-attr]
+        except NoClosedForm:
+            return None
+        status: Status = "nonzero" if size.excludes_zero else "undetermined"
+        return Certificate(quantity, order, status, f"{prefix}: enclosed box by box", None, tuple(size))
+
     def _moment(self, a: Index) -> Expr:
         return self.poly.ring.domain.to_sympy(moment(self.poly, a))
+
     def _homogeneous(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
         """E[f (sum z_i^2 - r)] = E[z . grad f] = p E[f] for f of degree p: not zero where f has one sign, p != 0."""
         from hermitex.exponents.laws.polar import degree

@@ -128,15 +128,25 @@ class Block:
         missed = 0
         for b in self._in_known():
             checkpoint("looking for label maps")
-            proofs = [self._proof(moments, b, a, name) for a in self.space.free]
-            if any(p is None or p.status == "undetermined" for p in proofs):
+            proofs = self._proofs(moments, b, name)
+            if proofs is None:
                 missed += 1
                 if missed > (_MISSED if self.oracle.given.complete else 0):
                     return  # another label map may be easier
                 continue
-            self._add([_size(p, alone=self._alone(proofs)) for p in proofs if p is not None], proofs, found)
+            self._add([_size(p, alone=self._alone(proofs)) for p in proofs], proofs, found)
             if found.settled:
                 return
+
+    def _proofs(self, moments: Moments, inside: list[list[Expr]], name: str) -> list[Certificate] | None:
+        """What is known of each free entry; None as soon as nothing is known of one."""
+        proofs = []
+        for a in self.space.free:
+            proof = self._proof(moments, inside, a, name)
+            if proof is None or (proof.status == "undetermined" and proof.enclosure is None):
+                return None
+            proofs.append(proof)
+        return proofs
 
     def _proof(self, moments: Moments, inside: list[list[Expr]], a: Index, name: str) -> Certificate | None:
         """What is known of the entry a of one tensor of this label map."""

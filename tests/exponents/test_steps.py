@@ -1,0 +1,74 @@
+"""Moments of 1(y > c) box by box: the ranges beside values, the moments beside sums on a fine grid."""
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermeval
+from scipy.special import ndtri
+from sympy import Rational, lambdify
+
+from hermitex.errors import NoClosedForm
+from hermitex.exponents.labels.ranges import Range, ranges
+from hermitex.exponents.labels.steps import Step, thresholds
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import normals, z1, z2
+
+FORMS = ["z1*z2 - z2**3", "1/z1 + z2", "tan(z1) + cot(z2)", "exp(z1*z2) - exp(-z1)", "floor(z1*z2)/z2**2",
+         "frac(3*z1) + ceiling(z2)",
+         "sin(5*z1)*cos(z2/z1)", "sqrt(Abs(z1)) - log(Abs(z2))", "Max(z1, z2**2, 1)*Min(z1, 0)", "erf(z1)*tanh(3*z2)*erfc(z2)",
+         "Piecewise((z1, z1**2 + z2 > 1), (z2, (z1 > 0) & (z2 < 0)), (atan(z1), True))", "sinh(z1)/cosh(z2)*sign(z1 - z2)",
+         "Heaviside(z1*z2)*Abs(z1)**(1/3)", "1/(1 + z1**2)**(3/2) + asinh(z1*z2)", "sech(z1) + coth(z2) + csch(z1)"]
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_a_range_holds_every_value(text):
+    u = parse(text)
+    rng = np.random.default_rng(3)
+    corner, size = rng.normal(size=(2, 300)), rng.exponential(size=(2, 300))*10.0**rng.integers(-3, 1, 300)
+    box = {v: Range(corner[i], corner[i] + size[i]) for i, v in enumerate((z1, z2))}
+    found = ranges(u, box)
+    f = lambdify((z1, z2), u, ["scipy", "numpy"])
+    for _ in range(40):
+        with np.errstate(all="ignore"):
+            value = f(*(corner + size*rng.uniform(size=(2, 300))))
+        inside = (found.low <= value) & (value <= found.high)
+        assert (inside | np.isnan(value)).all()
+    # Small boxes off the jumps have small ranges: the ends are not simply far apart.
+    tight = {v: Range(corner[i], corner[i] + 1e-9) for i, v in enumerate((z1, z2))}
+    near = ranges(u, tight)
+    assert np.median(near.high - near.low) < 1e-6
+
+
+def test_a_range_that_is_not_known_is_refused():
+    with pytest.raises(NoClosedForm):
+        ranges(parse("gamma(z1**2 + 1)"), {z1: Range(np.zeros(1), np.ones(1))})
+
+
+def on_a_grid(u, c, a, n):
+    q = ndtri((np.arange(n) + 0.5)/n)
+    z = np.meshgrid(*[q]*len(a), indexing="ij")
+    with np.errstate(all="ignore"):
+        above = lambdify(normals(u), u, ["scipy", "numpy"])(*z) > c
+    return (above*np.prod([hermeval(x, [0]*k + [1]) for x, k in zip(z, a, strict=True)], axis=0)).mean()
+
+
+@pytest.mark.parametrize(("text", "a"), [
+    ("1/z1 + z2", (1, 0)), ("1/z1 + z2", (3, 2)), ("tan(z1) + z2", (1, 0)), ("floor(z1*z2) + z1**2", (1, 1)),
+    ("Max(z1, z2)*exp(z1 - z2)", (2, 1)), ("Piecewise((z1**2, z1*z2 > 0), (z2, True))", (0, 2)),
+])
+def test_a_moment_beside_a_grid(text, a):
+    u = parse(text)
+    for c in thresholds(u, (z1, z2))[:3]:
+        found = Step(u, c, (z1, z2)).moment({a: Rational(1)})
+        value = on_a_grid(u, float(c), a, 700)
+        assert float(found.low) - 5e-3 < value < float(found.high) + 5e-3
+        assert float(found.high - found.low) < 0.02
+        assert abs(on_a_grid(u, float(c) + 0.7, a, 700) - value) > 1e-2  # a planted error would be seen
+
+
+def test_a_moment_is_linear_and_sees_what_is_silent():
+    step = Step(parse("z1 - 1/z1"), Rational(0), (z1, z2))
+    one, two = step.moment({(1, 0): Rational(1)}), step.moment({(1, 0): Rational(-2), (0, 1): Rational(5)})
+    assert two.low == -2*one.high and two.high == -2*one.low
+    # 1(z - 1/z > 0) = 1(z > 1) + 1(-1 < z < 0): E[. z] = 2 phi(1) - phi(0)
+    phi = [np.exp(-x*x/2)/np.sqrt(2*np.pi) for x in (0, 1)]
+    assert one.low < 2*phi[1] - phi[0] < one.high
