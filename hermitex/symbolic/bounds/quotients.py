@@ -68,12 +68,14 @@ def _bounded(factors: Sequence[Expr], variables: tuple[Symbol, ...]) -> bool:
 
 def _under(a: tuple[Any, ...], below: Sequence[tuple[list[tuple[int, ...]], Any]]) -> bool:
     """Are there weights w_ij >= 0 with a = sum w_ij e_ij and sum_j w_ij = q_i?"""
-    points = [(i, e) for i, (monoms, _) in enumerate(below) for e in monoms]
-    rows = [[Rational(e[k]) for _, e in points] for k in range(len(a))]
+    points = [(i, e) for i, (monoms, _) in enumerate(below) for e in monoms if all(b or not n for n, b in zip(e, a, strict=True))]
+    if not points:
+        return not below
+    rows = [[Rational(e[k]) for _, e in points] for k, b in enumerate(a) if b]
     rows += [[Rational(int(i == j)) for i, _ in points] for j in range(len(below))]
-    right = [*a, *(q for _, q in below)]
+    right = [*(b for b in a if b), *(q for _, q in below)]  # a right side 0 is no row: linprog does not keep to it
     try:  # an equality is two inequalities
-        linprog([0]*len(points), [*rows, *([-w for w in row] for row in rows)], [*right, *(-v for v in right)])
+        _, found = linprog([0]*len(points), [*rows, *([-w for w in row] for row in rows)], [*right, *(-v for v in right)])
     except (InfeasibleLPError, UnboundedLPError):
         return False
-    return True
+    return all(sum(w*x for w, x in zip(row, found, strict=True)) == v for row, v in zip(rows, right, strict=True))
