@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.theories.overlaps.frames import eigen_nodes
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, normal_nodes, panels
+from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
+from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, merged, normal_nodes, panels
 
 _CHUNK = 4_000_000
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
@@ -97,6 +97,7 @@ class FiniteOutput(Output):
 
     grid : P(y_k | z), times the step of the labels where they are nodes;  labels : the list
     law : (y, points) -> P(y | points) of any labels; None where there are no others than those of the list
+    alike : R under which the label stays, or becomes another of the list
     """
 
     grid: Grid
@@ -106,6 +107,7 @@ class FiniteOutput(Output):
     r: int = 1
     smallest: Any = 4e-4
     nodes: int = 40
+    alike: tuple[Array, ...] = ()
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
@@ -113,9 +115,9 @@ class FiniteOutput(Output):
             whole = np.zeros((self.r, self.r))
             for weight, z, parts in self.sliced(M, fineness):
                 whole += _outer(parts, z, weight)
-            return whole
+            return unfolded(whole, M, self.alike)
         m = np.diag(M)
-        nodes = [normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m]
+        nodes = self._fewer([normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m], m)
         weight = _product([w for _, w in nodes])
         total = np.zeros((self.r, self.r))
         for grid in self._grids(m, fineness, weight.size):
@@ -134,13 +136,18 @@ class FiniteOutput(Output):
             part = slice(k, k + size)
             yield Grid(self.grid.axes, partial(stepped, self.law, self.labels[part], self.steps[part]))
 
+    def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
+        """Fields along each axis without those that see nothing of its steps."""
+        return [merged(o, w, a.cuts, float(np.sqrt(1 - x))) if a.steps else (o, w)
+                for (o, w), a, x in zip(nodes, self.grid.axes, m, strict=True)]
+
     def errors(self, M: Array) -> float:
         """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
         if not is_diagonal(M):
             return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.5)))
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
-        nodes = [broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)]
+        nodes = self._fewer([broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)], m)
         z, = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)
         least = z.min(axis=0)
         for _, w in nodes:
@@ -151,7 +158,7 @@ class FiniteOutput(Output):
         """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
         V = np.eye(self.r) - M
         coarse = _VAST[self.r]*fineness
-        omega, weight = eigen_nodes(M, coarse, blur=float(np.linalg.eigvalsh(V)[0]))
+        omega, weight = eigen_nodes(M, coarse, blur=float(np.linalg.eigvalsh(V)[0]), alike=self.alike)
         points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), coarse)
         P = np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
         P = np.broadcast_to(P, (len(self.labels), len(points)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from hermitex.exponents.laws.density import half_template
 from hermitex.theories.overlaps.channel import FiniteOutput, ratio
-from hermitex.theories.overlaps.frames import eigen_nodes
+from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
 from hermitex.theories.overlaps.grid import Array, Grid, intervals
 
 _REACH = 8.0
@@ -23,6 +23,7 @@ _SCAN, _LINES = 1601, 321
 _ORDER = 10
 _NEAR = 7.5
 _SLICE = 40_000
+_WIDER, _FEW = 2.5, 60
 _FAR = 1e3  # where probabilities and their slopes are 0 and 1 exactly
 
 
@@ -46,7 +47,7 @@ class FibreOutput(FiniteOutput):
         """(z1, its weight, the jumps in z2, the level between them) of every node."""
         panel = 0.9 if v > 0.15 else 0.4
         if panel not in self._kept:
-            self._kept[panel] = _fibres(self.of, self.levels, panel)
+            self._kept[panel] = _fibres(self.of, self.levels, panel, self.grid.axes[0].cuts)
         return list(self._kept[panel])
 
     def chances(self, omega: Array, V: Array) -> tuple[Array, Array]:
@@ -78,7 +79,7 @@ class FibreOutput(FiniteOutput):
         for weight, z, (one, two) in self.sliced(M, fineness):
             share = np.where(z > 1e-200, weight/np.where(z > 1e-200, z, 1.0), 0.0)
             F += [[np.sum(p*q*share) for q in (one, two)] for p in (one, two)]
-        return F
+        return unfolded(F, M, self.alike)
 
     def errors(self, M: Array) -> float:
         """How often the Bayes classifier of two labels is wrong."""
@@ -86,7 +87,7 @@ class FibreOutput(FiniteOutput):
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         """(weights, Z, [A_i]) over slices of the omegas."""
-        omega, weight = eigen_nodes(M, 0.8*fineness)
+        omega, weight = eigen_nodes(M, 0.8*fineness, alike=self.alike)
         for k in range(0, len(omega), _SLICE):
             part = slice(k, k + _SLICE)
             z, a = self.chances(omega[part], np.eye(2) - M)
@@ -100,7 +101,9 @@ class FibreOutput(FiniteOutput):
         return ratio(a[:, rows, n].T, z[rows, n])
 
 
-def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float) -> list[tuple[float, float, Array, Array]]:
+def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
+            cuts: Array) -> list[tuple[float, float, Array, Array]]:
+    """(z1, its weight, the jumps in z2, the level between them): between the cuts in z1, and lines of another word."""
     scan = np.linspace(-_REACH - 0.011, _REACH + 0.013, _SCAN)  # not on the jumps of everyday targets
 
     def kind(x: Array, t: Array) -> Array:
@@ -112,7 +115,7 @@ def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float)
 
     lines = np.linspace(-_REACH - 0.007, _REACH + 0.003, _LINES)
     words = [word(x) for x in lines]
-    turns = []
+    turns = list(cuts)  # floor(z1) + floor(z2): the same labels in the same order on both sides
     for (a, b), (wa, wb) in zip(pairwise(lines), pairwise(words), strict=True):
         if wa == wb:
             continue
@@ -123,7 +126,7 @@ def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float)
     t, w = half_template(9, 4)
     g, v = np.polynomial.legendre.leggauss(_ORDER)
     found = []
-    ends = np.array([-_REACH, *turns, _REACH])
+    ends = np.unique(np.clip([-_REACH, *turns, _REACH], -_REACH, _REACH))
     for a, b in pairwise(ends):
         if b - a < 1e-12:
             continue
@@ -149,9 +152,10 @@ def _jumps(kind: Callable[[Array, Array], Array], x: float, scan: Array) -> tupl
 
 
 def few_values(of: Callable[[Sequence[Array]], Array], r: int) -> Array | None:
-    """The labels of a target that takes few values, seen at many points; None if it takes many."""
-    found = np.unique(np.round(of(list(np.random.default_rng(0).standard_normal((r, 4000)))), 10))
-    return found if len(found) <= 40 else None
+    """The labels of a target that takes few values, seen at many points, also far out; None if it takes many."""
+    z = np.random.default_rng(0).standard_normal((r, 8000))*np.linspace(1.0, _WIDER, 8000)
+    found = np.unique(np.round(of(list(z)), 10))
+    return found if len(found) <= _FEW else None
 
 
 __all__ = ["FibreOutput", "few_values"]

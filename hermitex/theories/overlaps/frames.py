@@ -111,15 +111,24 @@ def field_nodes(m: Array, coarse: float, halved: Sequence[int] = (), reach: floa
     return found
 
 
-def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None, least: float = _UNSEEN) -> tuple[Array, Array]:
-    """Nodes (n, r) and weights for omega ~ N(0, M), M any positive semidefinite matrix; `blur`: one V for all directions."""
-    m, R = np.linalg.eigh(M)
-    m = np.where(m < 1e-14, 0.0, m)
-    nodes = field_nodes(m, coarse, v=None if blur is None else np.full(len(m), blur))
-    omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ R.T
+def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None, least: float = _UNSEEN,
+                alike: Sequence[Array] = ()) -> tuple[Array, Array]:
+    """Nodes (n, r) and weights for omega ~ N(0, M), M any positive semidefinite matrix; `blur`: one V for all directions.
+
+    alike : G that carry what is summed at omega to what is summed at G omega; where they reflect the axes half of the fields do
+    """
+    frame = frame_of(M, alike)
+    nodes = field_nodes(frame.m, coarse, frame.halved, v=None if blur is None else np.full(len(M), blur))
+    omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ frame.R.T
     weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
     kept = weight > least*weight.max()
     return omega[kept], weight[kept]
 
 
-__all__ = ["Frame", "eigen_nodes", "field_nodes", "frame_of"]
+def unfolded(F: Array, M: Array, alike: Sequence[Array]) -> Array:
+    """E[A A^T] from half of the fields, as `eigen_nodes` halves them: the entries that the other half cancels are zero."""
+    frame = frame_of(M, alike)
+    return frame.back(frame.R.T @ F @ frame.R*frame.shown)
+
+
+__all__ = ["Frame", "eigen_nodes", "field_nodes", "frame_of", "unfolded"]

@@ -8,7 +8,7 @@ r"""g, P(y|g) -> Output: how the Z(y, omega) of a target and its channel is inte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,12 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: Overla
     ------
     NoClosedForm : a noise too small for its quadrature; says what to type instead.
     """
-    names, diagonal = tuple(names), space.diagonal
+    found = _of(g, law, tuple(names), space)
+    return replace(found, alike=(*space.group, *space.odd)) if isinstance(found, FiniteOutput) else found
+
+
+def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: OverlapSpace) -> Output:
+    diagonal = space.diagonal
     if isinstance(law, Channel):
         return _custom(law, names)
     g = split_products(effective(g, law))

@@ -30,7 +30,7 @@ class StepOutput(FiniteOutput):
     quick: bool = True
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        omega, weight = eigen_nodes(M, (0.75 if self.r == 2 else 1.5)*fineness)
+        omega, weight = eigen_nodes(M, (0.75 if self.r == 2 else 1.5)*fineness, alike=self.alike)
         table = self._table()
         for k in range(0, len(omega), _SLICE):
             part = slice(k, k + _SLICE)

@@ -19,6 +19,7 @@ from hermitex.symbolic.precise import evaluate
 from hermitex.theories.overlaps.grid import WINDOW, Array, Axis
 
 _SAME = 1e-12
+_ENDS = (S(-9), S(9))  # beyond the window: floor(z) has its steps there too, without an end
 
 
 class Pattern(NamedTuple):
@@ -48,7 +49,7 @@ def step_cuts(g: Expr, x: Symbol) -> Array | None:
     cuts: list[Expr] = []
     for part in own_parts(g, x):
         try:
-            found = pieces(part, x)
+            found = pieces(part, x, *_ENDS)
         except BudgetExceeded:
             raise
         except HermitexError:
@@ -64,7 +65,7 @@ def kinks(g: Expr, x: Symbol) -> Array:
     cuts: list[Expr] = []
     for part in own_parts(g, x):
         try:
-            cuts += breakpoints(part, x, (S(-9), S(9)))
+            cuts += breakpoints(part, x, _ENDS)
         except BudgetExceeded:
             raise
         except HermitexError:
