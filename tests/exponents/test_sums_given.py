@@ -105,3 +105,9 @@ def test_labels_that_crowd_at_a_limit():
     one, two = (hx.exponents(t).weak_recovery["alpha_c"] for t in ("tanh(z1)**2 + tanh(z2)**2", "1/cosh(z1)**2 + 1/cosh(z2)**2"))
     assert float(one) == pytest.approx(float(two), rel=1e-9)
     assert float(one) == pytest.approx(1.32755566492, rel=1e-10)
+
+
+@pytest.mark.parametrize("text", ["Piecewise((1, (z1 > 0) & (z2 > z1)), (z2, True))", "Heaviside(max(z1, z2))"])
+def test_a_function_of_arrays_broadcasts_whatever_is_printed_for_its_switches(text):
+    f, u, t = array_function(parse(text), z1, z2), np.linspace(-2, 2, 5)[:, None], np.linspace(-1, 1, 4)
+    assert np.array_equal(f(u, t), f(*(a.copy() for a in np.broadcast_arrays(u, t))))

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Float, Symbol, diff, lambdify
+from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff, lambdify
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
@@ -352,10 +352,11 @@ def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> 
 def array_function(expr: Expr, *names: Symbol) -> Callable:
     """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
     compiled = lambdify(names, expr, modules=modules_for(expr))
+    joined = expr.has(And, Or, Heaviside)  # printed as logical_and.reduce, which does not broadcast
 
     def value(*points: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
-            found = np.asarray(compiled(*points), dtype=float)
+            found = np.asarray(compiled(*np.broadcast_arrays(*points) if joined else points), dtype=float)
         return np.broadcast_to(found, np.broadcast_shapes(*map(np.shape, points))).copy()
 
     return value
