@@ -39,7 +39,7 @@ TEXT, LIST, NUMBER = "text", "list", "number"
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
     "target": (TEXT, "G", "target: likewise"),
-    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f"),
+    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; sgd: square or correlation"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
     "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
@@ -68,18 +68,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
     parser.add_argument("--alpha", metavar="A", help="samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50")
     parser.add_argument("--t", metavar="T", help="sgd: times gamma n, increasing: 0:20:50")
+    model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (_, metavar, line) in OPTIONS.items():
-        parser.add_argument(f"--{name}", metavar=metavar, help=line)
-    parser.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
-    parser.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
-    parser.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
-    parser.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
+        model.add_argument(f"--{name}", metavar=metavar, help=line)
+    experiment = parser.add_argument_group("the experiment")
+    experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
+    experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
+    experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
+    experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
                         "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
-    parser.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
-    parser.add_argument("--progress", action="store_true", help="say on stderr how far the experiment is (always on a terminal)")
-    parser.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
-    parser.add_argument("--csv", metavar="F", help="write every quantity, residual and converged")
-    parser.add_argument("--bib", metavar="F", help="write the BibTeX of the papers used")
+    experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is (always on a terminal)")
+    written = parser.add_argument_group("what is written")
+    written.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
+    written.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
+    written.add_argument("--csv", metavar="F", help="write every quantity, residual and converged")
+    written.add_argument("--bib", metavar="F", help="write the BibTeX of the papers used")
 
 
 def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
