@@ -18,6 +18,7 @@ from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
+from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
@@ -66,6 +67,7 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     (1, 2, [(1, Matrix([[1, 1]])), (2, Matrix([[1, -1]]))])
     """
     variables = tuple(variables)
+    g = centred(g, variables)  # a constant charges nothing, and may hide that g is odd
     seen = relevant(g, variables)
     if seen.dimension == 0:
         return Leap(Staircase((), notes=("leap: E[Y|z] does not depend on z",)), None)

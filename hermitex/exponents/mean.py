@@ -78,6 +78,8 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     >>> from hermitex.symbols import z1, z2, z3
     >>> in_space(exp(z1*z2/4)*sign(z3) + z2, (z1, z2, z3), 2), in_space(exp(z1*z2) + z3, (z1, z2, z3), 2)
     (True, False)
+    >>> in_space(1/z1 - 1/z2, (z1, z2), 1)
+    False
     >>> in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 2), in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 1)
     (False, True)
     """
@@ -96,9 +98,15 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     if len(summands) == 1:
         return _product(g, inside, power)
     verdicts = [in_space(s, inside, power) for s in summands]
+    if False in verdicts and _apart([s.free_symbols & set(inside) for s in summands]):
+        return False  # E|a + b|^p is finite for independent a, b only if it is for some value of b
     if None in verdicts:
         return None
     return True if all(verdicts) else False if verdicts.count(False) == 1 else None
+
+
+def _apart(sets: Sequence[set]) -> bool:
+    return sum(map(len, sets)) == len(set().union(*sets))
 
 
 def _product(f: Expr, variables: tuple[Symbol, ...], power: Any) -> bool | None:

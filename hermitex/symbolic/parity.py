@@ -245,8 +245,11 @@ def _abs(u: Expr) -> Expr:
 def _floor(u: Expr) -> Expr:
     if not u.free_symbols:
         return floor(u)
-    u = expand(u)
-    return -1 - floor(-u) if u.could_extract_minus_sign() else floor(u)
+    constant, moving = expand(u).as_coeff_Add()
+    if moving.could_extract_minus_sign():
+        return -1 - _floor(-u)
+    whole = floor(constant)
+    return whole + floor(moving + constant - whole)
 
 
 def _signs_absorbed(product: Expr) -> Expr:

@@ -64,7 +64,18 @@ class Regression:
             ways = "; ".join(dict.fromkeys(w for e in given.entries(k).values() for w in e.how.split("; ")
                                            if w != "no summand depends on it")) or "no summand charges it"
             return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, ways),))
+        if not known.rows and any(h.has(Expectation) for h in left.values()):
+            left = self._by_invariance(left, k)
         return self._charged(given, k, left, known)
+
+    def _by_invariance(self, left: dict[MultiIndex, Expr], k: int) -> dict[MultiIndex, Expr]:
+        """The entries through those that symmetry leaves free: equal ones then hold the same integral."""
+        space = self.invariant(matrix([], len(self.variables)), k)
+        out: dict[MultiIndex, Expr] = {}
+        for a, t in zip(space.free, space.basis, strict=True):
+            for b, c in t.items():
+                out[b] = out.get(b, S.Zero) + c*left.get(a, S.Zero)
+        return {b: h for b, h in out.items() if h != 0} or left
 
     def invariant(self, known: Matrix, k: int) -> TensorSpace:
         """The tensors over the complement of U that the symmetries of the target leave alone, those that leave U alone.

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import permutations, product
 from typing import Any
 
-from sympy import Add, Expr, S, Symbol, expand, eye, sqrt, zeros
+from sympy import Add, Expr, Rational, S, Symbol, expand, eye, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint
@@ -21,7 +21,7 @@ from hermitex.symbolic.invariance import linear_forms, rotations
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
 
-__all__ = ["Symmetry", "mirrored", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
+__all__ = ["Symmetry", "centred", "mirrored", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
 
 _DENSE = 4  # variables up to which every signed permutation is looked at
 
@@ -162,10 +162,45 @@ class _Values:
         return left
 
 
+    def centre(self, flip: Sequence[int]) -> Expr | None:
+        """A short rational c with g(s z) + g(z) = 2 c at every point, nearly."""
+        if self.program is None or -1 not in flip:
+            return None
+        sums = []
+        for point, base in zip(self.points, self.base, strict=True):
+            try:
+                sums.append(self.program(*(_number(e*x) for e, x in zip(flip, point, strict=True))) + base)
+            except (HermitexError, ArithmeticError, ValueError, TypeError):
+                return None
+            if abs(sums[-1] - sums[0]) > 1e-9*(1 + abs(base)):
+                return None
+        c = Rational(round(60*float(sums[0])), 120)
+        return c if c != 0 and abs(2*float(c) - float(sums[0])) < 1e-9 else None
+
+
 def _number(x: float) -> Any:
     from mpmath import mpf
 
     return mpf(x)
+
+
+def centred(g: Expr, variables: Sequence[Symbol]) -> Expr:
+    """g - c where a sign flip takes g to 2 c - g, c guessed from values and then proved; else g.
+
+    Examples
+    --------
+    >>> from sympy import floor
+    >>> from hermitex.symbols import z1, z2
+    >>> centred(floor(z1*z2), (z1, z2)), centred(z1 + z2**2, (z1, z2))
+    (floor(z1*z2) + 1/2, z1 + z2**2)
+    """
+    variables = tuple(variables)
+    values = _Values(g, variables)
+    for s in sorted(product((1, -1), repeat=len(variables)), key=lambda s: s.count(-1)):
+        c = values.centre(s)
+        if c is not None and symmetry_of(g - c, variables, Matrix.diag(*s)) is not None:
+            return g - c
+    return g
 
 
 # -- permutations ------------------------------------------------------------------------------------------------------

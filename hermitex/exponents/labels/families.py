@@ -42,7 +42,7 @@ from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
 if TYPE_CHECKING:
-    from hermitex.exponents.labels.steps import Step
+    from hermitex.exponents.labels.bounded import Bounded
 
 MOST_VALUES = 9
 _POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
@@ -52,13 +52,13 @@ _POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
 class Member:
     """E[T(Y)|z] as an expression in z, and T in words.
 
-    `element` is the same as an element of K[z], `step` as a step over boxes, if it is one.
+    `element` is the same as an element of K[z], if it is one, `over_boxes` the same with moments box by box.
     """
 
     words: str
     mean: Expr
     element: Any = None
-    step: Step | None = None
+    over_boxes: Bounded | None = None
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,12 @@ def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Itera
 
 def _steps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
     """1(y > c), which has every moment, and asks for nothing but ranges of u over boxes."""
-    from hermitex.exponents.labels.steps import MOST_VARIABLES, Step, thresholds
+    from hermitex.exponents.labels.bounded import MOST_VARIABLES, Bounded, thresholds
 
     if sum(1 for v in variables if u.has(v)) <= MOST_VARIABLES:
         for c in thresholds(u, variables):
-            step = Step(u, c, variables)
-            yield Member(f"1({text} > {c})", step.map, step=step)
+            step = Heaviside(u - c)
+            yield Member(f"1({text} > {c})", step, over_boxes=Bounded(step, variables))
 
 
 def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:

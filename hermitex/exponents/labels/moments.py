@@ -32,7 +32,7 @@ class Moments:
 
     def __init__(self, member: Member, variables: Sequence[Symbol]) -> None:
         self.member, self.variables = member, tuple(variables)
-        self._square: bool | None = None if member.step is None else True
+        self._square: bool | None = None if member.over_boxes is None else True
         self._signs: dict[int, int] = {}
         self.known: dict[tuple, Certificate | None] = {}
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
@@ -61,7 +61,7 @@ class Moments:
             if value.is_Rational:
                 return Certificate(quantity, order, "nonzero", f"{prefix}: exact value", value, (value, value))
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
-        if self.member.step is not None:
+        if self.member.over_boxes is not None:
             return self._over_boxes(form, (quantity, order, prefix))
         if any(c.has(Expectation) for c in form.values()):
             return self._combined(form, name)
@@ -95,10 +95,10 @@ class Moments:
         return found[1] if self._square else None
 
     def _over_boxes(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
-        """The moment of a step, enclosed box by box."""
+        """The moment of a bounded label map, enclosed box by box."""
         quantity, order, prefix = named
         try:
-            size = self.member.step.moment(form)  # type: ignore[union-attr]
+            size = self.member.over_boxes.moment(form)  # type: ignore[union-attr]
         except NoClosedForm:
             return None
         status: Status = "nonzero" if size.excludes_zero else "undetermined"

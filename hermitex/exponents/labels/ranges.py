@@ -55,7 +55,7 @@ def _of(e: Any, boxes: dict[Symbol, Range]) -> Range:
         return _piecewise(e, boxes)
     if isinstance(e, sp.Pow) and e.base != sp.E:
         return _power(e, boxes)
-    args = [_of(a, boxes) for a in e.args]
+    args = [_of(a, boxes) for a in (e.args[:1] if isinstance(e, sp.Heaviside) else e.args)]
     if isinstance(e, (sp.Add, sp.Mul)):
         total = args[0]
         for a in args[1:]:
@@ -65,7 +65,7 @@ def _of(e: Any, boxes: dict[Symbol, Range]) -> Range:
         best = np.maximum if isinstance(e, sp.Max) else np.minimum
         return Range(_fold(best, [a.low for a in args]), _fold(best, [a.high for a in args]))
     if isinstance(e, sp.exp) or (isinstance(e, sp.Pow) and e.base == sp.E):
-        return _rising(np.exp, args[-1])
+        return _exponential(args[-1])
     rule = _RULES.get(e.func)
     if rule is None:
         raise NoClosedForm(e, "its range over a box is not known")
@@ -85,9 +85,9 @@ def _constant(e: Expr, boxes: dict[Symbol, Range]) -> Range:
 
 
 def _widened(low: np.ndarray, high: np.ndarray, relative: float) -> Range:
-    """The ends moved outwards; what is not a number becomes the whole line."""
-    low = np.where(np.isnan(low), -np.inf, low - np.where(np.isfinite(low), relative*np.abs(low), 0) - _LEAST*(relative > 0))
-    high = np.where(np.isnan(high), np.inf, high + np.where(np.isfinite(high), relative*np.abs(high), 0) + _LEAST*(relative > 0))
+    """The ends moved outwards, zeros apart; what is not a number becomes the whole line."""
+    low = np.where(np.isnan(low), -np.inf, low - np.where(np.isfinite(low), relative*np.abs(low), 0))
+    high = np.where(np.isnan(high), np.inf, high + np.where(np.isfinite(high), relative*np.abs(high), 0))
     return Range(low, high)
 
 
@@ -97,8 +97,14 @@ def _sum(a: Range, b: Range) -> Range:
 
 
 def _product(a: Range, b: Range) -> Range:
-    ends = [np.where((x == 0) | (y == 0), 0.0, x*y) for x in a for y in b]
+    ends = [_times(x, y) for x in a for y in b]
     return _widened(_fold(np.minimum, ends), _fold(np.maximum, ends), _ARITHMETIC)
+
+
+def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x y with 0 oo = 0, the limit of products of numbers; what underflows is not zero."""
+    value = np.where((x == 0) | (y == 0), 0.0, x*y)
+    return np.where((value == 0) & (x != 0) & (y != 0), np.sign(x)*np.sign(y)*_LEAST, value)
 
 
 def _inverse(a: Range) -> Range:
@@ -111,7 +117,7 @@ def _inverse(a: Range) -> Range:
 def _power(e: sp.Pow, boxes: dict[Symbol, Range]) -> Range:
     base, n = _of(e.base, boxes), e.exp
     if n.free_symbols:  # b^n = exp(n log b), b > 0
-        return _rising(np.exp, _product(_of(n, boxes), _rising(np.log, _positive(base))))
+        return _exponential(_product(_of(n, boxes), _rising(np.log, _positive(base))))
     if n.is_negative:
         return _inverse(_of_power(base, -n))
     return _of_power(base, n)
@@ -142,6 +148,11 @@ def _modulus(a: Range) -> Range:
 # -- functions ---------------------------------------------------------------------------------------------------------
 def _rising(f: Callable, a: Range, exact: bool = False) -> Range:
     return Range(f(a.low), f(a.high)) if exact else _widened(f(a.low), f(a.high), _LIBRARY)
+
+
+def _exponential(a: Range) -> Range:
+    found = _rising(np.exp, a)
+    return Range(np.maximum(found.low, 0), found.high + _LEAST)
 
 
 def _bounded(found: Range, low: float = -1.0, high: float = 1.0) -> Range:
@@ -198,7 +209,7 @@ _RULES: dict[Any, Callable[[Range], Range]] = {
     sp.floor: lambda a: _rising(np.floor, a, exact=True),
     sp.ceiling: lambda a: _rising(np.ceil, a, exact=True),
     sp.frac: _fraction_part,
-    sp.Heaviside: lambda a: Range((a.low > 0).astype(float), (a.high >= 0).astype(float)),
+    sp.Heaviside: lambda a: _rising(lambda x: np.heaviside(x, 0.5), a, exact=True),
     sp.Abs: _modulus,
     sp.sin: _sine,
     sp.cos: _cosine,

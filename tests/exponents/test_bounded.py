@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
-from sympy import Rational, lambdify
+from sympy import Heaviside, Rational, lambdify
 
 from hermitex.errors import NoClosedForm
+from hermitex.exponents.labels.bounded import Bounded, enclosed, thresholds
 from hermitex.exponents.labels.ranges import Range, ranges
-from hermitex.exponents.labels.steps import Step, thresholds
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2
 
@@ -58,7 +58,7 @@ def on_a_grid(u, c, a, n):
 def test_a_moment_beside_a_grid(text, a):
     u = parse(text)
     for c in thresholds(u, (z1, z2))[:3]:
-        found = Step(u, c, (z1, z2)).moment({a: Rational(1)})
+        found = Bounded(Heaviside(u - c), (z1, z2)).moment({a: Rational(1)})
         value = on_a_grid(u, float(c), a, 700)
         assert float(found.low) - 5e-3 < value < float(found.high) + 5e-3
         assert float(found.high - found.low) < 0.02
@@ -66,9 +66,26 @@ def test_a_moment_beside_a_grid(text, a):
 
 
 def test_a_moment_is_linear_and_sees_what_is_silent():
-    step = Step(parse("z1 - 1/z1"), Rational(0), (z1, z2))
+    step = Bounded(Heaviside(parse("z1 - 1/z1")), (z1, z2))
     one, two = step.moment({(1, 0): Rational(1)}), step.moment({(1, 0): Rational(-2), (0, 1): Rational(5)})
     assert two.low == -2*one.high and two.high == -2*one.low
     # 1(z - 1/z > 0) = 1(z > 1) + 1(-1 < z < 0): E[. z] = 2 phi(1) - phi(0)
     phi = [np.exp(-x*x/2)/np.sqrt(2*np.pi) for x in (0, 1)]
     assert one.low < 2*phi[1] - phi[0] < one.high
+
+
+@pytest.mark.parametrize("text", ["floor(z1*z2)*z1*tanh(z2)", "Abs(z1 + z2**2)*(z2**2 - 1)", "Max(z1*z2, z1)*z1",
+                                  "ceiling(z1)*Min(z2, 1)*z2", "Piecewise((z1**2, z1*z2 > 0), (z2**3, True))*z1*z2"])
+def test_polynomials_times_bounded_functions_beside_a_grid(text):
+    f = parse(text)
+    found = enclosed(f, (z1, z2))
+    x, w = np.polynomial.legendre.leggauss(7)
+    edges = np.linspace(-8, 8, 161)
+    x, w = (np.diff(edges)[:, None]/2*x + (edges[1:] + edges[:-1])[:, None]/2).ravel(), (np.diff(edges)[:, None]/2*w).ravel()
+    w = w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+    value = w @ lambdify((z1, z2), f, ["scipy", "numpy"])(x[:, None], x[None, :]) @ w
+    assert float(found.low) - 1e-2 < value < float(found.high) + 1e-2 and float(found.high - found.low) < 0.1
+
+
+def test_what_is_not_bounded_is_left_alone():
+    assert enclosed(parse("exp(z1*z2)"), (z1, z2)) is None and enclosed(parse("z1**2*z2**2"), (z1, z2)) == (1, 1)
