@@ -1,4 +1,8 @@
-"""Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work."""
+"""Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work.
+
+A budget is wall time, which a user sees; an effort is processor time, by which one way is given up for another: what is
+reached must not depend on what else the machine does.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from contextvars import ContextVar
 from hermitex.errors import BadInput, BudgetExceeded
 
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
+_effort: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_effort", default=None)
 
 
 @contextmanager
@@ -31,11 +36,26 @@ def budget(seconds: float | None) -> Iterator[None]:
         _current.reset(token)
 
 
+@contextmanager
+def effort(seconds: float | None) -> Iterator[None]:
+    """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
+    outer = _effort.get()
+    mine = None if seconds is None else (time.process_time() + seconds, seconds)
+    token = _effort.set(min((b for b in (outer, mine) if b is not None), default=None))
+    try:
+        yield
+    finally:
+        _effort.reset(token)
+
+
 def checkpoint(doing: str = "") -> None:
-    """Raise `BudgetExceeded` if the budget in force has run out."""
+    """Raise `BudgetExceeded` if the budget in force has run out, or the effort."""
     now = _current.get()
     if now is not None and time.monotonic() > now[0]:
         raise BudgetExceeded(now[1], doing)
+    spent = _effort.get()
+    if spent is not None and time.process_time() > spent[0]:
+        raise BudgetExceeded(spent[1], doing)
 
 
 def remaining(share: float = 1.0) -> float | None:

@@ -21,7 +21,8 @@ from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest
-from hermitex.exponents.laws.noisy import noisy_second, through
+from hermitex.exponents.laws.noisy import FEW, noisy_second, observed, precisely, through
+from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums_given import over_angles, sums_given
@@ -35,6 +36,7 @@ from hermitex.symbolic.precise import evaluate
 _RELATIVE = 1e-12
 _ACCURATE = 1e-10
 _KEEP = 0.85  # of the time that is left
+Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 
 def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
@@ -46,7 +48,7 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
     """
     couplings, error = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
     inverse, _ = largest(couplings, list(range(len(hidden))))
-    if not inverse > 0:
+    if not inverse > len(hidden)*error:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
     return measured(inverse, len(hidden) * error)
 
@@ -57,19 +59,45 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
         sides = intervals(g, u)
         if sides is not None:
             return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
-    if not given:
-        found = noisy_second(g, law, hidden) if g.has(*hidden) else None
-        return (found.couplings, found.error) if found else ({}, 0.0)
+    if not given and not g.has(*hidden):
+        return {}, 0.0
+    found = noisy_second(g, law, hidden) if not given else _averaged(g, law, given, hidden)
+    return found.couplings, found.error
+
+
+def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+    """The couplings averaged over the given variables, by structure or else from spread points."""
+    drop = conditional_zeros(g, given, hidden)
+    found: Second | None = None
+    try:
+        with precisely(len(given) + len(hidden)):
+            found = _by_structure(g, law, (given, hidden, drop))
+    except (NoClosedForm, BudgetExceeded) as err:
+        checkpoint("averaging over what is known")
+        reason = err
+    if found is None or found.error > FEW:
+        try:
+            rough = scattered_given(*observed(g, law), (given, hidden, drop))
+        except (NoClosedForm, BudgetExceeded):
+            if found is None:
+                raise reason from None
+        else:
+            found = rough if found is None or rough.error < found.error else found
+    assert found is not None
+    return found
+
+
+def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
+    """The couplings averaged over one or two known variables, by what the label shows of its structure."""
+    given, hidden, drop = spaces
     if len(given) > 2:
         raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
-    drop = conditional_zeros(g, given, hidden)
     base = _base(g, given, hidden)
     if base is not None and law.name == "deterministic" and len(given) == 1 and _injective(base[0], given[0], base[1]):
-        found = through(base[2], law)
-        return found.couplings, found.error
+        return through(base[2], law)
     turned = over_angles(g, given, hidden, drop) if law.name == "deterministic" and len(given) == 2 else None
     if turned is not None:
-        return turned.couplings, turned.error
+        return turned
     at = _at(g, law, (given, hidden, drop), base)
     signs = mirror(g, given, hidden) if len(given) == 1 else None
     if signs is not None:
@@ -78,7 +106,7 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
     if len(given) == 1:
         first, change = over_known(lambda u: at((u,)), signs is not None)
         if change <= max(_ACCURATE, (first.error - change) / 2):
-            return first.couplings, first.error
+            return first
     try:
         with budget(None if first is None else remaining(_KEEP)):
             found = _adaptively(at, len(given), signs is not None)
@@ -86,8 +114,7 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
         if first is None:
             raise
         found = first
-    best = found if first is None or found.error < first.error else first
-    return best.couplings, best.error
+    return found if first is None or found.error < first.error else first
 
 
 def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool) -> Second:
@@ -136,9 +163,6 @@ def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]
     return tuple(dict.fromkeys([*flips, *[(i,) for i in range(len(hidden))]]))
 
 
-Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
-
-
 def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | None) -> Callable[[Sequence[float]], Second]:
     """The couplings at one u, by the cheapest route that applies."""
     given, hidden, drop = spaces
@@ -162,7 +186,7 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
     def general(u: Sequence[float]) -> Second:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
-        return noisy_second(form, law, hidden)
+        return noisy_second(form, law, hidden, sampling=False)
 
     return general
 

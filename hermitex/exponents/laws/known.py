@@ -56,6 +56,7 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
     Parameters: `at`: the couplings at u, with their error; `even`: they agree at u and -u.
 
     The error is the change that the next halving would make, which is returned too, and twice the average of the errors at u.
+    A change below the latter ends the halving.
     """
     sums, last, lost, change = _Sums(), None, float("inf"), float("inf")
     try:
@@ -71,7 +72,7 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
                 last = now
                 more = remaining()
                 late = more is not None and (2.1 if level else 1.05) * (time.monotonic() - start) > more
-                if lost < _CONVERGED or (late and level > 0):
+                if lost < max(_CONVERGED, sums.error) or (late and level > 0):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):
@@ -86,6 +87,7 @@ class _Sums:
     def __init__(self) -> None:
         self.total: Couplings = {}
         self.wrong = 0.0
+        self.noise = 0.0
         self.step = 2 * _STEP
 
     def refine(self, at: Callable[[float], Second], level: int, even: bool) -> None:
@@ -95,12 +97,13 @@ class _Sums:
         u = np.exp(t - np.exp(-t))
         weight = u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
         fresh: Couplings = {}
-        wrong = 0.0
+        wrong = noise = 0.0
         for place, w in zip(u.tolist(), weight.tolist(), strict=True):
             for side in (1.0,) if even else (1.0, -1.0):
                 checkpoint("averaging over what is known")
                 found = at(side * place)
-                wrong += w * found.error
+                wrong += w * (found.error - found.scatter)
+                noise += (w * found.scatter) ** 2
                 for key, value in found.couplings.items():
                     if len(key[0]) == 2:
                         fresh[key] = fresh.get(key, 0.0) + w * value
@@ -108,6 +111,7 @@ class _Sums:
         for key, value in fresh.items():
             self.total[key] = self.total.get(key, 0.0) + value
         self.wrong += wrong
+        self.noise += noise
         self.step = step
 
     def values(self) -> Couplings:
@@ -116,5 +120,5 @@ class _Sums:
 
     @property
     def error(self) -> float:
-        """The average of the errors at u."""
-        return self.wrong * self.step
+        """The average of the errors at u; what is independent from one u to the next adds up in squares."""
+        return (self.wrong + self.noise**0.5) * self.step

@@ -25,10 +25,14 @@ Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 
 @dataclass(frozen=True)
 class Second:
-    """The couplings of orders one and two of a label, and their absolute error."""
+    """The couplings of orders one and two of a label, and their absolute error.
+
+    scatter : the part of the error that is independent of those at other u, as that of random points is
+    """
 
     couplings: Couplings
     error: float
+    scatter: float = 0.0
 
 
 def second(law: Law, *, order: int = 23, compared: bool = True) -> Second:
@@ -165,7 +169,7 @@ def charged(couplings: Couplings, variables: list[int], within: float = 1e-9) ->
     """
     _, top = largest(couplings, variables, within)
     weights, vectors = np.linalg.eigh(sum(m @ m for m in top))
-    silent = weights < 1e-10 * weights[-1]
+    silent = weights < max(1e-10, within**2) * weights[-1]
     first, late = vectors[:, ~silent].T, vectors[:, silent].T
     if not len(late):
         return first, late, 0.0

@@ -6,7 +6,8 @@ counts are sums over the law of g. A channel P(y|z) of the user's is integrated 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +23,12 @@ from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, of_masses, sampled, second
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.spread_points import estimated
+from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
@@ -38,12 +40,16 @@ _ROOTS = 40
 _POOR = 1e-3
 _ACCURATE = 1e-10
 _KEEP = 0.8  # of the time that is left
+_EFFORT, _FEW_VARIABLES = 1/8, 3  # of that time, as effort, for so many variables
+FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
 
-def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Second:
+def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> Second:
     """The couplings of orders one and two, numerically, whatever the channel.
+
+    sampling : whether points are spread where no structure is seen, or not in time
 
     Raises
     ------
@@ -54,23 +60,59 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol])
         convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
         return on_grid if convolved is None or convolved.error > on_grid.error else convolved
     clean = effective(g, channel)
-    place = {x: i for i, x in enumerate(variables)}
     found: list[Second] = []
+    try:
+        with precisely(len(variables)):
+            for second_of in _routes(clean, channel, variables, found):
+                found.append(second_of)
+    except (NoClosedForm, BudgetExceeded) as err:
+        checkpoint("looking for the law of the label")
+        if not found and not sampling:
+            raise
+        reason = err
+    if sampling and _worst(found) > FEW:
+        try:
+            found.append(scattered(*observed(clean, channel), variables, zeros_by_flips(
+                clean, _used(clean, variables), {x: i for i, x in enumerate(variables)})))
+        except (NoClosedForm, BudgetExceeded):
+            if not found:
+                raise reason from None
+    return min(found, key=lambda f: f.error)
+
+
+@contextmanager
+def precisely(count: int) -> Iterator[None]:
+    """Bound what routes with many digits may take, in time and in effort, so that points can be spread if they do not finish."""
+    with deadline(remaining(_KEEP)), effort(remaining(_EFFORT if count <= _FEW_VARIABLES else 1 - _KEEP)):
+        yield
+
+
+def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequence[Second]) -> Iterator[Second]:
+    """The couplings by the structure of the label; what comes later has fewer digits or takes longer."""
+    place = {x: i for i, x in enumerate(variables)}
     reason: NoClosedForm | None = None
     try:
-        scaled = channel.name == "multiplicative"
-        found.append(_scaled(clean, place) if scaled else through(law_of(clean, place), channel))
+        yield _scaled(g, place) if channel.name == "multiplicative" else through(law_of(g, place), channel)
     except NoClosedForm as err:
         reason = err
-    if _worst(found) > _ACCURATE and (better := _by_orbits(clean, channel, place, has_one=bool(found))) is not None:
-        found.append(better)
-    if _worst(found) > _POOR and (planar := strips_of(clean, (), variables)) is not None:
-        found.append(through(planar, channel))
-    if _worst(found) > _POOR and channel.name in ("deterministic", "random_sign"):
-        found.append(_spread(clean, variables))
+    if _worst(found) > _ACCURATE and (better := _by_orbits(g, channel, place, has_one=bool(found))) is not None:
+        yield better
+    if _worst(found) > _POOR and (planar := strips_of(g, (), variables)) is not None:
+        yield through(planar, channel)
     if reason is not None and not found:
         raise reason
-    return min(found, key=lambda f: f.error)
+
+
+def observed(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
+    """(a label of z and of normals that carry no direction, these, the probabilities of what is drawn given that label)."""
+    xi = Dummy("xi", real=True)
+    if channel.name in ("deterministic", "random_sign"):
+        return g, (), None
+    if channel.name == "gaussian":
+        return g + channel.parameter**S.Half*xi, (xi,), None
+    if channel.name == "multiplicative":
+        return g*xi, (xi,), None
+    return g, (), _probabilities(channel)
 
 
 def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
@@ -105,10 +147,6 @@ def _used(g: Expr, variables: Sequence[Symbol]) -> list[Symbol]:
     return [x for x in variables if g.has(x)]
 
 
-def _spread(g: Expr, variables: Sequence[Symbol]) -> Second:
-    return estimated(g, variables, zeros_by_flips(g, list(variables), {x: i for i, x in enumerate(variables)}))
-
-
 def strips_of(g: Expr, u: Sequence[float], variables: Sequence[Symbol]) -> Law | None:
     """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
     if len(variables) != 2:
@@ -131,12 +169,20 @@ def _drawn(law: Law, channel: Named) -> Second:
         return second(added(tabulated(law), noise(float(channel.parameter or 0) ** 0.5)))
     if channel.name == "multiplicative":
         return second(multiplied(tabulated(law), noise(1.0)))
+    kernels = _probabilities(channel)
     if channel.name == "poisson":
         # A count resolves sqrt(rate) to about 1: the nodes must too, as far as there is mass.
-        return _compared(replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)])), _counts)
+        return _compared(replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)])), kernels)
+    return _compared(law, kernels)
+
+
+def _probabilities(channel: Named) -> Kernels:
+    """The probabilities of the labels given the values of g."""
+    if channel.name == "poisson":
+        return _counts
     w = Dummy("w", real=True)
     kernels = [lambdify(w, p, modules=["numpy", "scipy"]) for p in channel.labels(w).probabilities]
-    return _compared(law, lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels))
+    return lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels)
 
 
 def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
@@ -174,7 +220,7 @@ def effective(g: Expr, channel: Named | Channel) -> Expr:
     return split_products(Abs(g)) if channel.name == "random_sign" else g
 
 
-def _compared(law: Law, kernels: Callable[[np.ndarray], Any]) -> Second:
+def _compared(law: Law, kernels: Kernels) -> Second:
     """Couplings of the labels with probabilities kernels(w), at two quadrature orders."""
     found = []
     for order in _ORDERS:

@@ -1,0 +1,124 @@
+"""E[m_a m_b] >= b_a G^-1 b_b, b_j = E[He_a(z) q_j(Y)], G = E[q_i q_j]: what functions q of the label see of z, from samples.
+
+m_a(y) = E[He_a(z)|Y = y]. The q are polynomials on panels of the label, in its rank, so that only the order of the labels counts;
+a panel is halved where that shows more than the scatter of the samples does. Whatever the q, no more is seen than there is: a
+larger alpha_c, never a smaller one, but for the scatter. Several independent samples tell the scatter of first order, and take
+off the mean of that of second order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_DEGREE = 3
+_SURE = 4.0  # standard deviations by which a halved panel must show more
+_SINGULAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Masses of cells of the label, and the sums of He_a over them, of independent samples.
+
+    mass : shape (samples, panels, cells);  moments : shape (samples, indices, panels, cells), cells a power of two
+    """
+
+    mass: np.ndarray
+    moments: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """E[m_a m_b] as far as it is seen, with the panels (panel, from cell, to cell) of the fit.
+
+    error : absolute;  scatter : the part of it that other samples would have independently
+    """
+
+    couplings: np.ndarray
+    error: float
+    scatter: float
+    leaves: np.ndarray
+
+
+def seen(samples: Samples) -> Seen:
+    """The couplings of all pairs of indices, shape (indices, indices)."""
+    count = samples.mass.shape[2]
+    depth = count.bit_length() - 1
+    levels = [_Level(samples, count >> k) for k in range(depth + 1)]
+    live, missing = np.arange(samples.mass.shape[1]), 0.0
+    values, leaves = [], []
+    for k, level in enumerate(levels):
+        halved = np.zeros(len(live), dtype=bool)
+        if k < depth:
+            halves = np.stack([2*live, 2*live + 1])
+            gain = levels[k + 1].score[halves].sum(axis=0) - level.score[live]
+            sure = np.sqrt(np.sum(levels[k + 1].scatter[halves]**2, axis=0))
+            halved = gain > _SURE*sure + 1e-13
+            left = ~halved
+            # What the next halving would show of the panels that stay.
+            missing += 2*(abs(gain[left].sum()) + np.sqrt(np.sum(sure[left]**2)))
+        kept = live[~halved]
+        size = count >> k
+        # So few cells are fitted one by one: m jumps there, for all that is known.
+        missing += 2*level.within(kept) if size > _DEGREE + 1 else levels[depth].between(
+            (kept[:, None]*size + np.arange(size)).ravel(), count)
+        values.append(level.couplings(kept))
+        leaves.append(np.stack([kept >> k, (kept & ((1 << k) - 1))*size, ((kept & ((1 << k) - 1)) + 1)*size], axis=1))
+        live = np.sort(np.concatenate([2*live[halved], 2*live[halved] + 1]))
+    total, bias, each = (np.sum([v[n] for v in values], axis=0) for n in range(3))
+    spread = each.std(axis=0, ddof=1)/np.sqrt(len(each))
+    scatter = _SURE*float(spread.max(initial=0.0))
+    error = scatter + float(np.abs(bias).max(initial=0.0)) + float(missing)
+    return Seen(total - bias, error, scatter, np.concatenate(leaves))
+
+
+class _Level:
+    """The fits on all panels of one size.
+
+    score : the trace of what each panel shows, without its bias;  scatter : its standard deviation of second order
+    """
+
+    def __init__(self, samples: Samples, size: int) -> None:
+        self.count, indices = samples.moments.shape[:2]
+        self.mass = samples.mass.mean(axis=0).reshape(-1, size)
+        degree = min(_DEGREE, size - 1)
+        q = np.polynomial.legendre.legvander((2*np.arange(size) + 1)/size - 1, degree)
+        both = (q[:, :, None]*q[:, None, :]).reshape(size, -1)
+        self.gram = (samples.mass.reshape(self.count, -1, size) @ both).reshape(self.count, -1, degree + 1, degree + 1)
+        self.b = samples.moments.reshape(self.count, indices, -1, size) @ q
+        gram = self.gram.mean(axis=0)
+        scale = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 1e-300))
+        scale = scale[:, :, None]*scale[:, None, :]
+        self.inverse = np.linalg.pinv(gram/scale, rcond=_SINGULAR, hermitian=True)/scale
+        self.fit = np.einsum("kij,akj->aki", self.inverse, self.b.mean(axis=0))
+        wrong = self.b - np.einsum("skij,akj->saki", self.gram, self.fit)
+        self.wrong = wrong
+        bias = np.einsum("saki,kij,sakj->k", wrong, self.inverse, wrong, optimize=True)/(self.count*(self.count - 1))
+        self.score = np.einsum("aki,aki->k", self.b.mean(axis=0), self.fit) - bias
+        self.scatter = bias*np.sqrt(2/((degree + 1)*indices))
+
+    def within(self, panels: np.ndarray) -> float:
+        """The trace of what the cells themselves hide: the variance of the fit inside them."""
+        size, degree = self.mass.shape[1], self.fit.shape[2] - 1
+        places = (2*np.arange(size) + 1)/size - 1
+        slope = np.polynomial.legendre.legval(places, np.polynomial.legendre.legder(np.eye(degree + 1))).reshape(degree + 1, size) \
+            if degree else np.zeros((1, size))
+        return float(np.sum(self.mass[panels]*(self.fit[:, panels] @ slope)**2))*(2/size)**2/12
+
+    def between(self, cells: np.ndarray, count: int) -> float:
+        """The trace of what single cells may hide, which stand where m jumps: a jump from one neighbour to the other."""
+        fit = np.where(self.mass[:, 0] > 0, self.fit[:, :, 0], np.nan).reshape(len(self.fit), -1, count)
+        before, after = np.full_like(fit, np.nan), np.full_like(fit, np.nan)
+        before[:, :, 1:], after[:, :, :-1] = fit[:, :, :-1], fit[:, :, 1:]
+        jump = np.where(np.isnan(after), fit, after) - np.where(np.isnan(before), fit, before)
+        return float(np.sum(self.mass[cells, 0]*np.nan_to_num(jump).reshape(len(fit), -1)[:, cells]**2))/4
+
+    def couplings(self, panels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sums over the panels: what is seen with its bias, the bias, and what each sample says of it to first order."""
+        b, fit, gram, wrong = self.b[:, :, panels], self.fit[:, panels], self.gram[:, panels], self.wrong[:, :, panels]
+        value = np.einsum("aki,bki->ab", b.mean(axis=0), fit)
+        bias = np.einsum("saki,kij,sbkj->ab", wrong, self.inverse[panels], wrong, optimize=True)/(self.count*(self.count - 1))
+        half = np.einsum("saki,bki->sab", b, fit)
+        each = half + half.swapaxes(1, 2) - np.einsum("aki,skij,bkj->sab", fit, gram, fit, optimize=True)
+        return value, bias, each

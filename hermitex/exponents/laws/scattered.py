@@ -1,0 +1,158 @@
+"""E[G (x) G] of any label from evenly spread points of R^r: some digits where no structure is seen.
+
+The last resort. Points of randomly shifted lattices are sorted into cells of the label, on which polynomials are fitted; where
+they show structure the cells are made finer, and the points more. The error holds for what can be seen at all: of a label
+with more detail than there are points nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from hermitex.errors import BudgetExceeded, NoClosedForm
+from hermitex.exponents.laws.density import Index, array_function
+from hermitex.exponents.laws.discrete import indices
+from hermitex.exponents.laws.invariant import invariant
+from hermitex.exponents.laws.lattice import MOST, points
+from hermitex.exponents.laws.linearised import Couplings, Second
+from hermitex.exponents.laws.projected import Samples, Seen, seen
+from hermitex.symbolic.budget import checkpoint
+
+_SHIFTS = 16
+_PANELS, _LEAST = 8, 8  # to begin with; cells in a panel
+_SAME = 1e-9  # labels closer than that are one
+_UNSEEN = 1e-13  # the mass of a cell
+_OFTEN = 40  # points with the same label: it has a probability
+_MOST_ATOMS = 1000
+_ENOUGH = 1e-7  # an error at which no more points are taken
+
+Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
+
+
+@dataclass(frozen=True)
+class Plan:
+    """log2 of the points of each shift, pass by pass; of the points that make the first panels; and of the cells."""
+
+    sizes: tuple[int, ...] = (12, 15, 18, 20)
+    sample: int = 15
+    cells: int = 13
+
+
+def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, variables: Sequence[Symbol],
+              drop: Sequence[Index]) -> Second:
+    """The couplings of order two of a label.
+
+    Parameters
+    ----------
+    g : the label, of `variables` and of `silent` standard normals that carry no direction (noise)
+    kernels : the probabilities of the labels given g, where it is drawn; None: g is the label
+    drop : indices known to be exactly zero
+
+    Raises
+    ------
+    NoClosedForm : too many variables. BudgetExceeded : before the first result.
+    """
+    return invariant(Sampled(g, silent, kernels, ((), variables, drop)).second(()), g, variables, odd=kernels is None)
+
+
+class Sampled:
+    """The couplings at each u of g(u, v); `spaces`: what is known, what is hidden, indices that are zero."""
+
+    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None,
+                 spaces: tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]) -> None:
+        given, hidden, drop = spaces
+        used = [x for x in (*hidden, *silent) if g.has(x)]
+        if len(used) > MOST:
+            raise NoClosedForm("alpha_c", f"a label of {len(used)} variables is not sampled", "Write it with fewer variables")
+        spots = {list(hidden).index(x): n for n, x in enumerate(used) if x in hidden}
+        self.indices = [a for a in indices(len(hidden)) if len(a) == 2 and set(a) <= set(spots) and a not in drop]
+        self.pairs = [(spots[i], spots[j]) for i, j in self.indices]
+        self.g, self.r, self.kernels = array_function(g, *given, *used), len(used), kernels
+
+    def second(self, u: Sequence[float], plan: Plan | None = None, seed: int = 0) -> Second:
+        """The couplings at u; the points of different seeds are independent."""
+        found: Seen | None = None
+        plan = plan or Plan()
+        try:
+            label = Label(lambda *z: self.g(*u, *z), self.r, self.pairs, (plan.sample, seed))
+            for size in plan.sizes:
+                cells = max(_LEAST, 1 << (plan.cells - len(label.ends).bit_length() + 1))
+                last = seen(label.samples(size, cells, self.kernels))
+                found = last if found is None or last.error < found.error else found
+                if found.error < _ENOUGH:
+                    break
+                if self.kernels is None:
+                    label.refine(last.leaves, cells)
+        except BudgetExceeded:
+            if found is None:
+                raise
+        assert found is not None
+        couplings: Couplings = {(a, b): float(found.couplings[n, m]) for n, a in enumerate(self.indices)
+                                for m, b in enumerate(self.indices) if m >= n}
+        return Second(couplings, found.error, found.scatter)
+
+
+class Label:
+    """Panels of the label, and points of R^r sorted into their cells.
+
+    g : the label on arrays;  pairs : i, j of z_i z_j - delta_ij;  size : log2 of the points that make the first panels, a seed
+    """
+
+    def __init__(self, g: Callable[..., np.ndarray], r: int, pairs: Sequence[tuple[int, int]], size: tuple[int, int]) -> None:
+        self.g, self.r, self.pairs = g, r, pairs
+        self.shifts = np.random.default_rng(size[1]).random((_SHIFTS + 1, r))
+        self.sample = np.sort(np.concatenate([self.values(z) for z, _ in points(r, 1 << size[0], self.shifts[-1])]))
+        label, count = np.unique(self.sample, return_counts=True)
+        often = np.flatnonzero(count > _OFTEN)
+        atoms = label[often[np.argsort(-count[often])[:_MOST_ATOMS]]]
+        width = _SAME*np.maximum(np.abs(atoms), np.quantile(np.abs(self.sample), 0.5))
+        ends = np.quantile(self.sample, np.arange(1, _PANELS)/_PANELS)
+        self.ends = np.unique(np.concatenate([self.sample[[0, -1]], ends, atoms - width, atoms + width]))
+        if len(self.ends) == 1:
+            self.ends = self.ends[0] + np.array([0.0, 1.0])
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """The labels; what has none is one label of its own."""
+        return np.nan_to_num(self.g(*z), nan=1e300, posinf=1e300, neginf=-1e300)
+
+    def edges(self, count: int) -> np.ndarray:
+        """The edges of `count` cells in each panel, equally filled."""
+        places = np.linspace(0, 1, count + 1)[:-1]
+        cut = np.searchsorted(self.sample, self.ends)
+        found = []
+        for n in range(len(self.ends) - 1):
+            inside = np.concatenate([self.ends[n:n + 1], self.sample[cut[n]:cut[n + 1]], self.ends[n + 1:n + 2]])
+            found.append(np.interp(places*(len(inside) - 1), np.arange(len(inside)), inside))
+        return np.append(np.concatenate(found), self.ends[-1])
+
+    def samples(self, size: int, count: int, kernels: Kernels | None = None) -> Samples:
+        """The masses and moments of 2^size points of each shift."""
+        edges = self.edges(count)
+        inner, cells = edges[1:-1], len(edges) - 1
+        mass, moments = np.zeros((_SHIFTS, cells)), np.zeros((_SHIFTS, len(self.pairs), cells))
+        sums = np.zeros(cells)
+        for n, shift in enumerate(self.shifts[:-1]):
+            for z, w in points(self.r, 1 << size, shift):
+                checkpoint("sampling the label")
+                y = self.values(z)
+                cell = np.searchsorted(inner, y, side="right")
+                mass[n] += np.bincount(cell, w, cells)
+                for m, (i, j) in enumerate(self.pairs):
+                    moments[n, m] += np.bincount(cell, w*(z[i]*z[j] - (i == j)), cells)
+                if kernels is not None:
+                    sums += np.bincount(cell, w*y, cells)
+        if kernels is None:
+            return Samples(mass.reshape(_SHIFTS, -1, count), moments.reshape(_SHIFTS, len(self.pairs), -1, count))
+        # In a cell the probabilities of the labels are those at its mean.
+        mean = np.where(mass.sum(axis=0) > _UNSEEN, sums/np.maximum(mass.sum(axis=0), 1e-300), 0.0)
+        p = np.array([np.broadcast_to(k, mean.shape) for k in kernels(mean)]).T
+        return Samples((mass @ p)[:, :, None], (moments @ p)[:, :, :, None])
+
+    def refine(self, leaves: np.ndarray, count: int) -> None:
+        """The panels of the next pass: those of the last fit."""
+        edges = self.edges(count)
+        self.ends = np.unique(np.append(edges[leaves[:, 0]*count + leaves[:, 1]], edges[-1]))

@@ -1,0 +1,179 @@
+"""The last resort: labels of any kind from evenly spread points, and whether the error they claim holds."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sympy import Rational, pi
+
+from hermitex.exponents.channels import channel
+from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.conditional import conditional_zeros
+from hermitex.exponents.laws.invariant import invariant
+from hermitex.exponents.laws.lattice import figure_of_merit, points
+from hermitex.exponents.laws.linearised import Second, largest
+from hermitex.exponents.laws.noisy import effective, noisy_second, observed
+from hermitex.exponents.laws.projected import Samples, seen
+from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
+from hermitex.exponents.laws.scattered_given import scattered_given
+from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import natural, normals, z1, z2, z3
+
+PRODUCT = 0.59375109822226  # of z1*z2: theory of weak recovery, one-dimensional integral
+KNOWN = [  # exact alpha_c, or its digits by the one-dimensional integrals of the theory
+    ("z1*z2", PRODUCT), ("exp(z1*z2)", PRODUCT), ("1/(z1*z2)", PRODUCT), ("atan(z1*z2)", PRODUCT), ("z1**2 - z2**2", PRODUCT),
+    ("Abs(z1*z2)", 1.46154511587356), ("z1*z2*z3", 2.56518040193), ("z1*z2*z3*z4", 3.72507742408),
+    ("(z1**2 - 1)*(z2**2 - 1)", 1.32651153690023), ("Abs(z1) + Abs(z2)", 1.06798754037524), ("sqrt(z1**2 + z2**2 + z3**2)", 1.5),
+    ("1/(z1**2 + z2**2)", 1.0), ("z1**2 + sign(z1*z2*z3)", 0.575166352288349), ("sign(z1*z2)", float(pi**2 / 4)),
+    ("sign(z1*z2) + sign(z3*z4)", float(pi**2 / 2)), ("z1**2 + z2**2 + z3**2 + z4**2 + z5**2", 2.5),
+]
+OTHERS = [  # of every kind: kinks, plateaus, jumps, saddles, poles
+    "max(z1**2, z2**2)", "Abs(z1) + Abs(z2) + Abs(z3)", "z1*z2 + z3**2", "z1*z2 + z3**3", "max(z1*z2, 0)", "z1**4 + z2**4",
+    "max(z1*z2*z3, 1)", "floor(z1**2)*z2*z3", "z1**2 + max(z2**2, 1)", "exp(z1**2)*z2**2", "min(Abs(z1), 1) + min(Abs(z2), 1)",
+    "sin(3*z1*z2)", "Abs(Abs(z1*z2) - 1)", "z1**2 + z2**2 - z3**2", "tanh(z1)*tanh(z2)", "z1*z2 + Abs(z3)",
+]
+DRAWN = [("z1*z2", "gaussian:1/4"), ("sign(z1*z2)", "flip:1/10"), ("z1**2 + z2**2", "poisson"), ("z1*z2", "multiplicative"),
+         ("z1*z2", "sign:1"), ("z1**2 + z2**2 + z3**2", "gaussian:1")]
+SMALL = Plan((12, 14))
+
+
+def names_of(text):
+    g = parse(text)
+    return g, sorted(normals(g), key=natural)
+
+
+def sampled(text, law="deterministic", plan=SMALL, seed=0):
+    """(1/alpha_c from points, the error that is claimed)."""
+    g, names = names_of(text)
+    clean = effective(g, channel(law))
+    drop = zeros_by_flips(clean, names, {x: i for i, x in enumerate(names)})
+    found = Sampled(*observed(clean, channel(law)), ((), names, drop)).second((), plan, seed)
+    return largest(found.couplings, list(range(len(names))))[0], len(names) * found.error
+
+
+def by_structure(text, law="deterministic"):
+    g, names = names_of(text)
+    found = noisy_second(g, channel(law), names, sampling=False)
+    return largest(found.couplings, list(range(len(names))))[0], len(names) * found.error
+
+
+# -- points ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("r", [2, 3, 4, 6])
+def test_lattices_are_good_at_every_size(r):
+    merit = [figure_of_merit(r, 2**k) for k in (8, 11, 14)]
+    assert all(b < a / 4 for a, b in pairwise(merit))
+
+
+def test_moments_of_the_points():
+    z, w = (np.concatenate(parts, axis=-1) for parts in zip(*points(3, 2**17, np.array([0.3, 0.9, 0.5])), strict=True))
+    assert abs(w.sum() - 1) < 1e-9
+    assert abs(np.sum(w * z[0]**4 * z[1]**2) - 3) < 1e-7
+    assert abs(np.sum(w * np.cos(z[0] + z[1] + z[2])) - np.exp(-1.5)) < 1e-9
+
+
+# -- projections -------------------------------------------------------------------------------------------------------
+def test_what_cells_of_the_label_see_is_never_more_than_there_is():
+    """m(v) = 1{v > 1/3} on labels that are uniform, without scatter: the jump is found to the width of a cell."""
+    edges = np.linspace(0, 1, 1025)
+    moments = np.maximum(edges[1:] - np.maximum(edges[:-1], 1 / 3), 0.0)
+    found = seen(Samples(np.broadcast_to(np.diff(edges), (4, 1025 - 1)).reshape(4, 1, -1),
+                         np.broadcast_to(moments, (4, 1, 1024)).reshape(4, 1, 1, -1)))
+    assert 0 <= 2 / 3 - found.couplings[0, 0] < 2.5e-4
+    assert 2 / 3 - found.couplings[0, 0] <= found.error
+
+
+def test_scatter_is_not_taken_for_structure():
+    """Moments that are pure scatter: nothing is seen, within the error."""
+    rng = np.random.default_rng(2)
+    mass = np.full((16, 8, 64), 1 / 512)
+    found = seen(Samples(mass, 1e-3 * rng.normal(size=(16, 1, 8, 64)) / 512**0.5))
+    assert abs(found.couplings[0, 0]) < found.error < 1e-4
+
+
+# -- the claim holds ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("text", "alpha"), KNOWN[:3] + KNOWN[8:10] + KNOWN[12:14])
+def test_the_error_covers_known_values(text, alpha):
+    inverse, error = sampled(text)
+    assert abs(inverse - 1 / alpha) < error < 0.01 / alpha
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("text", "alpha"), KNOWN)
+def test_the_error_covers_known_values_for_other_points(text, alpha, seed):
+    inverse, error = sampled(text, seed=seed)
+    assert abs(inverse - 1 / alpha) < error < 0.05 / alpha
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", OTHERS)
+def test_the_error_covers_values_by_structure(text):
+    exact, lost = by_structure(text)
+    inverse, error = sampled(text)
+    assert lost < 1e-7
+    assert abs(inverse - exact) < error < 0.05 * exact
+
+
+@pytest.mark.parametrize(("text", "law"), DRAWN)
+def test_the_error_covers_labels_that_are_drawn(text, law):
+    exact, _ = by_structure(text, law)
+    inverse, error = sampled(text, law)
+    assert abs(inverse - exact) < error < 0.02 * exact
+
+
+def test_only_the_order_of_labels_counts():
+    assert abs(sampled("z1*z2 + z3**2")[0] - sampled("sinh(z1*z2 + z3**2)")[0]) < 1e-6
+
+
+def test_a_planted_error_is_seen(monkeypatch):
+    """Points whose weights are wrong by a tenth give no value that would pass."""
+    g, names = names_of("z1*z2")
+    monkeypatch.setattr("hermitex.exponents.laws.scattered.points", lambda r, n, s: ((z, 1.1 * w) for z, w in points(r, n, s)))
+    found = Sampled(g, (), None, ((), names, ())).second((), SMALL)
+    assert abs(largest(found.couplings, [0, 1])[0] - 1 / PRODUCT) > 2 * found.error
+
+
+# -- what is known -----------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "given", "alpha"), [("z1 + z2*z3", [z1], PRODUCT), ("z3**2 + z1*z2", [z1, z2], 0.5)])
+def test_given_variables(text, given, alpha):
+    g, names = names_of(text)
+    hidden = [x for x in names if x not in given]
+    found = scattered_given(g, (), None, (given, hidden, conditional_zeros(g, given, hidden)))
+    assert abs(largest(found.couplings, list(range(len(hidden))))[0] - 1 / alpha) < len(hidden) * found.error < 0.01 / alpha
+
+
+# -- symmetry ----------------------------------------------------------------------------------------------------------
+def test_couplings_share_the_symmetries_of_the_label():
+    rough = Second({((0, 0), (0, 0)): 1.0, ((1, 1), (1, 1)): 1.3, ((2, 2), (2, 2)): 0.7, ((0, 1), (0, 1)): 0.2,
+                    ((0, 0), (0, 1)): 0.05}, 0.3)
+    found = invariant(rough, z1**2 + z2**2 + z3**2, (z1, z2, z3)).couplings
+    assert found[(0, 0), (0, 0)] == found[(2, 2), (2, 2)]
+    assert ((0, 0), (0, 1)) not in found
+    assert abs(found[(0, 1), (0, 1)] - 0.2 / 3) < 1e-12
+
+
+# -- whole answers -----------------------------------------------------------------------------------------------------
+def easy(text):
+    g, names = names_of(text)
+    stages = [{"order": 2, "directions": np.eye(len(names), dtype=int).tolist()}]
+    return weak_recovery_several(g, channel(), names, stages=stages)
+
+
+@pytest.mark.slow
+def test_labels_without_structure_have_a_number_and_its_error():
+    """A function of one label has its alpha_c; so does the label in turned variables."""
+    one, two = easy("z1*z2 + cos(z1*z2*z3) + z2*z3 + z3*z1"), easy("exp(z1*z2 + cos(z1*z2*z3) + z2*z3 + z3*z1)")
+    assert abs(one.alpha_c - two.alpha_c) < one.error + two.error < 1e-3
+    assert any("relative accuracy reached" in n for n in one.notes)
+    g = parse("z1**2*z2**2 + z2*z3")
+    turned = g.xreplace({z1: (3*z1 + 4*z2)*Rational(1, 5), z2: (4*z1 - 3*z2)*Rational(1, 5)})
+    both = [scattered(f, (), None, (z1, z2, z3), ()) for f in (g, turned)]
+    values = [largest(s.couplings, [0, 1, 2])[0] for s in both]
+    assert abs(values[0] - values[1]) < 3 * sum(s.error for s in both) < 1e-2 * values[0]
+
+
+def test_a_variable_that_does_not_enter_shows_nothing():
+    found = Sampled(z2**2, (), None, ((), (z1, z2), ())).second((), SMALL)
+    assert set(found.couplings) == {((1, 1), (1, 1))}
