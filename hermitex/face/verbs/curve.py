@@ -39,7 +39,8 @@ TEXT, LIST, NUMBER = "text", "list", "number"
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
     "target": (TEXT, "G", "target: likewise"),
-    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or in y and f; sgd: correlation (default) or square"),
+    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
+             "sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
     "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
