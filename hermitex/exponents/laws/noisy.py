@@ -40,7 +40,7 @@ _ROOTS = 40
 _POOR = 1e-3
 _ACCURATE = 1e-10
 _KEEP = 0.8  # of the time that is left
-_EFFORT, _FEW_VARIABLES = 1/8, 3  # of that time, as effort, for so many variables
+_EFFORTS = {2: 1/4, 3: 1/8}  # of that time, as effort, for so many variables
 FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
@@ -83,7 +83,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
 @contextmanager
 def precisely(count: int) -> Iterator[None]:
     """Bound what routes with many digits may take, in time and in effort, so that points can be spread if they do not finish."""
-    with deadline(remaining(_KEEP)), effort(remaining(_EFFORT if count <= _FEW_VARIABLES else 1 - _KEEP)):
+    with deadline(remaining(_KEEP)), effort(remaining(_EFFORTS.get(count, 1 - _KEEP))):
         yield
 
 

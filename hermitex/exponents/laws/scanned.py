@@ -15,6 +15,7 @@ _BISECTIONS = 52
 _NEWTON = 60
 _FOLLOW = 7
 _CLOSE = 1e-13
+_STEP = 1e-8
 
 
 class Scanned:
@@ -112,23 +113,45 @@ class Scanned:
 
     def _solved(self, u: np.ndarray, y: np.ndarray, ends: tuple[np.ndarray, np.ndarray], low: np.ndarray) -> np.ndarray:
         a, b = (e.copy() for e in ends)
-        t = (a + b) / 2
+        base, size, t = self._folded(u, y, ends)
         live = np.arange(len(u))
         for _ in range(_NEWTON):
-            value = self.f(u[live], t[live]) - y[live]
+            f = self.f(u[live], t[live])
+            value = f - y[live]
             before = np.sign(value) == low[live]
             a[live], b[live] = np.where(before, t[live], a[live]), np.where(before, b[live], t[live])
             with np.errstate(all="ignore"):
-                new = t[live] - value / self.slope(u[live], t[live])
+                # Newton's method for sqrt|F - F(end)|, which is straight where the end is a fold.
+                rise = np.abs(f - base[live])
+                root = np.sqrt(rise)
+                share = 2 * root / (root + np.sqrt(size[live]))
+                step = value / self.slope(u[live], t[live])
+                new = t[live] - step * np.where(np.isfinite(share), share, 1.0)
             # The last step may leave the bracket by rounding.
-            moved = ~(np.abs(new - t[live]) <= 4e-16 * np.maximum(np.abs(new), 1e-3)) & (value != 0)
+            old = t[live]
+            moved = ~(np.abs(new - old) <= 4e-16 * np.maximum(np.abs(new), 1e-3)) & (value != 0)
             inside = (new > a[live]) & (new < b[live])
             new = np.where(inside, new, (a[live] + b[live]) / 2)
             t[live] = np.where(moved, new, t[live])
-            live = live[moved]
+            # The error left is step^2 F''/(2 F'), and F''/F' is about 1/(distance to the nearest end).
+            near = np.minimum(t[live] - ends[0][live], ends[1][live] - t[live])
+            live = live[moved & ~(inside & (np.abs(new - old) <= _STEP * near))]
             if not len(live):
                 break
         return t
+
+    def _folded(self, u: np.ndarray, y: np.ndarray,
+                ends: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(F at the end with the nearer label, how far y is from it, where y is if F is quadratic from there on)."""
+        labels = [self.f(u, e) for e in ends]
+        first = np.abs(y - labels[0]) <= np.abs(y - labels[1])
+        base, other = np.where(first, labels[0], labels[1]), np.where(first, labels[1], labels[0])
+        end, far = np.where(first, ends[0], ends[1]), np.where(first, ends[1], ends[0])
+        size = np.abs(y - base)
+        with np.errstate(all="ignore"):
+            share = np.sqrt(size / np.abs(other - base))
+        good = np.isfinite(share) & (share > 0) & (share < 1)
+        return base, size, end + (far - end) * np.where(good, share, 0.5)
 
 
 def _table(row: np.ndarray, point: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

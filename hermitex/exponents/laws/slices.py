@@ -8,12 +8,14 @@ once, until two orders agree. The labels at which the result is singular are the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 import numpy as np
 from sympy import Dummy, Expr, Symbol, lambdify
 
+from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.critical import critical, rounded
-from hermitex.exponents.laws.density import Index, Law, array_function, distinct
+from hermitex.exponents.laws.density import Index, Law, array_function, distinct, normal
 from hermitex.exponents.laws.inverse import Solution, solutions
 from hermitex.exponents.laws.scanned import Scanned
 from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
@@ -71,6 +73,7 @@ class Slices:
         wanted = pairs(*laws, drop)
         self.indices = tuple(a for a, _, _ in wanted)
         self.left, self.right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
+        self.odd = _mirrored(form, (u, t), laws, self.indices)
         self.f = array_function(form, u, t)
         self.slope = array_function(smooth_slope(form, t), u, t)
         self.roots = [(array_function(s.t, u, y), [array_function(g, u, y) for g in s.guards]) for s in found or ()]
@@ -119,6 +122,9 @@ class Slices:
                                                                               for q in (*_TAILS, 0.1)]
         lo, hi = float(min(y[0], *self.knots, np.inf)), float(max(y[-1], *self.knots, -np.inf))
         kept: list[float] = []
+        if self.odd is not None:
+            hints = [s * abs(h) for h in hints for s in (1, -1)]
+            lo, hi = -max(-lo, hi), max(-lo, hi)
         for h in hints:
             # A hint next to a knot is of no use.
             if all(abs(h - k) > 1e-3 * (1 + abs(h)) for k in (*self.knots, *kept)):
@@ -131,8 +137,14 @@ class Slices:
     def density(self, y: np.ndarray) -> np.ndarray:
         """nu_a(y), shape (indices, labels)."""
         y = np.asarray(y, dtype=float)
-        parts = [self._chunk(y[n:n + _CHUNK]) for n in range(0, len(y), _CHUNK)]
-        return np.concatenate(parts, axis=1) if parts else np.zeros((len(self.indices), 0))
+        back = np.arange(len(y))
+        labels = y
+        if self.odd is not None:
+            labels, back = np.unique(np.abs(y), return_inverse=True)
+        parts = [self._chunk(labels[n:n + _CHUNK]) for n in range(0, len(labels), _CHUNK)]
+        found = np.concatenate(parts, axis=1) if parts else np.zeros((len(self.indices), 0))
+        found = found[:, back]
+        return found if self.odd is None else np.where(y < 0, self.odd[:, None]*found, found)
 
     def _chunk(self, y: np.ndarray) -> np.ndarray:
         checkpoint("integrating over level sets")
@@ -219,6 +231,23 @@ class Slices:
         a, b = point[:-1], point[1:]
         kept = (row[:-1] == row[1:]) & (b - a > 1e-15 * np.maximum(np.abs(a), np.abs(b)))
         return row[:-1][kept], a[kept], b[kept]
+
+
+def _mirrored(form: Expr, names: tuple[Symbol, Symbol], laws: tuple[Law, Law], wanted: Sequence[Index]) -> np.ndarray | None:
+    """The signs with nu_a(-y) = +-nu_a(y), if F(s z) = -F(z) for signs s of two normals; else None."""
+    if not all(len(law.indices) == 3 and _is_normal(law) for law in laws):
+        return None
+    for s in sign_flips(form, names):
+        if s.sign == -1 and s.flips is not None:
+            own = {law.indices[1][0]: e for law, e in zip(laws, s.flips, strict=True)}
+            return np.array([prod(own[i] for i in a) for a in wanted], dtype=float)
+    return None
+
+
+def _is_normal(law: Law) -> bool:
+    """Is this the law of a variable itself?"""
+    points = np.array([-2.1, -0.3, 0.7, 1.9])
+    return bool(np.array_equal(law.density(points), normal(law.indices[1][0]).density(points)))
 
 
 def _side(values: np.ndarray) -> np.ndarray:
