@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import combinations_with_replacement
 from typing import Any
 
 from mpmath import mpf
@@ -20,6 +21,7 @@ from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.equivalent_labels import without_known
 from hermitex.exponents.laws.conditional import averaged_over
+from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import (
     exact_couplings,
@@ -31,7 +33,8 @@ from hermitex.exponents.laws.exact_eigenvalue import (
 from hermitex.exponents.laws.later_channel import later_stage
 from hermitex.exponents.laws.linearised import charged, largest
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
-from hermitex.exponents.laws.separate import pair_of_labels
+from hermitex.exponents.laws.quadratic import Axes, couplings_of_form
+from hermitex.exponents.laws.separate import pair_of_labels, without_silent_sign
 from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.laws.value import Late, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
@@ -123,6 +126,7 @@ def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tup
 def _unconditional(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
     if isinstance(law, Named):
         g, law = without_known(effective(g, law), law, variables)
+        g = without_silent_sign(g, variables) if law.name == "deterministic" else g
     target = law.p if isinstance(law, Channel) else g
     found = relevant(target, variables)
     value = _relevant_only(found.inner, law, found.names)
@@ -140,6 +144,9 @@ def _relevant_only(inner: Expr, law: Named | Channel, over: Sequence[Symbol]) ->
         return _one_variable(g, law, names[0])
     if isinstance(law, Named) and law.name == "deterministic" and _is_radius(g, names):
         return Value(mpf(len(names)) / 2, S(len(names)) / 2, mpf(0))
+    axes = couplings_of_form(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
+    if axes is not None:
+        return _of_axes(axes, _coordinates(names, over))
     pair = pair_of_labels(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
     inside = _coordinates(names, over)
     if pair is not None and isinstance(law, Named):
@@ -205,6 +212,15 @@ def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> At
     return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
 
 
+def _of_axes(axes: Axes, rows: Any) -> Value:
+    """Exactly, from exact couplings over orthonormal axes."""
+    inverse = exact_largest(axes.couplings, list(range(len(axes.rows))))
+    assert inverse is not None  # the couplings leave M diagonal, or are those of a line
+    alpha = tidy(1 / inverse)
+    numbers = {k: float(evaluate(v, 20)) for k, v in axes.couplings.items()}
+    return Value(evaluate(alpha, 25), alpha, mpf(0), (), _partial(numbers, axes.rows @ rows))
+
+
 def _of_atoms(atoms: Atoms, names: Sequence[Symbol], rows: Any) -> Value | None:
     """Exactly where the largest eigenvalue has a closed form, else to 25 digits; None if it is zero."""
     spots = list(range(len(names)))
@@ -214,10 +230,19 @@ def _of_atoms(atoms: Atoms, names: Sequence[Symbol], rows: Any) -> Value | None:
         found = exact_largest(couplings, spots)
     if found is not None:
         alpha = tidy(1 / found) if found != 0 else None
-        return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0))
+        return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0), (), _partial(_numbers(atoms), rows))
     alpha = 1 / largest_of_exact(couplings, spots)
-    numbers = {k: float(evaluate(v, 20)) for k, v in couplings.items()}
-    return Value(alpha, None, alpha * mpf(10) ** -25, (), _partial(numbers, rows))
+    return Value(alpha, None, alpha * mpf(10) ** -25, (), _partial(_numbers(atoms), rows))
+
+
+def _numbers(atoms: Atoms) -> dict[tuple[Index, Index], float]:
+    """E[E[He_a|Y] E[He_b|Y]], |a| = |b| = 2, in doubles."""
+    found: dict[tuple[Index, Index], float] = {}
+    for _, nu in atoms:
+        value = {a: float(evaluate(v, 20)) for a, v in nu.items() if len(a) != 1}
+        for a, b in combinations_with_replacement(sorted(a for a in value if a), 2):
+            found[a, b] = found.get((a, b), 0.0) + value[a] * value[b] / value[()]
+    return found
 
 
 def _is_radius(g: Expr, names: Sequence[Symbol]) -> bool:

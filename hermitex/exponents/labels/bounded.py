@@ -29,7 +29,7 @@ from hermitex.symbolic.weak import in_heavisides
 MOST_VARIABLES = 4
 _MOST_BOXES, _MOST_PARTS = 300_000, 8
 _ENOUGH = 2e-3    # of the largest moment there could be, left open
-_QUANTILES = (0.5, 0.8, 0.2, 0.94, 0.06)
+_QUANTILES = (0.8, 0.5, 0.2, 0.94, 0.06)
 _ROUNDING = 1e-12  # of a sum of at most _MOST_BOXES products, each good to a few units of the last place
 
 
@@ -201,7 +201,7 @@ def thresholds(u: Expr, variables: Sequence[Symbol]) -> list[Expr]:
     Examples
     --------
     >>> from hermitex.symbols import z1, z2
-    >>> thresholds(z1*z2, (z1, z2))[0]
+    >>> thresholds(z1*z2, (z1, z2))[1]
     0
     """
     points = np.random.default_rng(5).standard_normal((len(variables), 400))
@@ -216,6 +216,6 @@ def thresholds(u: Expr, variables: Sequence[Symbol]) -> list[Expr]:
     low, centre, high = (middle[int(q*len(middle))] for q in (0.2, 0.5, 0.8))
     unit = 2.0**np.floor(np.log2(max(high - low, 1e-9*abs(centre), 1e-12)) - 3)
     found = [Rational(round(float(middle[int(q*len(middle))]/unit)))*Rational(unit) for q in _QUANTILES]
-    if abs(float(found[0])) < 0.1*(high - low):
-        found[0] = Rational(0)
+    if abs(float(found[1])) < 0.1*(high - low):
+        found[1] = Rational(0)
     return list(dict.fromkeys(found))

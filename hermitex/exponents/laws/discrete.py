@@ -61,10 +61,13 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     >>> [(label, nu[()], nu.get((0, 1))) for label, nu in exact_atoms(sign(z1*z2), (z1, z2))]
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
-    g = split_products(g)
+    from hermitex.exponents.laws.arcs import arcs
+    from hermitex.exponents.laws.quadratic import atoms_of_form
+
+    whole, g = g, split_products(g)
     try:
-        found = _radial(g, variables) or _boxes(g, variables)
-        return _patterns(g, variables) if found is None else found
+        return (_radial(g, variables) or _boxes(g, variables) or atoms_of_form(whole, variables) or arcs(g, variables)
+                or _patterns(g, variables))
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -131,7 +134,7 @@ def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     for piece in found:
         (p0, t0), (p1, t1) = beyond(piece.lo), beyond(piece.hi)
         collect(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
-    return _cleaned(classes)
+    return cleaned(classes)
 
 
 # -- boxes -------------------------------------------------------------------------------------------------------------
@@ -211,7 +214,7 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
         label = g.xreplace({x: sides[i][n].expr for i, (x, n) in enumerate(zip(variables, cell, strict=True))})
         nu = {a: Mul(*(moments[i][n][a.count(i)] for i, n in enumerate(cell))) for a in wanted}
         collect(classes, label, nu)
-    return _cleaned(classes)
+    return cleaned(classes)
 
 
 def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
@@ -230,7 +233,8 @@ def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
     classes.append((label, dict(nu)))
 
 
-def _cleaned(classes: Atoms) -> Atoms:
+def cleaned(classes: Atoms) -> Atoms:
+    """The classes in the order of their labels, without moments that are zero."""
     from hermitex.symbolic.zero import decide
 
     found = []
@@ -261,7 +265,7 @@ def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
         for subset, a, value in tensors:
             nu[a] = nu.get(a, S.Zero) + value * prod(pattern[k] for k in subset) / 2 ** len(signs)
         collect(classes, label, nu)
-    return [(label, nu) for label, nu in _cleaned(classes) if nu.get((), S.Zero) != 0]
+    return [(label, nu) for label, nu in cleaned(classes) if nu.get((), S.Zero) != 0]
 
 
 def _sign_moments(signs: list[Expr], variables: Sequence[Symbol]) -> list[tuple[tuple[int, ...], Index, Expr]]:

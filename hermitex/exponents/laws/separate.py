@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Expr, Symbol
+from sympy import Abs, Expr, S, Symbol, sign
 
 from hermitex.exponents.labels.sizes import signs_and_size
 from hermitex.exponents.laws.discrete import split_products
@@ -29,3 +29,26 @@ def pair_of_labels(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Expr] | None
     constant, rest = split_products(g).as_independent(*names, as_Add=False)
     found = signs_and_size(rest) if constant.is_nonzero else None
     return found if found is not None and not found[0].free_symbols & found[1].free_symbols else None
+
+
+def without_silent_sign(g: Expr, names: Sequence[Symbol]) -> Expr:
+    """|g| where the sign of g tells nothing of second order given |g|, and |g| holds fewer variables than g; else g.
+
+    If every flip of a variable takes g to +-g and three of them or more change its sign, E[He_a sign(g) | |g|] = 0 for all
+    |a| <= 2, since He_a is odd in two variables at most. So G of (|g|, sign(g)) is that of |g|.
+
+    Examples
+    --------
+    >>> from sympy import sign
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> without_silent_sign(sign(z1*z2)*z3, (z1, z2, z3)), without_silent_sign(sign(z1*z2)*z3**2, (z1, z2, z3))
+    (Abs(z3), z3**2*sign(z1*z2))
+    """
+    g, whole = split_products(g), g
+    size = split_products(Abs(g)).replace(lambda e: isinstance(e, Abs) and isinstance(e.args[0], sign), lambda e: S.One)
+    if not size.free_symbols or size.free_symbols >= g.free_symbols & set(names):
+        return whole
+    mirrored = [(x, g.xreplace({x: -x})) for x in names]
+    odd = {x for x, moved in mirrored if (moved + g).expand() == 0}
+    even = {x for x, moved in mirrored if (moved - g).expand() == 0}
+    return size if len(odd) > 2 and odd | even == set(names) else whole
