@@ -95,7 +95,7 @@ def _without_max(g: Expr) -> Expr:
 def _silent(g: Expr, law: Named, hidden: Sequence[Symbol]) -> Value | None:
     """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
     factor, rest = g.as_independent(*hidden, as_Add=False)
-    if law.name != "deterministic" or not isinstance(g, Mul) or len(factor.free_symbols) != 1:
+    if law.name not in ("deterministic", "multiplicative") or not isinstance(g, Mul) or len(factor.free_symbols) != 1:
         return None
     u = next(iter(factor.free_symbols))
     try:

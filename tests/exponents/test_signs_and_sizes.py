@@ -69,3 +69,9 @@ def test_a_form_of_four_turns_is_found():
     """sign Re (z1 + i z2)^4 is a harmonic of order four: nothing below is seen, and order four is hard."""
     found = hx.exponents("sign(z1**4 - 6*z1**2*z2**2 + z2**4)", budget=120)
     assert (found.leap_exponent, found.generative_exponent, found.threshold.kind) == (4, 4, "hard")
+
+
+@pytest.mark.parametrize(("g", "alone"), [("relu(z1)*z2", "z"), ("z1*relu(z2)", "z"), ("Heaviside(z1 + z3)*z2**2", "z**2")])
+def test_noise_that_multiplies_is_silent_where_a_known_factor_vanishes(g, alone):
+    found, whole = (hx.exponents(t, channel="multiplicative").threshold for t in (g, alone))
+    assert [float(s["alpha_c"]) for s in found.stages] == pytest.approx([0, 2*float(whole.alpha_c)], rel=1e-12)

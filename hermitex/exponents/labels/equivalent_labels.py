@@ -40,7 +40,7 @@ def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, 
             g = g.as_independent(*hidden, as_Add=True)[1] if law.name == "gaussian" else g
             g = g if isinstance(g, Mul) or not g.is_polynomial() else g.factor()
             factor, rest = g.as_independent(*hidden, as_Add=False)
-            if law.name == "multiplicative" and factor.is_nonzero is not False:
+            if law.name == "multiplicative" and nonzero_almost_everywhere(factor):
                 g = rest
             elif factor.is_number and factor.is_nonzero and factor != 1:
                 g, law = rest, _named(f"gaussian:{tidy(law.parameter / factor**2)}")
