@@ -122,6 +122,25 @@ def test_the_error_covers_labels_that_are_drawn(text, law):
     assert abs(inverse - exact) < error < 0.02 * exact
 
 
+def test_labels_that_run_off_to_infinity_where_a_block_has_a_pole():
+    """log(z1^2 + z2^2) |z3| by sums in log|z3| and log|y|, which converge exponentially: beside the laws and the points."""
+    h = 0.04
+    t = np.exp(np.arange(-45, 4, h))
+    weight = 2 * np.exp(-t * t / 2) / np.sqrt(2 * np.pi) * h
+    inverse = 0.0
+    for side in (1, -1):
+        y = side * np.exp(np.arange(-60, 8, h))
+        half = np.exp(np.minimum(y[:, None] / t, 50)) / 2  # of z1^2 + z2^2
+        kernel = half * np.exp(-half) * weight
+        p, b = kernel.sum(axis=1), (kernel * (t * t - 1)).sum(axis=1)
+        inverse += np.sum(h * np.abs(y) * np.where(p > 1e-290, b**2 / np.maximum(p, 1e-290), 0.0))
+    exact, lost = by_structure("log(z1**2 + z2**2)*Abs(z3)")
+    assert abs(exact - inverse) < 1e-11
+    assert lost < 1e-10
+    found, error = sampled("log(z1**2 + z2**2)*Abs(z3)")
+    assert abs(found - inverse) < error < 0.02 * inverse
+
+
 def test_only_the_order_of_labels_counts():
     assert abs(sampled("z1*z2 + z3**2")[0] - sampled("sinh(z1*z2 + z3**2)")[0]) < 1e-6
 

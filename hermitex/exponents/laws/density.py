@@ -190,7 +190,9 @@ class Monotone:
         for _ in range(60):
             with np.errstate(all="ignore"):
                 step = (self.f(x) - y) / self.slope(x)
-            new = np.clip(np.where(np.isfinite(step), x - step, x), self.lo, self.hi)
+            new = np.where(np.isfinite(step), x - step, x)
+            # Half way to an end that is overshot: where labels run off to infinity there is no way back from it.
+            new = np.where(new < self.lo, (x + self.lo) / 2, np.where(new > self.hi, (x + self.hi) / 2, new))
             moved = np.abs(new - x)
             x = new
             if not (moved > 1e-15 * np.maximum(np.abs(x), 1e-3 * (self.hi - self.lo))).any():
