@@ -329,7 +329,7 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
     return Law(tuple(wanted), density, min([law.lo for law in live], default=0.0),
                max([law.hi for law in live], default=0.0), tuple(distinct(np.array(knots))),
                tuple(h for law in live for h in law.hints), tuple(atoms), bool(live),
-               max([law.power for law in live], default=2), False)
+               max([law.power for law in live], default=2), False, lost=max(law.lost for law, _ in cases))
 
 
 def _factored(g: Expr, used: list[Symbol]) -> Expr | None:

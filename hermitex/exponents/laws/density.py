@@ -257,7 +257,7 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
                _decades(lo, hi), tuple(atoms), bool(branches),
                common_power(law.power, *[n for b in branches for n in b.orders()]),
-               law.plain and all(b.closed for b in branches))
+               law.plain and all(b.closed for b in branches), lost=law.lost)
 
 
 def _crowded(b: Monotone, end: float) -> bool:
@@ -353,12 +353,25 @@ def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> 
 
 def array_function(expr: Expr, *names: Symbol) -> Callable:
     """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
+    compiled = unguarded(expr, *names)
+
+    def value(*points: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return compiled(*points)
+
+    return value
+
+
+def unguarded(expr: Expr, *names: Symbol) -> Callable:
+    """The same without silencing warnings: for loops of many short calls."""
     compiled = lambdify(names, expr, modules=modules_for(expr))
     joined = expr.has(And, Or, Heaviside)  # printed as logical_and.reduce, which does not broadcast
 
     def value(*points: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            found = np.asarray(compiled(*np.broadcast_arrays(*points) if joined else points), dtype=float)
+        found = compiled(*np.broadcast_arrays(*points) if joined else points)
+        if len(points) == 1 and isinstance(found, np.ndarray) and found is not points[0] and found.dtype == float:
+            return found
+        found = np.asarray(found, dtype=float)
         return np.broadcast_to(found, np.broadcast_shapes(*map(np.shape, points))).copy()
 
     return value

@@ -39,7 +39,7 @@ def _extreme(one: Law, two: Law, drop: Sequence[Index], larger: bool) -> Law:
     # The ends of either law are kinks of the other's half-lines.
     knots = distinct(np.array([p for law in (one, two) for p in (*law.knots, law.lo, law.hi) if lo <= p <= hi]))
     return Law(tuple(a for a, _, _ in wanted), density, lo, hi, tuple(knots), (*one.hints, *two.hints), (), True,
-               common_power(one.power, two.power), False)
+               common_power(one.power, two.power), False, lost=one.lost + two.lost)
 
 
 def _beyond(law: Law, below: bool) -> Callable[[np.ndarray], np.ndarray]:

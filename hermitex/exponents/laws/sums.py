@@ -13,7 +13,7 @@ import numpy as np
 from hermitex.exponents.laws.density import Index, Law, common_power, distinct, half_template, merged
 from hermitex.symbolic.budget import checkpoint
 
-_CHUNK = 400_000
+_CHUNK = 50_000  # nodes at a time: their arrays stay in the cache
 _ORDER, _DEPTH = 14, {2: 8, 4: 6}
 
 
@@ -65,7 +65,8 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = (), order: int = _ORDER
     return Law(tuple(a for a, _, _ in wanted), density, min(ends1) + min(ends2), max(ends1) + max(ends2),
                _sums(_special(one), _special(two)), _sums(_hints(one), _hints(two)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
-               one.continuous or two.continuous, common_power(4, power), False)
+               one.continuous or two.continuous, common_power(4, power), False,
+               lost=one.lost + two.lost)
 
 
 def _both(cuts: np.ndarray, y: np.ndarray, rule: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

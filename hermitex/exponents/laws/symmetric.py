@@ -3,7 +3,7 @@
 Permutations leave the label and u alone, and nothing orthogonal to u is left alone by all of them but multiples of the
 identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. Labels that see the intervals of the
 z_i (committees of signs and other steps) and sums of piecewise linear functions are done here: the law of (Y, u) is made
-of sums of normals on intervals. Sums of three smooth terms go through their level curves (`three_terms`).
+of sums of normals on intervals. Products of three rectified terms go through their level curves (`octant`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hermitex.exponents.labels.levels import monotone, peel
 from hermitex.exponents.laws.density import WINDOW, distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
 from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
+from hermitex.exponents.laws.smooth_terms import straightened, summands
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
@@ -31,7 +32,6 @@ from hermitex.symbolic.subspaces import Matrix
 _CELLS = 4096
 _COARSE = 17
 _GRADED = 14
-_SHORT = 30
 _NEGLIGIBLE = 1e-18
 
 
@@ -57,7 +57,7 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
         # The intervals of a floor are many, and what they tell is little: the sums of their laws would lose it.
         many = _of_two(g, law, used) if g.has(floor, ceiling, frac) else None
         return (many or _of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
-                or _of_two(g, law, used) or _of_curves(g, law, used))
+                or _of_two(g, law, used) or _of_octant(g, law, used))
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -101,28 +101,18 @@ def _of_two(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
     from hermitex.exponents.laws.two_terms import TwoTerms
 
     # Labels at -u are those at u, turned over or shifted, if f is odd, or even but for a line.
-    x = used[0]
-    odd = (f - f.xreplace({x: -x})).expand()
-    if odd.has(x) and not odd.is_polynomial(x) and odd.count_ops() < _SHORT:
-        odd = odd.simplify()
-    mirror = parity(f, x) == -1 or (odd.is_polynomial(x) and Poly(odd, x).degree() <= 1)
-    return Found(*TwoTerms(f, x, mirror=mirror).squares())
+    mirror = straightened(f, used[0])[1]
+    return Found(*TwoTerms(f, used[0], mirror=mirror).squares())
 
 
-def _of_curves(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
-    """Three smooth terms: the level curves of (y, u) followed by one coordinate."""
-    if law.name != "deterministic" or len(used) != 3:
+def _of_octant(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+    """Three rectified factors: the level curves of (y, u) in the octant followed by one coordinate."""
+    rectified = _rectified(g, used) if law.name == "deterministic" and len(used) == 3 else None
+    if rectified is None:
         return None
-    from hermitex.exponents.laws.three_terms import ThreeTerms
+    from hermitex.exponents.laws.octant import Octant
 
-    rectified = _rectified(g, used)
-    if rectified is not None:
-        return Found(*ThreeTerms(log(rectified), used[0], even_slope=False, positive=True).squares())
-    f = _summand(g, used)
-    kind = None if f is None else _slope(f, used[0])
-    if f is None or kind is None:
-        return None
-    return Found(*ThreeTerms(f - f.subs(used[0], 0), used[0], even_slope=kind == "even").squares())
+    return Found(*Octant(log(rectified), used[0]).squares())
 
 
 def _of_extremum(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
@@ -320,17 +310,10 @@ class Planar(NamedTuple):
 
 def _summand(g: Expr, used: list[Symbol]) -> Expr | None:
     """f with level sets of g those of sum f(z_i), f in the first variable."""
-    u = peel(g, *used)
-    parts: dict[Symbol, list[Expr]] = {x: [] for x in used}
-    for term in Add.make_args(u):
-        mine = [x for x in used if term.has(x)]
-        if len(mine) != 1:
-            return None
-        parts[mine[0]].append(term)
-    first = Add(*parts[used[0]])
-    if any((Add(*parts[x]).xreplace({x: used[0]}) - first).free_symbols for x in used[1:]):
+    fs = summands(g, used)
+    if fs is None or any((f.xreplace({x: used[0]}) - fs[0]).free_symbols for x, f in zip(used, fs, strict=True)):
         return None
-    return first
+    return fs[0]
 
 
 def _on_line(parts: list, order: int, k: int) -> tuple[float, float]:

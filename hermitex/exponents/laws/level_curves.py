@@ -1,0 +1,356 @@
+"""int nu_a nu_b/nu_0 dy at one u, y = f_1(z_1) + f_2(z_2) + f_3(z_3), u = sum c_i z_i known, for smooth f of any slopes.
+
+Along a curve on which two slopes agree the label is monotone between its critical points: between two critical labels it
+is the coordinate of the label, and its points are where the arcs of a level curve end. Panels crowd at critical labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from hermitex.exponents.laws.brackets import bracketed, crossed
+from hermitex.exponents.laws.level_arcs import Arcs, Cells, Weights
+from hermitex.exponents.laws.slopes import REACH, Curve, Line, Term, curves, lines, same
+
+_SAME = 1e-11
+_BISECTIONS = 45
+_DEEP = 9
+_RATIO = 4.0
+_WIDTH = 1.0
+_ORDER = 12
+_NEAR, _GHOST = 3.0, 1.2
+_CLOSEST = 1e-9
+_SILENT, _OTHER = 1e-19, 1e-4
+_BEYOND = 2 * REACH**2  # of |z|^2: a critical label is one however far out, and labels crowd there
+_HEARD, _FAR, _NEARLY = 45.0, 20.0, 1e-9
+
+
+class Critical(NamedTuple):
+    """A point of the plane where all slopes agree, or nearly do: a pair of them has just met, or is about to appear.
+
+    depth : how often panels of labels shrink towards it: at a saddle p has a logarithm, at an extremum a jump
+    bend : the largest |f''|;  near : how far the singularity is from the point, where there is none at it
+    """
+
+    label: float
+    point: np.ndarray
+    depth: int
+    bend: float
+    near: float = 0.0
+
+
+class Piece(NamedTuple):
+    """A monotone stretch of the label along a curve: z_i of its ends, the labels there, and a table."""
+
+    curve: Curve | Line
+    ends: tuple[float, float]
+    labels: tuple[float, float]
+    table: tuple[np.ndarray, np.ndarray, np.ndarray]  # z_i, labels, |z|^2
+
+    def covers(self, y: np.ndarray | float):
+        return (y > min(self.labels)) & (y < max(self.labels))
+
+
+class LevelCurves:
+    """The three terms at any u. Parameters: `alike`: all f and all c are the same."""
+
+    def __init__(self, terms: Sequence[Term], alike: bool) -> None:
+        self.terms, self.alike = list(terms), alike
+        self.curves = curves(self.terms, alike)
+
+    # -- labels --------------------------------------------------------------------------------------------------------
+    def pieces(self, u: float) -> tuple[list[Piece], list[Critical]]:
+        """The monotone stretches of all curves, and the critical points."""
+        found, critical = [], []
+        for c in self.curves:
+            rest = (u - c.i.c * c.grid - c.j.c * c.other) / c.k.c
+            square = c.grid**2 + c.other**2 + rest**2
+            inside = square < _BEYOND
+            if inside.sum() < 2:
+                continue
+            excess = c.i.g(c.grid) - c.k.g(rest)
+            for run in np.split(np.arange(len(inside)), 1 + np.flatnonzero(np.diff(inside.astype(int)))):
+                if inside[run[0]] and len(run) > 1:
+                    zeros = self._zeros(c, u, c.grid[run], excess[run])
+                    dips = _dips(c.grid[run], excess[run])
+                    critical += [self._critical(c, u, t) for t in zeros]
+                    critical += [self._critical(c, u, t)._replace(near=near, depth=_levels(near)) for t, near in dips]
+                    found += self._stretches(c, u, c.grid[run], np.array([*zeros, *(t for t, _ in dips)]))
+        return found, critical
+
+    def across(self, u: float) -> list[Piece]:
+        """Monotone stretches of the label on straight lines, for the level curves on which no two slopes agree."""
+        found = []
+        for c in lines(self.terms, u):
+            other = c.partner(c.grid)
+            rest = (u - c.i.c * c.grid - c.j.c * other) / c.k.c
+            grid = c.grid[c.grid**2 + other**2 + rest**2 < _BEYOND]
+            found += self._stretches(c, u, grid, self._at_rest(c, u, grid))
+        return found
+
+    def _at_rest(self, c: Line, u: float, grid: np.ndarray) -> np.ndarray:
+        """Where the label turns along a line."""
+        def rate(t: np.ndarray) -> np.ndarray:
+            return self._rate(c, u, t)
+
+        low, high = crossed(rate, grid, rate(grid))
+        for _ in range(_BISECTIONS if len(low) else 0):
+            middle = (low + high) / 2
+            before = np.sign(rate(middle)) == np.sign(rate(low))
+            low, high = np.where(before, middle, low), np.where(before, high, middle)
+        return (low + high) / 2
+
+    def _stretches(self, c: Curve | Line, u: float, grid: np.ndarray, zeros: np.ndarray) -> list[Piece]:
+        cuts = [v for v in (*c.turns, *zeros) if grid[0] < v < grid[-1]]
+        nodes = np.unique(np.concatenate([grid, cuts]))
+        rest = (u - c.i.c * nodes - c.j.c * c.partner(nodes)) / c.k.c
+        labels, square = self.label(c, u, nodes), nodes**2 + c.partner(nodes) ** 2 + rest**2
+        places = np.searchsorted(nodes, [nodes[0], *sorted(cuts), nodes[-1]])
+        found = []
+        for a, b in pairwise(places):
+            if b > a and abs(labels[b] - labels[a]) > 1e-15 * max(1.0, abs(labels[a])):
+                part = slice(a, b + 1)
+                found.append(Piece(c, (float(nodes[a]), float(nodes[b])), (float(labels[a]), float(labels[b])),
+                                   (nodes[part], labels[part], square[part])))
+        return found
+
+    def label(self, c: Curve | Line, u: float, t: np.ndarray) -> np.ndarray:
+        other = c.partner(t)
+        return c.i.f(t) + c.j.f(other) + c.k.f((u - c.i.c * t - c.j.c * other) / c.k.c)
+
+    def _rate(self, c: Curve | Line, u: float, t: np.ndarray) -> np.ndarray:
+        other = c.partner(t)
+        rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+        if isinstance(c, Line):
+            turn = c.rate(t, other)
+            return c.i.slope(t) + c.j.slope(other) * turn - c.k.slope(rest) * (c.i.c + c.j.c * turn) / c.k.c
+        return (c.i.g(t) - c.k.g(rest)) * (c.i.c + c.j.c * c.rate(t, other))
+
+    def _zeros(self, c: Curve, u: float, grid: np.ndarray, value: np.ndarray) -> np.ndarray:
+        def excess(t: np.ndarray) -> np.ndarray:
+            return c.i.g(t) - c.k.g((u - c.i.c * t - c.j.c * c.partner(t)) / c.k.c)
+
+        def slope(t: np.ndarray, n: np.ndarray) -> np.ndarray:
+            other = c.partner(t)
+            rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+            return c.i.rise(t) + c.k.rise(rest) * (c.i.c + c.j.c * c.rate(t, other)) / c.k.c
+
+        ends = crossed(excess, grid, value)
+        return bracketed(lambda t, n: excess(t), slope, np.zeros(len(ends[0])), ends) if len(ends[0]) else ends[0]
+
+    def _critical(self, c: Curve, u: float, t: float) -> Critical:
+        at = np.array([t])
+        other = c.partner(at)
+        rest = (u - c.i.c * at - c.j.c * other) / c.k.c
+        point, bend = np.zeros(3), np.zeros(3)
+        for n, term, z in zip(c.places, (c.i, c.j, c.k), (at, other, rest), strict=True):
+            point[n], bend[n] = z[0], term.bend(z)[0]
+        a = [term.c**2 for term in self.terms]
+        # f'' on the plane has the determinant sum_i c_i^2 f_j'' f_k''.
+        saddle = a[0] * bend[1] * bend[2] + a[1] * bend[0] * bend[2] + a[2] * bend[0] * bend[1] < 0
+        return Critical(float(self.label(c, u, at)[0]), point, _DEEP if saddle else 0, float(np.abs(bend).max()))
+
+    def signature(self, u: float) -> tuple:
+        """The order of the critical labels, and of those far out in the directions z_i = z_j."""
+        pieces, critical = self.pieces(u)
+        labels = [c.label for c in critical if c.point @ c.point < _HEARD and not c.near]
+        for p in pieces:
+            if p.curve.partner is same:
+                labels += [p.labels[n] for n in (0, -1) if p.table[2][n] > _BEYOND - _FAR]
+        if not labels:
+            return ()
+        groups = _groups(np.array(labels), 0.0, _NEARLY)
+        return tuple(np.argmin(np.abs(np.array(labels)[:, None] - groups), axis=1).tolist())
+
+    # -- panels of labels ----------------------------------------------------------------------------------------------
+    def labels(self, u: float, pieces: list[Piece], critical: list[Critical], less: int) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and weights."""
+        pieces = pieces if self.alike else [*pieces, *self.across(u)]
+        if not pieces:
+            return np.zeros(0), np.zeros(0)
+        deep = [(c.label, c.depth) for c in critical if c.depth]
+        breaks = np.array([v for p in pieces for v in p.labels])
+        breaks = _groups(breaks, _SAME)
+        y, v = [], []
+        for n, (a, b) in enumerate(pairwise(breaks)):
+            over = [p for p in pieces if min(p.labels) <= a + _near(a) and max(p.labels) >= b - _near(b)]
+            # Off the diagonal a partner has fewer digits.
+            weights = [_presence(p, a, b) * (1.0 if isinstance(p.curve, Line) or p.curve.partner is same else _OTHER) for p in over]
+            if not over or max(weights) < _SILENT:
+                continue
+            p = over[int(np.argmax(weights))]
+            how = []
+            for end, beyond in ((a, breaks[n - 1] if n else -np.inf), (b, breaks[n + 2] if n + 2 < len(breaks) else np.inf)):
+                least = max((d for s, d in deep if abs(end - s) <= _near(s)), default=0)
+                near = abs(end - beyond) / (b - a)
+                depth = max(least, int(np.clip(np.ceil(np.log(1 / near) / np.log(16)), 0, _DEEP)) if near < 1 else 0)
+                turned = any(abs(end - v) <= _near(v) for v in p.labels)
+                how.append((depth, 1 if turned else 2))
+            ends = self._places(u, p, np.array([a, b]))
+            t, w = _panels(ends, how, less)
+            y.append(self.label(p.curve, u, t))
+            v.append(w * np.abs(self._rate(p.curve, u, t)))
+        return (np.concatenate(y), np.concatenate(v)) if y else (np.zeros(0), np.zeros(0))
+
+    def _places(self, u: float, p: Piece, y: np.ndarray) -> np.ndarray:
+        """z_i on a stretch with these labels; an end where a label is that of an end."""
+        t = np.empty(len(y))
+        order = np.argsort(p.table[1])
+        inside = p.covers(y) & (np.abs(y - p.labels[0]) > _near(y)) & (np.abs(y - p.labels[1]) > _near(y))
+        t[~inside] = np.where(np.abs(y - p.labels[0]) < np.abs(y - p.labels[1]), *p.ends)[~inside]
+        t[inside] = self._roots(u, p, y[inside], order)
+        return t
+
+    def _roots(self, u: float, p: Piece, y: np.ndarray, order: np.ndarray) -> np.ndarray:
+        start = np.interp(y, p.table[1][order], p.table[0][order])
+        ends = np.full(len(y), p.ends[0]), np.full(len(y), p.ends[1])
+        return bracketed(lambda t, n: self.label(p.curve, u, t), lambda t, n: self._rate(p.curve, u, t), y, ends, start)
+
+    # -- many u --------------------------------------------------------------------------------------------------------
+    def many(self, us: np.ndarray, weights: Weights, less: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+        """At each u: nu_a, shape (k, labels), and the weights of the labels; `less`: of the order of the quadrature."""
+        with np.errstate(all="ignore"):
+            return self._many(us, weights, less)
+
+    def _many(self, us: np.ndarray, weights: Weights, less: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        labels, cuts = [], []
+        for u in us:
+            pieces, critical = self.pieces(float(u))
+            y, v = self.labels(float(u), pieces, critical, less)
+            labels.append((y, v))
+            cuts.append(self._cuts(float(u), y, pieces, critical))
+        y, u = np.concatenate([y for y, _ in labels]), np.repeat(us, [len(y) for y, _ in labels])
+        total = np.zeros((1, len(y)))
+        for i in [2] if self.alike else [0, 1, 2]:
+            arcs = Arcs(self.terms, i, half=self.alike, more=-less)
+            parts = [[c for one in mine for c in one] if self.alike else mine[i] for mine in cuts]
+            total = total + (6 if self.alike else 1) * arcs.integrated(y, u, _cells(parts, arcs.window(u)), weights)
+        starts = np.cumsum([0, *(len(y) for y, _ in labels)])
+        return [(total[:, a:b], v) for (a, b), (_, v) in zip(pairwise(starts), labels, strict=True)]
+
+    def _cuts(self, u: float, y: np.ndarray, pieces: list[Piece], critical: list[Critical]) -> list[list[np.ndarray]]:
+        """For each z_i the (z_i, how far the singularity is beyond), shape (2, labels), nan where there is none."""
+        cuts: list[list[np.ndarray]] = [[np.full((2, len(y)), np.nan)] for _ in range(3)]
+        for p in pieces:
+            c, mine = p.curve, np.flatnonzero(p.covers(y))
+            if not len(mine):
+                continue
+            t = self._roots(u, p, y[mine], np.argsort(p.table[1]))
+            other = c.partner(t)
+            rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+            gap = np.abs(c.i.g(t) - c.k.g(rest))
+            # Along the arc with z_i in the middle z_j moves and z_k stands.
+            one = gap * np.abs(c.j.c / (c.i.c * c.j.rise(other)))
+            two = gap * np.abs(c.i.c / (c.j.c * c.i.rise(t)))
+            diagonal = self.alike and c.partner is same
+            for place, z, far in [(c.places[0], t, one), *([] if diagonal else [(c.places[1], other, two)])]:
+                both = np.full((2, len(y)), np.nan)
+                both[:, mine] = z, np.nan_to_num(far, nan=1.0)
+                cuts[place].append(both)
+        for s in critical:
+            far = np.sqrt(s.near**2 + 2 * np.abs(y - s.label) / max(s.bend, 1e-300))
+            for n in range(3):
+                cuts[n].append(np.where(far < _NEAR, np.stack([np.full(len(y), s.point[n]), far]), np.nan))
+        return cuts
+
+
+def _cells(cuts: list[list[np.ndarray]], window: tuple[np.ndarray, np.ndarray]) -> Cells:
+    """The intervals between the cuts of each label and the ends of the window; `cuts`: of each u."""
+    width = max(map(len, cuts))
+    parts = []
+    for mine in cuts:
+        every = np.full((mine[0].shape[1], width, 2), np.nan) if mine else np.zeros((0, width, 2))
+        if mine:
+            every[:, :len(mine)] = np.array(mine).transpose(2, 0, 1)
+        parts.append(every)
+    low, high = window
+    every = np.concatenate(parts)
+    every = np.concatenate([every, *(np.stack([e, np.full(len(e), 10.0)], axis=1)[:, None] for e in window)], axis=1)
+    t, far = every[:, :, 0], every[:, :, 1]
+    t = np.where((t >= low[:, None]) & (t <= high[:, None]), t, np.nan)
+    order = np.argsort(t, axis=1)
+    t, far = np.take_along_axis(t, order, axis=1), np.take_along_axis(far, order, axis=1)
+    row, n = np.nonzero(np.diff(t, axis=1) > 1e-13)
+    a, b = t[row, n], t[row, n + 1]
+    return Cells(row, a, b, *(np.clip(far[row, m], np.minimum(_CLOSEST, b - a), b - a) for m in (n, n + 1)))
+
+
+def _dips(grid: np.ndarray, excess: np.ndarray) -> list[tuple[float, float]]:
+    """(place, distance of the complex zeros) where |excess| has a small minimum that is not zero."""
+    size, sign = np.abs(excess), np.sign(excess)
+    alike = (sign[:-2] == sign[1:-1]) & (sign[1:-1] == sign[2:])
+    spots = 1 + np.flatnonzero((size[1:-1] < size[:-2]) & (size[1:-1] <= size[2:]) & alike)
+    found = []
+    for n in spots:
+        (bend, tilt, least) = np.polyfit(grid[n - 1:n + 2] - grid[n], size[n - 1:n + 2], 2)
+        low = least - tilt**2 / (4 * bend) if bend > 0 else 0.0
+        near = (low / bend) ** 0.5 if low > 0 else 0.0
+        if 0 < near < _GHOST:
+            found.append((float(grid[n] - tilt / (2 * bend)), near))
+    return found
+
+
+def _levels(near: float) -> int:
+    return int(np.clip(np.ceil(np.log(1 / near) / np.log(_RATIO)) + 1, 1, _DEEP))
+
+
+def _near(y: np.ndarray | float):
+    return 10 * _SAME * np.abs(y) + 1e-18
+
+
+def _groups(labels: np.ndarray, same: float, part: float = 0.0) -> np.ndarray:
+    """One of each: `same` of its size, `part` of their range."""
+    labels = np.sort(labels)
+    near = same * np.abs(labels[1:]) + part * (labels[-1] - labels[0]) + 1e-18
+    return labels[np.concatenate([[True], np.diff(labels) > near])]
+
+
+def _presence(p: Piece, a: float, b: float) -> float:
+    """The largest weight of a point of the stretch with a label between a and b."""
+    _, labels, square = p.table
+    inside = (labels >= a) & (labels <= b)
+    if not inside.any():
+        inside[np.argmin(np.abs(labels - (a + b) / 2))] = True
+    return float(np.exp(-square[inside].min() / 2))
+
+
+def _panels(ends: np.ndarray, how: list[tuple[int, int]], less: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes between two places; `how`: for both ends how often panels shrink towards it, in which power of the distance."""
+    a, b = ends
+    count = max(1, int(np.ceil(abs(b - a) / _WIDTH)), 2 if any(d for d, _ in how) else 1)
+    edges = np.linspace(0.0, 1.0, count + 1)
+    x, w = _gauss(_ORDER - less)
+    low, high = edges[:-1, None], edges[1:, None]
+    first, last = how[0][0] > 0, how[1][0] > 0
+    inner = slice(int(first), count - int(last))
+    places, weights = [((low + high) / 2 + (high - low) / 2 * x)[inner].ravel()], [((high - low) / 2 * w)[inner].ravel()]
+    for (depth, power), upper in ((how[0], False), (how[1], True)):
+        if depth:
+            t, weight = _towards(depth, power, _ORDER - less)
+            places.append(1 - edges[1] * t if upper else edges[1] * t)
+            weights.append(edges[1] * weight)
+    s = np.concatenate(places)
+    return np.where(s < 0.5, a + (b - a) * s, b - (b - a) * (1 - s)), np.concatenate(weights) * abs(b - a)
+
+
+@lru_cache(maxsize=64)
+def _gauss(order: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(order)
+
+
+@lru_cache(maxsize=64)
+def _towards(depth: int, power: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """On (0, 1), x = tau^power, panels in tau shrinking towards 0: what is narrow counts for little and has few nodes."""
+    edges = np.array([0.0, *_RATIO ** -np.arange(float(depth), -1.0, -1.0)])
+    tau, weights = [], []
+    for n, (p, q) in enumerate(pairwise(edges)):
+        x, w = _gauss(max(5, order - (depth - n)))
+        tau.append((p + q) / 2 + (q - p) / 2 * x)
+        weights.append((q - p) / 2 * w)
+    t = np.concatenate(tau)
+    return t**power, np.concatenate(weights) * power * t ** (power - 1)

@@ -1,0 +1,205 @@
+"""E[nu_a nu_b/nu_0^2] over (y, u), y = f_1(z_1) + f_2(z_2) + f_3(z_3), u = sum c_i z_i known: later stages of three smooth terms.
+
+a and b run over the second order He_a(x) of coordinates x of the plane; for equal terms over their mean, (|x|^2 - 2)/2, alone.
+The average over u is cut where critical labels meet, or meet the label of a direction in which f is bounded, and refined
+where the end of a Legendre series asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sympy import Add, Expr, Poly, S, Symbol
+
+from hermitex.exponents.labels.levels import peel
+from hermitex.exponents.laws.brackets import changes
+from hermitex.exponents.laws.density import distinct
+from hermitex.exponents.laws.level_curves import LevelCurves
+from hermitex.exponents.laws.linearised import Couplings
+from hermitex.exponents.laws.slopes import REACH, Term
+from hermitex.symbolic.activations import parity
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.subspaces import Matrix
+
+_SUM = 7.5  # of u: P < 1e-13
+_SCAN, _BISECTIONS = 90, 30
+_ORDER = 14
+_BATCH = 6
+_ROUNDS = 7
+_LEAST = 2e-5
+_ACCURACY = 2e-12
+_CHECKED, _MORE = 9, 4
+_NEGLIGIBLE = 1e-17
+_SHORT, _LEVEL, _BRANCHES = 30, 1e-12, 9
+
+
+def summands(g: Expr, used: Sequence[Symbol]) -> list[Expr] | None:
+    """f_i with level sets of g those of sum f_i(z_i), each in its own variable; None if g is no such sum."""
+    parts: dict[Symbol, list[Expr]] = {x: [] for x in used}
+    for term in Add.make_args(peel(g, *used)):
+        mine = [x for x in used if term.has(x)]
+        if len(mine) > 1:
+            return None
+        if mine:
+            parts[mine[0]].append(term)
+    return [Add(*parts[x]) for x in used]
+
+
+def straightened(f: Expr, x: Symbol) -> tuple[Expr, bool]:
+    """(f, even but for a line, without that line; whether it is even or odd): a line is known with the sum."""
+    odd = (f - f.xreplace({x: -x})).expand()
+    if odd.has(x) and not odd.is_polynomial(x) and odd.count_ops() < _SHORT:
+        odd = odd.simplify()
+    if odd.is_polynomial(x) and Poly(odd, x).degree() <= 1:
+        return (f - odd / 2).expand() if odd.has(x) else f, True
+    return f, parity(f, x) == -1
+
+
+def three_smooth(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Couplings, float] | None:
+    """The couplings in coordinates of the plane and their error, given one direction that sees all of three smooth terms."""
+    used = [x for x in variables if g.has(x)]
+    fs = summands(g, used) if len(used) == 3 and known.rows == 1 else None
+    if fs is None:
+        return None
+    row = dict(zip(variables, known.tolist()[0], strict=True))
+    if any((row[x] == 0) == (x in used) for x in variables):
+        return None
+    x, signs = used[0], [1 if evaluate(row[v], 20) > 0 else -1 for v in used]
+    ours = [f.xreplace({v: s * x}) for f, v, s in zip(fs, used, signs, strict=True)]
+    if any(not _smooth(f, x) for f in ours):
+        return None
+    size = sum(row[v] ** 2 for v in used) ** S.Half
+    c = [float(evaluate(s * row[v] / size, 20)) for v, s in zip(used, signs, strict=True)]
+    even, mirror = zip(*(straightened(f, x) for f in ours), strict=True)
+    # A line comes off where what it adds is known: in the proportions of c.
+    tilts = {float(evaluate((f - h).diff(x), 20)) / v for f, h, v in zip(ours, even, c, strict=True)}
+    level = max(tilts) - min(tilts) < _LEVEL
+    parities = {parity(f, x) for f in (even if level else ours)}
+    terms = ThreeTerms([f - f.subs(x, 0) for f in (even if level else ours)], x, c, mirror=all(mirror) and len(parities) == 1
+                       and None not in parities)
+    if not terms.alike or any(len(t.branches) > _BRANCHES for t in terms.terms):
+        return None
+    matrix, error = terms.squares()
+    if terms.alike:
+        # G = s 1: the standard representation of S_3 is irreducible.
+        both = [((0, 0), (0, 0)), ((0, 0), (1, 1)), ((1, 1), (1, 1))]
+        return dict.fromkeys(both, float(matrix[0, 0])), error
+    pairs = [(0, 0), (0, 1), (1, 1)]
+    return {(a, b): float(matrix[n, m]) for n, a in enumerate(pairs) for m, b in enumerate(pairs) if n <= m}, error
+
+
+def _smooth(f: Expr, x: Symbol) -> bool:
+    """One analytic piece, finite with its slopes on the window."""
+    if not f.has(x) or len(pieces(f, x)) > 1:
+        return False
+    z = np.linspace(-REACH, REACH, 2001) + 1e-4 / 3
+    term = Term(f, x, 1.0)
+    with np.errstate(all="ignore"):
+        values = np.array([term.f(z), term.slope(z), term.bend(z)])
+    jumps = np.abs(np.diff(values[0])) > 0.1 * (1 + np.abs(values[0][1:]) + np.abs(values[1][1:]))
+    return bool(np.isfinite(values).all() and not jumps.any() and np.ptp(values[1]) > 0)
+
+
+class ThreeTerms:
+    """Parameters: `fs` expressions of `x`; `c`, of length 1; `mirror`: the law at -u is that at u."""
+
+    def __init__(self, fs: Sequence[Expr], x: Symbol, c: Sequence[float], *, mirror: bool = False) -> None:
+        made: dict[tuple[Expr, float], Term] = {}
+        self.terms = [made.setdefault((f, round(v, 14)), Term(f, x, v)) for f, v in zip(fs, c, strict=True)]
+        self.alike = len(made) == 1
+        self.mirror = mirror
+        self.curves = LevelCurves(self.terms, self.alike)
+        self.plane = np.linalg.svd(np.array([c]))[2][1:]  # two rows, orthonormal and orthogonal to c
+        self.count, self.changed = 0, 0.0
+
+    def squares(self) -> tuple[np.ndarray, float]:
+        """The matrix of E[nu_a nu_b/nu_0^2], a = b = (|x|^2 - 2)/2 or a, b in (11, 12, 22), and an error.
+
+        The error: the series in u, what the measures miss of their masses, and finer quadratures at one u in nine.
+        """
+        panels = [(a, b, 0.0, np.pi / 2) for a, b in zip(self.knots[:-1], self.knots[1:], strict=True)]
+        rows = 1 if self.alike else 3
+        total, error = np.zeros((rows, rows)), 0.0
+        for n in range(_ROUNDS):
+            found = self._panels(panels)
+            worst = _ACCURACY * max(1e-3, float(np.trace(total + sum(v for v, _, _ in found))))
+            again = []
+            for (a, b, p, q), (value, series, lost) in zip(panels, found, strict=True):
+                if series > worst and n + 1 < _ROUNDS:
+                    again += [(a, b, p, (p + q) / 2), (a, b, (p + q) / 2, q)]
+                else:
+                    total, error = total + value, error + series + lost
+            panels = again
+            if not panels:
+                break
+        twice = 2 if self.mirror else 1
+        return twice * total, twice * (error + self.changed)
+
+    @property
+    def knots(self) -> np.ndarray:
+        """u at which critical labels change in number or in order."""
+        low = 0.0 if self.mirror else -_SUM
+        grid = np.linspace(low, _SUM, _SCAN + 1) + 1.3e-5
+        with np.errstate(all="ignore"):
+            inner = changes(self._heard, grid, _BISECTIONS)
+        return distinct(np.array([low, 0.0, _SUM, *inner]))
+
+    def _heard(self, u: float) -> tuple:
+        checkpoint("looking for the sums at which critical labels meet")
+        return self.curves.signature(u)
+
+    def _panels(self, panels: Sequence[tuple[float, float, float, float]]) -> list[tuple[np.ndarray, float, float]]:
+        """The integral over each panel, the end of its series, and what is lost there; u = a + (b - a) sin^2."""
+        x, w = np.polynomial.legendre.leggauss(_ORDER)
+        ends = np.polynomial.legendre.legvander(x, _ORDER - 1)[:, -2:] * w[:, None] * (_ORDER - 1)
+        a, b, p, q = (np.array(v)[:, None] for v in zip(*panels, strict=True))
+        angle = (p + q) / 2 + (q - p) / 2 * x
+        u = np.where(angle < np.pi / 4, a + (b - a) * np.sin(angle) ** 2, b - (b - a) * np.cos(angle) ** 2)
+        rate = (b - a) * np.sin(2 * angle) * (q - p) / 2
+        # Next to 0 critical labels are apart by u^3 only; the integrand has come to rest before.
+        values, lost = self._given(np.where(np.abs(u) < _LEAST, _LEAST, u).ravel(), (rate * w).ravel())
+        values = values.reshape(*u.shape, *values.shape[1:]) * rate[:, :, None, None]
+        lost = lost.reshape(u.shape) * rate
+        found = []
+        for value, miss in zip(values, lost, strict=True):
+            last = np.abs(np.tensordot(ends, value, axes=(0, 0))).max()
+            # Gauss is exact for twice the degree of the series: its error falls off faster than the end of the series.
+            series = float(last * min(1.0, (last / (np.abs(value).max() + 1e-300)) ** 0.5))
+            found.append((np.tensordot(w, value, axes=(0, 0)), series, float(miss @ w)))
+        return found
+
+    def _given(self, u: np.ndarray, du: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """int nu_a nu_b/nu_0 dy at each u, and what the measures miss; `du`: the weights of the u."""
+        values, lost = [], []
+        for start in range(0, len(u), _BATCH):
+            checkpoint("integrating along level curves")
+            part = u[start:start + _BATCH]
+            found = self.curves.many(part, self._weights)
+            for v, (nu, w) in zip(part, found, strict=True):
+                value, missed = _products(nu, w, float(v))
+                values.append(value)
+                lost.append(missed)
+            self.count += len(part)
+            if self.count % _CHECKED < len(part):
+                # With more nodes: the difference at one u in so many stands for those of the others.
+                nu, w = self.curves.many(part[:1], self._weights, -_MORE)[0]
+                change = np.abs(_products(nu, w, float(part[0]))[0] - values[-len(part)]).max()
+                self.changed += _CHECKED * float(change) * float(du[start])
+        return np.array(values), np.array(lost)
+
+    def _weights(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+        if self.alike:
+            return np.stack([np.ones(z.shape[1:]), ((z**2).sum(axis=0) - u * u) / 2 - 1])
+        x, y = np.tensordot(self.plane, z, axes=(1, 0))
+        return np.stack([np.ones_like(x), x * x - 1, x * y, y * y - 1])
+
+
+def _products(nu: np.ndarray, w: np.ndarray, u: float) -> tuple[np.ndarray, float]:
+    """int nu_a nu_b/nu_0 dy, and how far int nu_0 and int nu_a are from the density of u and from 0."""
+    live = nu[0] > _NEGLIGIBLE
+    missed = nu @ w
+    missed[0] -= np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
+    return (nu[1:, live] * (w[live] / nu[0, live])) @ nu[1:, live].T, float(np.abs(missed).sum())
