@@ -259,9 +259,11 @@ def aligned(rows: Matrix, expressions: Sequence[Expr], variables: Sequence[Symbo
 
 def rewritten(g: Expr, variables: Sequence[Symbol], basis: Matrix, names: Sequence[Symbol]) -> Expr:
     """g(B^T u): g over the coordinates u = B z, for a g that depends on nothing else."""
-    swap = {v: Add(*(basis[i, j]*u for i, u in enumerate(names))) for j, v in enumerate(variables)}
+    swap: dict[Basic, Any] = {v: Add(*(basis[i, j]*u for i, u in enumerate(names))) for j, v in enumerate(variables)}
     if all(w == v for v, w in swap.items()):
         return g
+    # A condition with variables on both sides: Piecewise may turn it round and round without end.
+    swap |= {c: c.func(_gathered((c.lhs - c.rhs).xreplace(swap), set(names)), 0) for c in g.atoms(Relational)}
     return _gathered(g.xreplace(swap), set(names))
 
 

@@ -113,3 +113,9 @@ def test_invariance_agrees_with_entries():
     assert leap(parse("sign(z1) + sign(z2)"), (z1, z2)).order == 2
     assert leap(parse("abs(z1)*z2 + z3"), (z1, z2, z3)).order == 2
 
+
+
+@pytest.mark.parametrize(("pieces", "plain"), [("Piecewise((z1*z2, z1 > z2), (0, True))", "Heaviside(z1 - z2)*z1*z2")])
+def test_a_condition_with_variables_on_both_sides_is_rotated(pieces, plain):
+    a, b = (hx.exponents(g).threshold for g in (pieces, plain))
+    assert [float(s["alpha_c"]) for s in a.stages] == pytest.approx([float(s["alpha_c"]) for s in b.stages], rel=1e-11)
