@@ -154,7 +154,7 @@ class MultiIndex(Theory):
         if not point.converged:
             return _Row(point)
         error = self.generalisation(self.space.matrix(point.x)) if self.generalisation is not None else float("nan")
-        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha))
+        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha) if np.isnan(point.off) else point.off)
 
     def _solution(self, rows: list[_Row], shape: tuple[int, ...], branch: str) -> Solution:
         def shaped(values: list[Any], kind: Any = float) -> Any:

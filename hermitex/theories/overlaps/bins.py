@@ -56,6 +56,11 @@ class BinnedOutput(Output):
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
+    def smooth(self) -> Any:
+        """g."""
+        return self.g
+
+    @property
     def cheap(self) -> Output | None:
         """The same with wider cells and bins."""
         return Coarser(self, self.beside[0], self.smallest, self.together)

@@ -44,6 +44,11 @@ class Output:
     doubt: float = 1.0
 
     @property
+    def smooth(self) -> Any:
+        """g, of a list of arrays, where the label is g(z) itself and smooth almost everywhere; else None."""
+        return None
+
+    @property
     def cheap(self) -> Output | None:
         """A less exact quadrature to start from."""
         return None
@@ -80,6 +85,11 @@ class Coarser(Output):
     def nodes(self) -> int:  # type: ignore[override]
         """As the other."""
         return self.of.nodes
+
+    @property
+    def smooth(self) -> Any:
+        """As the other."""
+        return self.of.smooth
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M)."""

@@ -84,6 +84,11 @@ class ContourOutput(Output):
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
+    def smooth(self) -> Any:
+        """g."""
+        return self.plane.g
+
+    @property
     def cheap(self) -> Output | None:
         """The label through its bins."""
         return None if self.binned is None else Coarser(self.binned, _COARSER, self.smallest)

@@ -14,12 +14,14 @@ import numpy as np
 if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import StateEvolution
 
+from hermitex.theories.overlaps.near_one import near_one
 from hermitex.theories.overlaps.space import Point
 
 Array = np.ndarray
 _ROUNDS, _SETTLED = 8, 1e-10
 _SEED, _FACE = 1e-4, 1e-3
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
+_FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
 
 
 def corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, informed: bool) -> Point | None:
@@ -27,17 +29,25 @@ def corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, in
     point = cheap.solve(alpha, informed)
     if not point.converged:
         return point
+    if not np.isnan(point.off):
+        return near_one(evolution, alpha, informed)
     free = moving(evolution, point.x)
     if not _kind_is_sure(cheap, point.x, free, alpha, informed):
         return None
     if not free:
         return point
-    inverse = np.linalg.inv(np.eye(len(free)) - cheap.slopes(point.x, alpha, free))
+    slopes = cheap.slopes(point.x, alpha, free)
+    left = 1 - _rate(slopes)
+    if left < _FOLD:
+        return None
+    inverse = np.linalg.inv(np.eye(len(free)) - slopes)
     x, residual = np.array(point.x, dtype=float), np.inf
     for n in range(_ROUNDS):
         gap = (evolution.step(x, alpha) - x)[free]
         last, residual = residual, float(np.abs(gap).max())
         if residual < _SETTLED or (residual > 0.5*last and last < 1e-8):
+            if left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(x, alpha, free)) < 2*left:
+                return None  # a turning point is as near as the two maps are apart
             return replace(point, x=x, residual=residual, iterations=point.iterations + n)
         x[free] += inverse @ gap
         m, R = np.linalg.eigh(evolution.space.matrix(x))
@@ -46,6 +56,10 @@ def corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, in
         if m[0] < 0:  # on a face of M >= 0
             x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
     return None
+
+
+def _rate(slopes: Array) -> float:
+    return float(np.linalg.eigvals(slopes).real.max())
 
 
 def moving(evolution: StateEvolution, x: Array) -> list[int]:
@@ -59,10 +73,6 @@ def moving(evolution: StateEvolution, x: Array) -> list[int]:
 def _kind_is_sure(cheap: StateEvolution, x: Array, free: list[int], alpha: float, informed: bool) -> bool:
     """Whether what is 0, 1 or between would be so at alphas 3 % away."""
     held = [k for k in range(len(x)) if k not in free]
-    if free:
-        slope = np.linalg.eigvals(cheap.slopes(x, alpha, free)).real.max()
-        if slope > 1 - _MARGIN:
-            return False
     if not cheap.space.diagonal:
         if held and np.any(x):
             return abs(alpha*cheap.pace - 1) > _MARGIN

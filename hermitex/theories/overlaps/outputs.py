@@ -45,7 +45,10 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: Overla
     NoClosedForm : a noise too small for its quadrature; says what to type instead.
     """
     found = _of(g, law, tuple(names), space)
-    return replace(found, alike=(*space.group, *space.odd)) if isinstance(found, FiniteOutput) else found
+    if not isinstance(found, FiniteOutput):
+        return found
+    found = replace(found, alike=(*space.group, *space.odd))
+    return replace(found, quick=space.diagonal or found.r < 3) if isinstance(found, StepOutput) else found
 
 
 def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: OverlapSpace) -> Output:

@@ -23,13 +23,14 @@ _EVEN = ("deterministic", "random_sign", "gaussian", "flip", "sign", "multiplica
 
 @dataclass(frozen=True)
 class Point:
-    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not."""
+    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not; `off`: its error if known."""
 
     x: Array
     residual: float
     converged: bool
     iterations: int = 0
     reason: str = ""
+    off: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)

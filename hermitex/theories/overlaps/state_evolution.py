@@ -20,6 +20,7 @@ from hermitex.theories.overlaps.branches import TRIVIAL, Branches
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.corrected import corrected
 from hermitex.theories.overlaps.line import OverlapLine
+from hermitex.theories.overlaps.near_one import Approach, near_one, normals
 from hermitex.theories.overlaps.space import OverlapSpace, Point
 from hermitex.theories.overlaps.whole import continued, followed, pace
 
@@ -130,6 +131,12 @@ class StateEvolution:
         """c with V <- V/(alpha c) where all is nearly known: M = 1 attracts where alpha c > 1."""
         return pace(self)
 
+    @cached_property
+    def approach(self) -> Approach | None:
+        """The fixed points beside M = 1 of a smooth label without noise."""
+        g = self.output.smooth
+        return None if g is None else Approach(self, normals(g, self.output.r))
+
     # -- any M, along its branches --------------------------------------------------------------------------------------
     @property
     def by_branches(self) -> bool:
@@ -148,6 +155,8 @@ class StateEvolution:
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> Point:
         x = np.full(self.n, float(informed))
+        if informed and self.approach is not None and alpha > self.approach.onset:
+            return Point(x, 0.0, True, off=0.0)
         free: set[int] = set()
         for _ in range(4*self.n + 4):
             moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
@@ -163,7 +172,7 @@ class StateEvolution:
             free |= set(moving)
             x, why = self._solved(x, sorted(free), moving, alpha, informed and not grow)
             if why:
-                return Point(x, float("nan"), False, reason=why)
+                return near_one(self, alpha, informed) or Point(x, float("nan"), False, reason=why)
             free = {k for k in free if 0 < x[k] < 1}
         return Point(x, self.residual(x, alpha), True)
 
@@ -176,7 +185,7 @@ class StateEvolution:
             stable = [q for q, ok in line.fixed_points(alpha) if ok]
             runs = line.pushed_to_one(alpha)
             if (informed and runs) or not stable:
-                if not self.can_be_one(k):
+                if not self._becomes_one(k, x, alpha):
                     return x, self._too_near(k)
                 x[k] = 1.0
             else:
@@ -193,7 +202,7 @@ class StateEvolution:
         x[(x < 1e-7)] = 0.0
         for k in free:
             if x[k] > 1 - self.limit(k):
-                if not self.can_be_one(k):
+                if not self._becomes_one(k, x, alpha):
                     return x, self._too_near(k)
                 x[k] = 1.0
         return x, found.reason
@@ -221,9 +230,19 @@ class StateEvolution:
         i, j = self.space.entries[k]
         return f"M{i + 1}{j + 1}"
 
+    def _becomes_one(self, k: int, x: Array, alpha: float) -> bool:
+        """Whether what is pushed to 1 arrives there: for a smooth label of several variables, by its limit V -> 0."""
+        if self.approach is None:
+            return self.can_be_one(k)
+        own = np.diag(self.space.basis[k]) != 0
+        known = np.diag(self.space.matrix(x)) == 1
+        return alpha*self.approach.told(own, ~own & ~known) > 1
+
     def _stays_at_one(self, x: Array, k: int, alpha: float) -> bool:
         """alpha V F_kk > 1 as V -> 0: the map takes M_kk = 1 - V to something nearer to 1."""
-        return self.can_be_one(k) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
+        if self.approach is not None and self.approach.together and np.all(x == 1):
+            return alpha > self.approach.onset
+        return self._becomes_one(k, x, alpha) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
 
     def growth(self, x: Array, zeros: list[int]) -> Array:
         """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""

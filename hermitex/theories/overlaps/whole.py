@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hermitex.theories.overlaps.near_one import near_one
 from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import Point
 
@@ -39,9 +40,12 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
         if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
             found = last  # what is known exactly stays so with more samples
         else:
-            found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
-            found = found if found.converged else _finished(evolution, found, alpha)
-            found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha)
+            known = informed and evolution.approach is not None and alpha > evolution.approach.onset
+            found = near_one(evolution, alpha, informed) if known else None
+            if found is None:
+                found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
+                found = found if found.converged else _finished(evolution, found, alpha)
+                found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
         evolution.known[key] = found
     return evolution.known[key]
 
@@ -128,12 +132,15 @@ def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Seque
     return None
 
 
-def resolved(evolution: StateEvolution, found: Point, alpha: float) -> Point:
-    """What the quadrature resolves; M = 1 where every direction is driven there; else why not."""
+def resolved(evolution: StateEvolution, found: Point, alpha: float, informed: bool) -> Point:
+    """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
     limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)
     if m[-1] <= 1 - limit and not near:
         return found
+    beside = near_one(evolution, alpha, informed)
+    if beside is not None:
+        return beside
     if near and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
         return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
     if near:
