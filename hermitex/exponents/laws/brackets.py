@@ -16,7 +16,7 @@ _THIRDS = 45
 
 
 def bracketed(f: Callable, slope: Callable, y: np.ndarray, ends: tuple[np.ndarray, np.ndarray],
-              start: np.ndarray | None = None, close: np.ndarray | float = 0.0) -> np.ndarray:
+              start: np.ndarray | None = None, close: float = 0.0) -> np.ndarray:
     """The solutions, shape (n,).
 
     Parameters
@@ -24,21 +24,21 @@ def bracketed(f: Callable, slope: Callable, y: np.ndarray, ends: tuple[np.ndarra
     f, slope : of (x, n): x and the places of these x among the n problems
     y, ends : shape (n,); the labels, and the ends of the brackets, between whose labels y lies
     start : where to begin: the middle if it is not given, or not inside
-    close : a step of Newton's method that is short enough
+    close : a step of Newton's method that is short enough, in parts of the distance from the nearer end
     """
     with np.errstate(all="ignore"):
         return _solved(f, slope, y, ends, start, close)
 
 
 def _solved(f: Callable, slope: Callable, y: np.ndarray, ends: tuple[np.ndarray, np.ndarray],
-            start: np.ndarray | None, close: np.ndarray | float) -> np.ndarray:
+            start: np.ndarray | None, close: float) -> np.ndarray:
     n = np.arange(len(y))
     low, high, label = ends[0].copy(), ends[1].copy(), y
     rising = f(high, n) > f(low, n)
     middle = (low + high) / 2
     x = middle if start is None else np.where((start - low) * (start - high) < 0, start, middle)
     found, before = x.copy(), np.full(len(y), np.inf)
-    enough = np.broadcast_to(np.asarray(close), y.shape)
+    one, two = ends
     for _ in range(_STEPS):
         if not len(n):
             break
@@ -49,14 +49,15 @@ def _solved(f: Callable, slope: Callable, y: np.ndarray, ends: tuple[np.ndarray,
         moved = np.abs(new - x)
         inside = ((new - low) * (new - high) < 0) & (moved < 0.9 * before)
         # A small step that no longer shrinks as it should is rounding.
-        done = (value == 0) | (moved <= _STILL * np.abs(x)) | (np.abs(high - low) < 1e-15) | (inside & (moved < enough))
+        done = (value == 0) | (moved <= _STILL * np.abs(x)) | (np.abs(high - low) < 1e-15)
+        done |= inside & (moved <= close * np.minimum(np.abs(new - one), np.abs(new - two)))
         done |= (moved < _SMALL * np.abs(x)) & (moved > before / 4)
         new = np.where(inside, new, (low + high) / 2)
         if done.any():
             found[n[done]] = np.where(inside, new, x)[done]
             keep = ~done
-            n, x, new, low, high, label, rising, moved, inside, enough = (
-                v[keep] for v in (n, x, new, low, high, label, rising, moved, inside, enough))
+            n, x, new, low, high, label, rising, moved, inside, one, two = (
+                v[keep] for v in (n, x, new, low, high, label, rising, moved, inside, one, two))
         before = np.where(inside, moved, np.inf)
         x = new
     found[n] = x

@@ -20,7 +20,7 @@ _CLOSEST = 1e-9
 _ORDERS = np.array([10, 14, 18, 24, 30, 38, 48])
 _STEPS = 5
 _DONE = 1e-12
-_CLOSE = 1e-3
+_CLOSE, _EXACT = 1e-3, 1e-6  # parts of the distance from a bracket: the error is the square
 _PROBES = 4
 _BEYOND = 1.5  # where arcs end for want of room, in parts of the reach
 Weights = Callable[[np.ndarray, np.ndarray], np.ndarray]  # ((z_1, z_2, z_3), u) -> h_a, shape (k, ...)
@@ -62,9 +62,8 @@ class Arcs:
         return self.j.c * m + self.k.c * e, self.k.c * m - self.j.c * e
 
     # -- points of a level curve ---------------------------------------------------------------------------------------
-    def solutions(self, y: np.ndarray, u: np.ndarray, t: np.ndarray, close: np.ndarray | None = None) -> np.ndarray:
+    def solutions(self, y: np.ndarray, u: np.ndarray, t: np.ndarray, close: float = _EXACT) -> np.ndarray:
         """e with sum f = y and g_i in the middle, shape (n, most), each row sorted, nan where there are fewer."""
-        close = np.zeros_like(y) if close is None else close
         level = self.i.g(t)
         m = (u - self.i.c * t) / self.size
         most = np.sqrt(np.maximum((_BEYOND * REACH) ** 2 - t**2 - m**2 * self.size, 0.0) / self.size)
@@ -91,7 +90,7 @@ class Arcs:
         found = np.full(low.shape, np.nan)
         start = a + (b - a) * np.clip(np.nan_to_num(at_a / (at_a - at_b), nan=0.5), 0.01, 0.99)
         found[row, column] = bracketed(lambda e, n: self._sum(at[n], e), lambda e, n: self._slope(at[n], e), rest, (a, b),
-                                       start, close[row])
+                                       start, close)
         found = np.sort(found, axis=1)
         return found[:, :max(1, int((~np.isnan(found)).sum(axis=1).max(initial=0)))]
 
@@ -108,7 +107,7 @@ class Arcs:
         """int over the cells, shape (k, labels)."""
         total = np.zeros((len(weights(np.zeros((3, 1)), u[:1])), len(y)))
         length = np.log((cells.b - cells.a + cells.at_a) * (cells.b - cells.a + cells.at_b) / (cells.at_a * cells.at_b))
-        wanted = 7 + 1.25 * length + 2.0 * (cells.b - cells.a) + self.more
+        wanted = 12 + 1.25 * length + 2.0 * (cells.b - cells.a) + self.more
         order = _ORDERS[np.minimum(np.searchsorted(_ORDERS, wanted), len(_ORDERS) - 1)]
         probes = np.empty((len(cells.row), _PROBES))
         groups = []
@@ -118,8 +117,7 @@ class Arcs:
             probes[mine] = t[:, _probes(int(n))]
             groups.append((int(n), mine, t, rate))
         label, total_u = y[cells.row], u[cells.row]
-        close = np.repeat(_CLOSE * np.minimum(cells.at_a, cells.at_b), _PROBES)
-        e = self.solutions(np.repeat(label, _PROBES), np.repeat(total_u, _PROBES), probes.ravel(), close)
+        e = self.solutions(np.repeat(label, _PROBES), np.repeat(total_u, _PROBES), probes.ravel(), _CLOSE)
         e = e.reshape(len(cells.row), _PROBES, -1)
         left = []
         for n, mine, t, rate in groups:

@@ -19,15 +19,16 @@ from hermitex.exponents.laws.slopes import REACH, Curve, Line, Term, curves, lin
 
 _SAME = 1e-11
 _BISECTIONS = 45
+_EXACT = 1e-6
 _DEEP = 9
 _RATIO = 4.0
 _WIDTH = 1.0
 _ORDER = 12
-_NEAR, _GHOST = 3.0, 1.2
+_NEAR, _GHOST = 10.0, 1.2
 _CLOSEST = 1e-9
 _SILENT, _OTHER = 1e-19, 1e-4
 _BEYOND = 2 * REACH**2  # of |z|^2: a critical label is one however far out, and labels crowd there
-_HEARD, _FAR, _NEARLY = 45.0, 20.0, 1e-9
+_HEARD, _FAR, _NEARLY, _SATURATED = 45.0, 20.0, 1e-9, 1e-3
 
 
 class Critical(NamedTuple):
@@ -51,6 +52,12 @@ class Piece(NamedTuple):
     ends: tuple[float, float]
     labels: tuple[float, float]
     table: tuple[np.ndarray, np.ndarray, np.ndarray]  # z_i, labels, |z|^2
+
+    def limits(self) -> list[float]:
+        """Labels at its ends far out, if f is bounded there: level curves that reach out to infinity set in."""
+        t, labels, square = self.table
+        slope = np.abs(np.diff(labels) / np.diff(t))
+        return [self.labels[n] for n in (0, -1) if square[n] > _BEYOND - _FAR and slope[n] < _SATURATED * slope.max()]
 
     def covers(self, y: np.ndarray | float):
         return (y > min(self.labels)) & (y < max(self.labels))
@@ -173,7 +180,7 @@ class LevelCurves:
         pieces = pieces if self.alike else [*pieces, *self.across(u)]
         if not pieces:
             return np.zeros(0), np.zeros(0)
-        deep = [(c.label, c.depth) for c in critical if c.depth]
+        deep = [(c.label, c.depth) for c in critical if c.depth] + [(v, _DEEP) for p in pieces for v in p.limits()]
         breaks = np.array([v for p in pieces for v in p.labels])
         breaks = _groups(breaks, _SAME)
         y, v = [], []
@@ -209,7 +216,7 @@ class LevelCurves:
     def _roots(self, u: float, p: Piece, y: np.ndarray, order: np.ndarray) -> np.ndarray:
         start = np.interp(y, p.table[1][order], p.table[0][order])
         ends = np.full(len(y), p.ends[0]), np.full(len(y), p.ends[1])
-        return bracketed(lambda t, n: self.label(p.curve, u, t), lambda t, n: self._rate(p.curve, u, t), y, ends, start)
+        return bracketed(lambda t, n: self.label(p.curve, u, t), lambda t, n: self._rate(p.curve, u, t), y, ends, start, _EXACT)
 
     # -- many u --------------------------------------------------------------------------------------------------------
     def many(self, us: np.ndarray, weights: Weights, less: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:

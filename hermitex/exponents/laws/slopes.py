@@ -22,6 +22,7 @@ _SCAN = 1801
 _GRID = 240
 _FLAT = 1e-12
 _STILL, _HEARD = 1e-8, 4.0
+_EXACT = 1e-7
 _EDGE = 2e-3
 
 
@@ -79,7 +80,7 @@ class Term:
             table, labels = table[::-1], labels[::-1]
         start = np.interp(level, np.maximum.accumulate(labels), table)
         ends = np.full(level.shape, a), np.full(level.shape, b)
-        return bracketed(lambda z, n: self.g(z), lambda z, n: self.rise(z), level, ends, start)
+        return bracketed(lambda z, n: self.g(z), lambda z, n: self.rise(z), level, ends, start, _EXACT)
 
 
 class Curve:

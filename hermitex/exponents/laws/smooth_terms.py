@@ -25,14 +25,16 @@ from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix
 
 _SUM = 7.5  # of u: P < 1e-13
+_FAR = 4.7   # beyond what happens there is refined where it counts
 _SCAN, _BISECTIONS = 90, 30
 _ORDER = 14
-_BATCH = 6
+_BATCH = 14
 _ROUNDS = 7
 _LEAST = 2e-5
 _ACCURACY = 2e-12
 _CHECKED, _MORE = 9, 4
 _NEGLIGIBLE = 1e-17
+_ALGEBRAIC, _GEOMETRIC = 0.9, 1.5
 _SHORT, _LEVEL, _BRANCHES = 30, 1e-12, 9
 
 
@@ -145,7 +147,7 @@ class ThreeTerms:
         grid = np.linspace(low, _SUM, _SCAN + 1) + 1.3e-5
         with np.errstate(all="ignore"):
             inner = changes(self._heard, grid, _BISECTIONS)
-        return distinct(np.array([low, 0.0, _SUM, *inner]))
+        return distinct(np.array([low, 0.0, _SUM, *(u for u in inner if abs(u) < _FAR)]))
 
     def _heard(self, u: float) -> tuple:
         checkpoint("looking for the sums at which critical labels meet")
@@ -154,7 +156,7 @@ class ThreeTerms:
     def _panels(self, panels: Sequence[tuple[float, float, float, float]]) -> list[tuple[np.ndarray, float, float]]:
         """The integral over each panel, the end of its series, and what is lost there; u = a + (b - a) sin^2."""
         x, w = np.polynomial.legendre.leggauss(_ORDER)
-        ends = np.polynomial.legendre.legvander(x, _ORDER - 1)[:, -2:] * w[:, None] * (_ORDER - 1)
+        to_series = np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None] * (np.arange(_ORDER) + 0.5)
         a, b, p, q = (np.array(v)[:, None] for v in zip(*panels, strict=True))
         angle = (p + q) / 2 + (q - p) / 2 * x
         u = np.where(angle < np.pi / 4, a + (b - a) * np.sin(angle) ** 2, b - (b - a) * np.cos(angle) ** 2)
@@ -165,9 +167,7 @@ class ThreeTerms:
         lost = lost.reshape(u.shape) * rate
         found = []
         for value, miss in zip(values, lost, strict=True):
-            last = np.abs(np.tensordot(ends, value, axes=(0, 0))).max()
-            # Gauss is exact for twice the degree of the series: its error falls off faster than the end of the series.
-            series = float(last * min(1.0, (last / (np.abs(value).max() + 1e-300)) ** 0.5))
+            series = _missed(np.abs(np.tensordot(to_series, value, axes=(0, 0))).reshape(_ORDER, -1).max(axis=1))
             found.append((np.tensordot(w, value, axes=(0, 0)), series, float(miss @ w)))
         return found
 
@@ -195,6 +195,13 @@ class ThreeTerms:
             return np.stack([np.ones(z.shape[1:]), ((z**2).sum(axis=0) - u * u) / 2 - 1])
         x, y = np.tensordot(self.plane, z, axes=(1, 0))
         return np.stack([np.ones_like(x), x * x - 1, x * y, y * y - 1])
+
+
+def _missed(series: np.ndarray) -> float:
+    """What Gauss misses, from the sizes of the coefficients: it is exact for twice their degree, which is worth more where
+    they fall off geometrically (at a kink that was not seen they do not)."""
+    first, middle, last = series.max() + 1e-300, series[_ORDER // 2 - 1:_ORDER // 2 + 1].max(), series[-2:].max()
+    return float(last * min(1.0, last / first) ** (_GEOMETRIC if last < 2 * middle**2 / first else _ALGEBRAIC))
 
 
 def _products(nu: np.ndarray, w: np.ndarray, u: float) -> tuple[np.ndarray, float]:

@@ -13,9 +13,10 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from sympy import Expr, Integer, Symbol, lambdify
+from sympy import Expr, Integer, Symbol
 
-from hermitex.exponents.laws.density import WINDOW, distinct, half_template
+from hermitex.exponents.laws.brackets import bracketed, changes, crossed
+from hermitex.exponents.laws.density import WINDOW, distinct, half_template, unguarded
 from hermitex.exponents.laws.sections import smooth_slope
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
@@ -26,8 +27,6 @@ _WINDOW = 13               # of z_1 and z_2
 _SCAN = 600                # of d, and of m
 _POINTS = (1 - np.cos(np.pi * np.arange(65) / 64)) / 2
 _BISECTIONS = 46
-_NEWTON = 40
-_THIRDS = 24
 _NEAR = np.array([0.003, 0.01, 0.03, 0.1, 0.25])
 _ORDER, _DEPTH = 14, 4
 _FLAT = 1e-13
@@ -70,20 +69,8 @@ class Branch:
         low, high = points[cell - 1], points[cell]
         below, above = labels[cell - 1], labels[cell]
         share = np.where(above > below, (y - below) / np.where(above > below, above - below, 1.0), 0.5)
-        d = low + (high - low) * np.clip(share, 0.02, 0.98)
-        live = np.arange(len(y))
-        for _ in range(_NEWTON):
-            value, at = self.h(d[live]) - y[live], d[live]
-            low[live], high[live] = np.where(value < 0, at, low[live]), np.where(value < 0, high[live], at)
-            new = at - value / self.slope(at)
-            small, large = np.minimum(low[live], high[live]), np.maximum(low[live], high[live])
-            done = (np.abs(new - at) <= 4e-16 * np.abs(at)) | (value == 0) | (large - small < 1e-15)
-            new = np.where((new > small) & (new < large), new, (small + large) / 2)
-            d[live] = np.where(done, at, new)
-            live = live[~done]
-            if not len(live):
-                break
-        return d
+        start = low + (high - low) * np.clip(share, 0.02, 0.98)
+        return bracketed(lambda d, n: self.h(d), lambda d, n: self.slope(d), y, (low, high), start)
 
 
 class TwoTerms:
@@ -93,8 +80,8 @@ class TwoTerms:
         sides = pieces(f, x, Integer(-_WINDOW), Integer(_WINDOW))
         self.mirror = mirror
         self.cuts = np.array([float(p.hi) for p in sides[:-1]])
-        self.f = [_numbers(p.expr, x) for p in sides]
-        self.slopes = [_numbers(smooth_slope(p.expr, x), x) for p in sides]
+        self.f = [unguarded(p.expr, x) for p in sides]
+        self.slopes = [unguarded(smooth_slope(p.expr, x), x) for p in sides]
 
     def squares(self) -> tuple[float, float]:
         """(E[scalar^2], an error): that of the average over u, and what E[scalar] = 0 misses at each u."""
@@ -169,29 +156,12 @@ class TwoTerms:
         low = 0.0 if self.mirror else -_REACH
         grid = np.linspace(low, _REACH, _SCAN + 1) + 1.3e-5
         grid[-1] = _REACH
-        signs = [self._signature(m) for m in grid]
-        knots = [low, 0.0, _REACH]
-        for n in range(len(grid) - 1):
-            checkpoint("looking for the sums at which critical labels meet")
-            knots += self._between(grid[n], grid[n + 1], signs[n], signs[n + 1])
-        return distinct(np.array(knots))
-
-    def _between(self, a: float, b: float, at_a: tuple, at_b: tuple) -> list[float]:
-        if at_a == at_b:
-            return []
-        for _ in range(_BISECTIONS):
-            m = (a + b) / 2
-            here = self._signature(m)
-            if here == at_a:
-                a = m
-            else:
-                b = m
-            if b - a < 1e-14:
-                break
-        return [(a + b) / 2]
+        knots = changes(self._signature, grid, _BISECTIONS)
+        return distinct(np.array([low, 0.0, _REACH, *knots]))
 
     def _signature(self, m: float) -> tuple:
         """The order of the labels at the ends of the branches, those at the ends of the window left out."""
+        checkpoint("looking for the sums at which critical labels meet")
         with np.errstate(all="ignore"):
             found = self.branches(m)
         labels = np.array([v for b in found for v in (b.at_a, b.at_b)][:-1])
@@ -250,13 +220,6 @@ def _along(own: Branch, edges: np.ndarray, shared: bool, steep: list[Branch]) ->
     return float(np.sum(w * q[good] ** 2 / p[good])), float(np.sum(w * q[good]))
 
 
-def _numbers(expr: Expr, x: Symbol) -> Callable[[np.ndarray], np.ndarray]:
-    compiled = lambdify(x, expr, modules=["numpy", "scipy"])
-    if not expr.has(x):
-        return lambda z: np.full(np.shape(z), float(compiled(0.0)))
-    return lambda z: compiled(z)
-
-
 def _graded(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on intervals, shape (n, 2), graded towards their ends."""
     t, w = half_template(_ORDER, _DEPTH, 2)
@@ -279,29 +242,12 @@ def _zeros(slope: Callable, a: float, b: float) -> np.ndarray:
     count = max(24, int(_SCAN * (b - a) / _REACH))
     near = (b - a) / count * _NEAR
     grid = np.concatenate([a + near, a + (b - a) * (np.arange(count) + 0.5) / count, b - near[::-1]])
-    value = slope(grid)
-    size = np.abs(value)
-    dips = 1 + np.flatnonzero((size[1:-1] < size[:-2]) & (size[1:-1] < size[2:])
-                              & (np.sign(value[:-2]) == np.sign(value[1:-1])) & (np.sign(value[1:-1]) == np.sign(value[2:])))
-    if len(dips):
-        more = _lowest(slope, grid[dips - 1], grid[dips + 1], np.sign(value[dips]))
-        grid = np.sort(np.concatenate([grid, more]))
-        value = slope(grid)
-    spots = np.flatnonzero(np.sign(value[:-1]) * np.sign(value[1:]) < 0)
-    low, high, sign = grid[spots], grid[spots + 1], np.sign(value[spots])
-    for _ in range(_BISECTIONS if len(spots) else 0):
+    low, high = crossed(slope, grid, slope(grid))
+    sign = np.sign(slope(low))
+    for _ in range(_BISECTIONS if len(low) else 0):
         middle = (low + high) / 2
         before = np.sign(slope(middle)) == sign
         low, high = np.where(before, middle, low), np.where(before, high, middle)
-    return (low + high) / 2
-
-
-def _lowest(f: Callable, low: np.ndarray, high: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """The minimum of sign f between two points, by thirds."""
-    for _ in range(_THIRDS):
-        one, two = low + (high - low) / 3, high - (high - low) / 3
-        left = sign * f(one) < sign * f(two)
-        low, high = np.where(left, low, one), np.where(left, two, high)
     return (low + high) / 2
 
 
