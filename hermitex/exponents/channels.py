@@ -6,7 +6,8 @@ reductions follow, and every named channel is one of them:
 - *level sets*: y = u(z), or a channel through which a signed measure on u can be read back. Additive Gaussian noise
   multiplies the Fourier transform of nu_k by a function without zeros; Poisson counts give all derivatives at 1 of its
   Laplace transform; a Gaussian scale mixture the Laplace transform in 1/u^2. So nu_k(noisy) = 0 iff nu_k(u) = 0.
-  Any other noise that is added to u(z) is of this kind where its Fourier transform allows it (`labels.location`).
+  Any other noise that is added to u(z), or multiplies it, is of this kind where its Fourier or Mellin transform allows it
+  (`labels.location`, `labels.scale`).
 - *finitely many labels*, with probabilities p_j(z): nu_k = 0 iff every E[p_j He_k] = 0.
 """
 
@@ -26,6 +27,7 @@ from hermitex.symbolic.text.plain import plain
 
 if TYPE_CHECKING:
     from hermitex.exponents.labels.location import Location
+    from hermitex.exponents.labels.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,11 @@ class Channel(Shown):
         if self.support == "integers":
             raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts",
                                "Give it: Channel(p, y, 'integers', regression=...)")
-        added = self.added
-        if added is not None and added.has_mean is False:
-            raise Divergent("E[Y|z]", "the noise has no mean, E|Y - u(z)| is infinite")
-        if added is not None and added.has_mean and added.symmetric:
-            return added.u
+        noise = self.added or self.scaled
+        if noise is not None and noise.has_mean is False:
+            raise Divergent("E[Y|z]", "the noise has no mean, E|Y| is infinite")
+        if noise is not None and noise.has_mean and noise.symmetric:
+            return noise.u if noise is self.added else S.Zero
         return self._integrated_mean()
 
     def _integrated_mean(self) -> Expr:
@@ -119,20 +121,30 @@ class Channel(Shown):
 
         return location(self.p, self.y) if self.support == "real" else None
 
+    @cached_property
+    def scaled(self) -> Scale | None:
+        """S(z) and the noise that it multiplies, where P(y|z) is a density of y/S(z)."""
+        from hermitex.exponents.labels.scale import scale
+
+        return scale(self.p, self.y) if self.support == "real" and self.added is None else None
+
     @property
     def remark(self) -> str:
         """What is to be said of how the exponents were found, in words."""
         from hermitex.symbolic.parsing import to_text
 
-        if self.added is None or not self.added.keeps:
+        noise = self.added or self.scaled
+        if noise is None or not noise.keeps:
             return ""
-        return (f"the label is u plus a noise, u = {to_text(self.added.u)}; {self.added.keeps}, so it hides nothing of u: "
+        how = "plus" if noise is self.added else "times"
+        return (f"the label is u {how} a noise, u = {to_text(noise.u)}; {noise.keeps}, so it hides nothing of u: "
                 "the label maps in the certificates are maps of u")
 
     def labels(self, g: Expr) -> Labels:
         """What the generative exponent depends on."""
-        if self.added is not None and self.added.keeps:
-            return Labels(self.added.u, why=f"y = u(z) + noise: {self.added.keeps}")
+        noise = self.added or self.scaled
+        if noise is not None and noise.keeps:
+            return Labels(noise.u, why=f"y = u(z) {'+' if noise is self.added else '*'} noise: {noise.keeps}")
         if isinstance(self.support, str):
             return Labels(probabilities=tuple(self._at_points()), why="the law of the label at fixed values of y")
         return Labels(probabilities=tuple(self.p.xreplace({self.y: v}) for v in self.support),

@@ -140,6 +140,8 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     from hermitex.exponents.labels import levelsets, noise
 
     labels = channel.labels(g)
+    if isinstance(channel, Channel) and channel.scaled is not None:
+        return noise.scaled(channel.scaled.u, x, channel.scaled.f, channel.scaled.s)
     if isinstance(channel, Channel) and not channel.finite:
         return noise.custom(channel.p, channel.y, x, channel.support)
     if labels.probabilities:

@@ -32,7 +32,7 @@ class Location:
     @property
     def has_mean(self) -> bool | None:
         """Is E|N| finite? None where it was not decided."""
-        return integrable(self.s*_against_gaussian(self.f, self.s), self.s, 1)
+        return integrable(self.s*against_gaussian(self.f, self.s), self.s, 1)
 
     @property
     def symmetric(self) -> bool:
@@ -75,14 +75,14 @@ def _centres(p: Expr, y: Symbol) -> list[Expr]:
     return list(dict.fromkeys(found))
 
 
-def _against_gaussian(f: Expr, s: Symbol) -> Expr:
+def against_gaussian(f: Expr, s: Symbol) -> Expr:
     """f over the standard Gaussian density: E of it is the integral of f."""
     return f*exp(s**2/2)*sqrt(2*pi)
 
 
 def _keeps(f: Expr, s: Symbol) -> str:
     try:
-        if integrable(_against_gaussian(f, s)*exp(_RATE*Abs(s)), s, 1):
+        if integrable(against_gaussian(f, s)*exp(_RATE*Abs(s)), s, 1):
             return "the noise has an exponential moment"
     except HermitexError:
         pass

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Float, Symbol, lambdify
+from sympy import Abs, Expr, Float, Symbol, exp, lambdify, log, pi, sqrt
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import array_function
@@ -25,6 +25,7 @@ _WINDOW = 8.6  # P(|z| > 8.6) < 1e-17
 _ORDER = 10
 _MOST_NODES = 4_000_000
 _TOLERANCE = 1e-12
+_LEAST = 1e-18
 
 
 class Nodes:
@@ -96,19 +97,33 @@ def additive(g: Expr, x: Symbol, variance: Expr) -> tuple[float, float]:
 
 
 def multiplicative(g: Expr, x: Symbol) -> tuple[float, float]:
-    """(1/alpha_c, error) of y = g(z) xi, in t = log|y| = log|g| + log|xi|."""
-    from sympy import Abs, log
+    """(1/alpha_c, error) of y = g(z) xi."""
+    s = Symbol("s", real=True)
+    return scaled(g, x, exp(-s**2 / 2) / sqrt(2 * pi), s)
 
-    g_of = _values(g, x)
+
+def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
+    """(1/alpha_c, error) of y = |g(z)| N, N of density f(s), in t = log|y| = log|g| + log|N| on each side of 0."""
+    g_of, f_of = _values(g, x), lambdify(s, f, modules=["numpy", "scipy"])
 
     def v(z: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(np.abs(g_of(z)))
 
-    def kernel(d: np.ndarray) -> np.ndarray:
-        return 2 * np.exp(d - np.exp(2 * d) / 2) / np.sqrt(2 * np.pi)
+    edges = _edges(log(Abs(g)), x, graded=True)
+    value, error = 0.0, 0.0
+    for side in (1, -1):
+        def kernel(d: np.ndarray, side: int = side) -> np.ndarray:
+            with np.errstate(over="ignore", under="ignore"):
+                return np.nan_to_num(np.exp(d) * np.broadcast_to(f_of(side * np.exp(d)), np.shape(d)))
 
-    return _converged(v, _edges(log(Abs(g)), x, graded=True), kernel, reach=(2.4, 38.0))
+        d = np.linspace(-120, 120, 4801)
+        live = d[kernel(d) > _LEAST * kernel(d).max()]
+        if not len(live):
+            continue  # N has one sign
+        more, slack = _converged(v, edges, kernel, reach=(live[-1] + 0.05, 0.05 - live[0]))
+        value, error = value + more, error + slack
+    return value, error
 
 
 def _converged(v: Callable, edges: np.ndarray, kernel: Callable, reach: tuple[float, float]) -> tuple[float, float]:

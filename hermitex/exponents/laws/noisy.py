@@ -58,6 +58,9 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     if isinstance(channel, Channel):
         on_grid = Drawn(channel, (), variables).second()
         convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
+        if convolved is None and _vanishing_scale(channel, variables):
+            raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
+                               "Give a channel by name, or a scale that stays away from zero")
         return on_grid if convolved is None or convolved.error > on_grid.error else convolved
     clean = effective(g, channel)
     found: list[Second] = []
@@ -186,15 +189,28 @@ def _probabilities(channel: Named) -> Kernels:
 
 
 def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
-    """The couplings of u(z) + noise from the laws of the two; None where one of them is not seen."""
-    if channel.added is None:
+    """The couplings of u(z) + noise, or u(z) times a noise, from the laws of the two; None where one of them is not seen."""
+    found = channel.added or channel.scaled
+    if found is None:
         return None
+    place = {x: i for i, x in enumerate(variables)}
     try:
-        drawn = density_of(channel.added.f, channel.added.s)
-        law = law_of(channel.added.u, {x: i for i, x in enumerate(variables)})
+        if found is channel.scaled and (found.f.diff(found.s) / (found.f * found.s)).simplify().is_number:
+            return _scaled(found.u, place)  # f = C exp(-k s^2): one normal factor more
+        drawn, law = density_of(found.f, found.s), law_of(found.u, place)
     except NoClosedForm:
         return None
-    return None if drawn is None else second(added(tabulated(law), drawn))
+    combined = added if found is channel.added else multiplied
+    return None if drawn is None else second(combined(tabulated(law), drawn))
+
+
+def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
+    """Is a label drawn on a scale that comes near zero? Its law is singular there, and no grid in z resolves it."""
+    if channel.scaled is None:
+        return False
+    z = np.random.default_rng(0).standard_normal((len(variables), 4000))
+    size = np.abs(np.broadcast_to(lambdify(tuple(variables), channel.scaled.u, modules=["numpy", "scipy"])(*z), z.shape[1:]))
+    return bool(np.min(size) < 0.02 * np.median(size))
 
 
 def density_of(f: Expr, s: Symbol) -> Law | None:
