@@ -118,3 +118,10 @@ def test_a_threshold_of_bins_agrees():
     order = np.argsort(z[0]*z[1] + z[2]*z[3])
     w = ((z[0] + z[1])**2/2 - 1)[order].reshape(2000, -1).mean(axis=1)
     assert abs((w**2).mean() - 0.75) < 8e-3 and abs((w**2).mean() - 0.6) > 0.1
+
+
+@pytest.mark.parametrize("text", ["(1 + z1**2)/(1 + z2**2)", "(z1**2 + z2**2)/(1 + z3**2)", "(z1**2 - z2**2)/(1 + z1**2 + z2**2)",
+                                  "Piecewise((z2**2, z1 > 0), (z3**2, True))"])
+def test_a_constant_or_a_condition_beside_the_forms_is_none_of_them(text):
+    g = parse(text)
+    assert couplings_of_form(g, normals(g)) is None and atoms_of_form(g, normals(g)) is None

@@ -92,6 +92,8 @@ def _over_form(e: Expr, variables: tuple[Symbol, ...], q: Symbol, seen: list[Mat
     """g with q for the quadratic form through which all of it depends on z, or None; the form is put into `seen`."""
     if not e.free_symbols & set(variables):
         return e
+    if not isinstance(e, Expr):
+        return None  # a condition
     if e.is_polynomial(*variables):
         matrix = _quadratic(e, variables)
         if matrix is None:
@@ -101,7 +103,7 @@ def _over_form(e: Expr, variables: tuple[Symbol, ...], q: Symbol, seen: list[Mat
         at = next(n for n, x in enumerate(seen[0]) if x != 0)
         factor = matrix[at]/seen[0][at]
         return e.subs(dict.fromkeys(variables, 0)) + factor*q if (matrix - factor*seen[0]).is_zero_matrix else None
-    args = [_over_form(a, variables, q, seen) for a in e.args] if e.args and isinstance(e, Expr) else [None]
+    args = [_over_form(a, variables, q, seen) for a in e.args] if e.args else [None]
     return None if None in args else e.func(*args)
 
 
@@ -209,10 +211,10 @@ def _of_form(g: Expr, variables: tuple[Symbol, ...]) -> tuple[tuple[Expr, Expr, 
 
 
 def _of_ratio(g: Expr, variables: tuple[Symbol, ...]) -> tuple[tuple[Expr, Expr, Expr], Form] | None:
-    """N/D tells A/B where N and D are two different combinations of A and B."""
+    """N/D tells A/B where N and D are two different combinations of A and B, without a constant beside them."""
     if g.is_polynomial(*variables) or not g.is_rational_function(*variables):
         return None
-    n, d = (_quadratic(e, variables) for e in fraction(together(g)))
+    n, d = (_quadratic(e, variables) if e.subs(dict.fromkeys(variables, 0)) == 0 else None for e in fraction(together(g)))
     form = two_eigenvalues(n) or two_eigenvalues(d) if n is not None and d is not None else None
     if form is None:
         return None
