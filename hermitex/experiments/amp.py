@@ -51,6 +51,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     Returns
     -------
     Curve : M11, M12, ... modulo the symmetries of the label, test_error against the clean label, `standard_error`, `seeds`.
+    Overlaps lie below state evolution by a multiple of 1/d, large next to a transition: for sign(z1*z2) at alpha = 4.25 by 4/d,
+    0.02 at d = 250 and 0.004, a standard error of 30 seeds, at d = 1000. A standard error of few seeds is itself uncertain.
 
     Raises
     ------

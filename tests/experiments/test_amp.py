@@ -128,6 +128,21 @@ def test_amp_lies_within_three_standard_errors_of_state_evolution(target, channe
 
 
 @pytest.mark.slow
+def test_what_a_finite_size_takes_from_an_overlap_falls_as_its_inverse():
+    """sign(z1 z2), alpha = 4.25: AMP lies below state evolution by about 4/d, at d = 100 as at d = 400."""
+    theory = hx.theories.multi_index("sign(z1*z2)")
+    q, lost = theory.solve(alpha=4.25)["M11"], {}
+    for d, seeds in ((100, 60), (400, 32)):
+        runs = [simulate(theory, [4.25], dimension=d, seeds=[s], test=16) for s in range(seeds)]
+        trace = np.array([(r["M11"][0] + r["M22"][0])/2 for r in runs])  # of M alone: no frame is chosen
+        lost[d] = d*(q - trace.mean()), d*trace.std(ddof=1)/np.sqrt(seeds)
+    (small, error), (large, other) = lost[100], lost[400]
+    assert small > 2*error
+    assert abs(small - large) < 3*np.hypot(error, other)
+    assert large < 20  # 0.05 at d = 400, which vanishes beside the standard error of a few seeds from d = 1000 on
+
+
+@pytest.mark.slow
 def test_a_committee_specialises_as_state_evolution_says():
     """sign(z1) + sign(z2) beyond its transition: a matrix of overlaps, M11 and M22 apart from M12."""
     theory = hx.theories.multi_index("sign(z1) + sign(z2)")

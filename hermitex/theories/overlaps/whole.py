@@ -41,8 +41,10 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
             found = last  # what is known exactly stays so with more samples
         else:
             known = informed and evolution.approach is not None and alpha > evolution.approach.onset
-            found = near_one(evolution, alpha, informed) if known else None
-            if found is None:
+            beside = near_one(evolution, alpha, informed) if known else None
+            if beside is not None:
+                found = beside
+            else:
                 found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
                 found = found if found.converged else _finished(evolution, found, alpha)
                 found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
