@@ -6,7 +6,7 @@ import pytest
 import hermitex as hx
 from hermitex.exponents.laws import sums_given as module
 from hermitex.exponents.laws.density import array_function
-from hermitex.exponents.laws.known import over_known
+from hermitex.exponents.laws.known import next_change, over_known
 from hermitex.exponents.laws.linearised import Second
 from hermitex.exponents.laws.sums_given import over_angles, sums_given
 from hermitex.symbolic.parsing import parse
@@ -111,3 +111,11 @@ def test_labels_that_crowd_at_a_limit():
 def test_a_function_of_arrays_broadcasts_whatever_is_printed_for_its_switches(text):
     f, u, t = array_function(parse(text), z1, z2), np.linspace(-2, 2, 5)[:, None], np.linspace(-1, 1, 4)
     assert np.array_equal(f(u, t), f(*(a.copy() for a in np.broadcast_arrays(u, t))))
+
+
+def test_one_small_change_of_an_average_is_no_convergence():
+    """E[m m] of sin(z1 + z2 z3) at z1, halved: 0.516654, 0.393861, 0.393687, 0.395323, 0.395454."""
+    changes = [0.122793, 0.000174, 0.001636, 0.000130]
+    assert next_change(changes[:2]) > changes[2]
+    assert next_change(changes[:3]) > changes[3]
+    assert next_change([1e-2, 1e-4, 1e-8]) < 1e-11

@@ -21,7 +21,7 @@ from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest
-from hermitex.exponents.laws.noisy import FEW, noisy_second, observed, precisely, through
+from hermitex.exponents.laws.noisy import noisy_second, observed, precisely, through
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
@@ -35,6 +35,7 @@ from hermitex.symbolic.precise import evaluate
 
 _RELATIVE = 1e-12
 _ACCURATE = 1e-10
+_ROUGH = 1e-3  # an error that points at each u do not undercut by much
 _KEEP = 0.85  # of the time that is left
 Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
@@ -75,7 +76,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("averaging over what is known")
         reason = err
-    if found is None or found.error > FEW:
+    if found is None or found.error > _ROUGH:
         try:
             rough = scattered_given(*observed(g, law), (given, hidden, drop))
         except (NoClosedForm, BudgetExceeded):

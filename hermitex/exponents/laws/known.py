@@ -22,9 +22,10 @@ from hermitex.exponents.laws.linearised import Couplings, Second
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
 _RANGE = (-3.25, 2.3)  # u from 3e-13, below which there is no mass, to 9
-_STEP = 0.65
-_HALVINGS = 5
+_STEP = 1.3
+_HALVINGS = 6
 _CONVERGED = 1e-11
+_FALLS, _ONCE = 1/8, 1/50
 _KEEP = 0.9  # of the time that is left
 
 
@@ -58,7 +59,8 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
     The error is the change that the next halving would make, which is returned too, and twice the average of the errors at u.
     A change below the latter ends the halving.
     """
-    sums, last, lost, change = _Sums(), None, float("inf"), float("inf")
+    sums, last, lost = _Sums(), None, float("inf")
+    changes: list[float] = []
     try:
         with budget(remaining(_KEEP)):
             for level in range(_HALVINGS):
@@ -66,19 +68,35 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
                 sums.refine(at, level, even)
                 now = sums.values()
                 if last is not None:
-                    before, change = change, max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0)
-                    # The changes fall off at least as fast as they last did: at an analytic f each squares the one before.
-                    lost = change * min(1.0, 2 * change / before) if np.isfinite(before) else change
+                    changes.append(max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0))
+                    lost = next_change(changes)
                 last = now
                 more = remaining()
-                late = more is not None and (2.1 if level else 1.05) * (time.monotonic() - start) > more
-                if lost < max(_CONVERGED, sums.error) or (late and level > 0):
+                late = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
+                if lost < max(_CONVERGED, sums.error) or (late and level > 1):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):
             raise
     assert last is not None
     return Second(last, lost + 2 * sums.error), lost
+
+
+def next_change(changes: Sequence[float]) -> float:
+    """The change that the next halving would make.
+
+    Where they fall off twice, they will at least as fast as they last did: at an analytic f each squares the one before. A
+    single small change may be an accident.
+
+    Examples
+    --------
+    >>> next_change([0.5, 1e-4]), round(next_change([0.5, 1e-3, 1e-5]), 12)
+    (0.01, 2e-07)
+    """
+    *earlier, last = changes
+    if len(earlier) > 1 and earlier[-1] < _FALLS*earlier[-2]:
+        return last*min(1.0, 2*last/earlier[-1]) if earlier[-1] else last
+    return max(last, _ONCE*earlier[-1]) if earlier else last
 
 
 class _Sums:

@@ -41,7 +41,7 @@ _POOR = 1e-3
 _ACCURATE = 1e-10
 _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/8}  # of that time, as effort, for so many variables
-FEW = 3e-5  # an error that evenly spread points do not undercut by much
+_FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
@@ -73,7 +73,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         if not found and not sampling:
             raise
         reason = err
-    if sampling and _worst(found) > FEW:
+    if sampling and _worst(found) > _FEW:
         try:
             found.append(scattered(*observed(clean, channel), variables, zeros_by_flips(
                 clean, _used(clean, variables), {x: i for i, x in enumerate(variables)})))
