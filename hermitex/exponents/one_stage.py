@@ -35,7 +35,6 @@ from hermitex.exponents.laws.linearised import charged, largest
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
 from hermitex.exponents.laws.quadratic import Axes, couplings_of_form
 from hermitex.exponents.laws.separate import pair_of_labels, without_silent_sign
-from hermitex.exponents.laws.smooth_terms import three_smooth
 from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.laws.value import Late, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
@@ -64,10 +63,6 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     symmetric = _symmetric(g, law, variables, known) if several else None
     if symmetric is not None:
         return symmetric
-    smooth = three_smooth(g, variables, known) if law.name == "deterministic" else None
-    if smooth is not None:
-        couplings, error = smooth
-        return measured(largest(couplings, [0, 1])[0], 2 * error)
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if rest.free_symbols & set(given) and inner.has(Max, Min):

@@ -1,4 +1,4 @@
-"""nu_a(y, u) = sum_i int phi(z) h_a(z)/(c_j c_k |g_j - g_k|) dz_i over the arcs of sum f = y with g_i between g_j and g_k.
+"""nu_a(y, u) = 6 int phi(z) h_a(z)/(c_j c_k |g_j - g_k|) dz_i over the arcs of sum f = y with g_i between g_j and g_k.
 
 g_i = f_i'(z_i)/c_i on the plane sum c_i z_i = u. The middle slope as coordinate: the integrand is singular only where all
 three agree, at a critical label; next to one the nodes crowd at the scale of its distance. In an arc nothing is traced:
@@ -42,15 +42,12 @@ class Cells(NamedTuple):
 class Arcs:
     """Arcs with z_i in the middle of the planes sum c_i z_i = u: z_j, z_k = (c_j, c_k) m/C +- (c_k, -c_j) e.
 
-    Parameters: `half`: e > 0 alone; `more`: nodes to a cell.
+    For equal terms: z_i is the last, e > 0, and every point stands for six. Parameter `more`: nodes to a cell.
     """
 
-    def __init__(self, terms: list[Term], i: int, *, half: bool, more: int = 0) -> None:
-        j, k = (n for n in range(3) if n != i)
-        self.order = i, j, k
-        self.i, self.j, self.k = terms[i], terms[j], terms[k]
-        self.size = self.j.c**2 + self.k.c**2
-        self.half, self.more = half, more
+    def __init__(self, term: Term, more: int = 0) -> None:
+        self.i = self.j = self.k = term
+        self.size, self.more = 2 * term.c**2, more
 
     def window(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The z_i of points no further than the reach."""
@@ -67,15 +64,10 @@ class Arcs:
         level = self.i.g(t)
         m = (u - self.i.c * t) / self.size
         most = np.sqrt(np.maximum((_BEYOND * REACH) ** 2 - t**2 - m**2 * self.size, 0.0) / self.size)
-        ends = [np.zeros_like(t) if self.half else -most, most]
-        for term, own, sign in ((self.j, self.j.c * m, self.k.c), (self.k, self.k.c * m, -self.j.c)):
-            for branch, z in zip(term.branches, term.partners(level, None if term is not self.i else t), strict=True):
-                if term is self.i:
-                    z = np.where((t >= branch[0]) & (t <= branch[1]), t, z)
-                e = (z - own) / sign
-                ends.append(np.abs(e) if self.half else e)
-            if self.half and self.j is self.k:
-                break
+        ends = [np.zeros_like(t), most]
+        for branch, partner in zip(self.j.branches, self.j.partners(level, t), strict=True):
+            z = np.where((t >= branch[0]) & (t <= branch[1]), t, partner)
+            ends.append(np.abs(z / self.j.c - m))
         cuts = np.sort(np.clip(np.nan_to_num(np.array(ends).T, nan=0.0), ends[0][:, None], most[:, None]), axis=1)
         low, high = cuts[:, :-1], cuts[:, 1:]
         row, column = np.nonzero(high - low > 1e-15)
@@ -176,18 +168,13 @@ class Arcs:
                 break
         level = self.i.slope(t) / self.i.c
         between = (d1 / self.j.c - level) * (level - d2 / self.k.c)
-        fine = (np.abs(step) < 1e-9) & (between > -1e-6 * (d1 / self.j.c - d2 / self.k.c) ** 2)
-        if self.half:
-            fine &= e > -1e-12
+        fine = (np.abs(step) < 1e-9) & (between > -1e-6 * (d1 / self.j.c - d2 / self.k.c) ** 2) & (e > -1e-12)
         return e, fine.all(axis=1)
 
     def _density(self, u: np.ndarray, t: np.ndarray, e: np.ndarray, w: np.ndarray, weights: Weights) -> np.ndarray:
         one, two = self.points((u - self.i.c * t) / self.size, e)
-        z = [t, t, t]
-        for n, v in zip(self.order, (t, one, two), strict=True):
-            z[n] = v
-        points = np.array(z)
-        density = np.exp(-(points**2).sum(axis=0) / 2) / (2 * np.pi) ** 1.5 / np.abs(
+        points = np.array([one, two, t])
+        density = 6 * np.exp(-(points**2).sum(axis=0) / 2) / (2 * np.pi) ** 1.5 / np.abs(
             self.k.c * self.j.slope(one) - self.j.c * self.k.slope(two)) * w
         return np.where(np.isfinite(density), density * weights(points, u), 0.0)
 

@@ -1,4 +1,4 @@
-"""int nu_a nu_b/nu_0 dy at one u, y = f_1(z_1) + f_2(z_2) + f_3(z_3), u = sum c_i z_i known, for smooth f of any slopes.
+"""int nu_a nu_b/nu_0 dy at one u, y = f(z_1) + f(z_2) + f(z_3), u = (z_1 + z_2 + z_3)/sqrt3 known, for smooth f of any slopes.
 
 Along a curve on which two slopes agree the label is monotone between its critical points: between two critical labels it
 is the coordinate of the label, and its points are where the arcs of a level curve end. Panels crowd at critical labels.
@@ -6,7 +6,6 @@ is the coordinate of the label, and its points are where the arcs of a level cur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,10 +14,9 @@ import numpy as np
 
 from hermitex.exponents.laws.brackets import bracketed, crossed
 from hermitex.exponents.laws.level_arcs import Arcs, Cells, Weights
-from hermitex.exponents.laws.slopes import REACH, Curve, Line, Term, curves, lines, same
+from hermitex.exponents.laws.slopes import REACH, Curve, Term, curves, same
 
 _SAME = 1e-11
-_BISECTIONS = 45
 _EXACT = 1e-6
 _DEEP = 9
 _RATIO = 4.0
@@ -48,7 +46,7 @@ class Critical(NamedTuple):
 class Piece(NamedTuple):
     """A monotone stretch of the label along a curve: z_i of its ends, the labels there, and a table."""
 
-    curve: Curve | Line
+    curve: Curve
     ends: tuple[float, float]
     labels: tuple[float, float]
     table: tuple[np.ndarray, np.ndarray, np.ndarray]  # z_i, labels, |z|^2
@@ -64,11 +62,10 @@ class Piece(NamedTuple):
 
 
 class LevelCurves:
-    """The three terms at any u. Parameters: `alike`: all f and all c are the same."""
+    """Three equal terms at any u."""
 
-    def __init__(self, terms: Sequence[Term], alike: bool) -> None:
-        self.terms, self.alike = list(terms), alike
-        self.curves = curves(self.terms, alike)
+    def __init__(self, term: Term) -> None:
+        self.term, self.curves = term, curves(term)
 
     # -- labels --------------------------------------------------------------------------------------------------------
     def pieces(self, u: float) -> tuple[list[Piece], list[Critical]]:
@@ -90,29 +87,7 @@ class LevelCurves:
                     found += self._stretches(c, u, c.grid[run], np.array([*zeros, *(t for t, _ in dips)]))
         return found, critical
 
-    def across(self, u: float) -> list[Piece]:
-        """Monotone stretches of the label on straight lines, for the level curves on which no two slopes agree."""
-        found = []
-        for c in lines(self.terms, u):
-            other = c.partner(c.grid)
-            rest = (u - c.i.c * c.grid - c.j.c * other) / c.k.c
-            grid = c.grid[c.grid**2 + other**2 + rest**2 < _BEYOND]
-            found += self._stretches(c, u, grid, self._at_rest(c, u, grid))
-        return found
-
-    def _at_rest(self, c: Line, u: float, grid: np.ndarray) -> np.ndarray:
-        """Where the label turns along a line."""
-        def rate(t: np.ndarray) -> np.ndarray:
-            return self._rate(c, u, t)
-
-        low, high = crossed(rate, grid, rate(grid))
-        for _ in range(_BISECTIONS if len(low) else 0):
-            middle = (low + high) / 2
-            before = np.sign(rate(middle)) == np.sign(rate(low))
-            low, high = np.where(before, middle, low), np.where(before, high, middle)
-        return (low + high) / 2
-
-    def _stretches(self, c: Curve | Line, u: float, grid: np.ndarray, zeros: np.ndarray) -> list[Piece]:
+    def _stretches(self, c: Curve, u: float, grid: np.ndarray, zeros: np.ndarray) -> list[Piece]:
         cuts = [v for v in (*c.turns, *zeros) if grid[0] < v < grid[-1]]
         nodes = np.unique(np.concatenate([grid, cuts]))
         rest = (u - c.i.c * nodes - c.j.c * c.partner(nodes)) / c.k.c
@@ -126,16 +101,13 @@ class LevelCurves:
                                    (nodes[part], labels[part], square[part])))
         return found
 
-    def label(self, c: Curve | Line, u: float, t: np.ndarray) -> np.ndarray:
+    def label(self, c: Curve, u: float, t: np.ndarray) -> np.ndarray:
         other = c.partner(t)
         return c.i.f(t) + c.j.f(other) + c.k.f((u - c.i.c * t - c.j.c * other) / c.k.c)
 
-    def _rate(self, c: Curve | Line, u: float, t: np.ndarray) -> np.ndarray:
+    def _rate(self, c: Curve, u: float, t: np.ndarray) -> np.ndarray:
         other = c.partner(t)
         rest = (u - c.i.c * t - c.j.c * other) / c.k.c
-        if isinstance(c, Line):
-            turn = c.rate(t, other)
-            return c.i.slope(t) + c.j.slope(other) * turn - c.k.slope(rest) * (c.i.c + c.j.c * turn) / c.k.c
         return (c.i.g(t) - c.k.g(rest)) * (c.i.c + c.j.c * c.rate(t, other))
 
     def _zeros(self, c: Curve, u: float, grid: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -157,9 +129,8 @@ class LevelCurves:
         point, bend = np.zeros(3), np.zeros(3)
         for n, term, z in zip(c.places, (c.i, c.j, c.k), (at, other, rest), strict=True):
             point[n], bend[n] = z[0], term.bend(z)[0]
-        a = [term.c**2 for term in self.terms]
         # f'' on the plane has the determinant sum_i c_i^2 f_j'' f_k''.
-        saddle = a[0] * bend[1] * bend[2] + a[1] * bend[0] * bend[2] + a[2] * bend[0] * bend[1] < 0
+        saddle = bend[1] * bend[2] + bend[0] * bend[2] + bend[0] * bend[1] < 0
         return Critical(float(self.label(c, u, at)[0]), point, _DEEP if saddle else 0, float(np.abs(bend).max()))
 
     def signature(self, u: float) -> tuple:
@@ -177,7 +148,6 @@ class LevelCurves:
     # -- panels of labels ----------------------------------------------------------------------------------------------
     def labels(self, u: float, pieces: list[Piece], critical: list[Critical], less: int) -> tuple[np.ndarray, np.ndarray]:
         """Labels and weights."""
-        pieces = pieces if self.alike else [*pieces, *self.across(u)]
         if not pieces:
             return np.zeros(0), np.zeros(0)
         deep = [(c.label, c.depth) for c in critical if c.depth] + [(v, _DEEP) for p in pieces for v in p.limits()]
@@ -187,7 +157,7 @@ class LevelCurves:
         for n, (a, b) in enumerate(pairwise(breaks)):
             over = [p for p in pieces if min(p.labels) <= a + _near(a) and max(p.labels) >= b - _near(b)]
             # Off the diagonal a partner has fewer digits.
-            weights = [_presence(p, a, b) * (1.0 if isinstance(p.curve, Line) or p.curve.partner is same else _OTHER) for p in over]
+            weights = [_presence(p, a, b) * (1.0 if p.curve.partner is same else _OTHER) for p in over]
             if not over or max(weights) < _SILENT:
                 continue
             p = over[int(np.argmax(weights))]
@@ -232,17 +202,14 @@ class LevelCurves:
             labels.append((y, v))
             cuts.append(self._cuts(float(u), y, pieces, critical))
         y, u = np.concatenate([y for y, _ in labels]), np.repeat(us, [len(y) for y, _ in labels])
-        total = np.zeros((1, len(y)))
-        for i in [2] if self.alike else [0, 1, 2]:
-            arcs = Arcs(self.terms, i, half=self.alike, more=-less)
-            parts = [[c for one in mine for c in one] if self.alike else mine[i] for mine in cuts]
-            total = total + (6 if self.alike else 1) * arcs.integrated(y, u, _cells(parts, arcs.window(u)), weights)
+        arcs = Arcs(self.term, -less)
+        total = arcs.integrated(y, u, _cells(cuts, arcs.window(u)), weights)
         starts = np.cumsum([0, *(len(y) for y, _ in labels)])
         return [(total[:, a:b], v) for (a, b), (_, v) in zip(pairwise(starts), labels, strict=True)]
 
-    def _cuts(self, u: float, y: np.ndarray, pieces: list[Piece], critical: list[Critical]) -> list[list[np.ndarray]]:
-        """For each z_i the (z_i, how far the singularity is beyond), shape (2, labels), nan where there is none."""
-        cuts: list[list[np.ndarray]] = [[np.full((2, len(y)), np.nan)] for _ in range(3)]
+    def _cuts(self, u: float, y: np.ndarray, pieces: list[Piece], critical: list[Critical]) -> list[np.ndarray]:
+        """Each (z_i, how far the singularity is beyond), shape (2, labels), nan where there is none."""
+        cuts = [np.full((2, len(y)), np.nan)]
         for p in pieces:
             c, mine = p.curve, np.flatnonzero(p.covers(y))
             if not len(mine):
@@ -254,15 +221,13 @@ class LevelCurves:
             # Along the arc with z_i in the middle z_j moves and z_k stands.
             one = gap * np.abs(c.j.c / (c.i.c * c.j.rise(other)))
             two = gap * np.abs(c.i.c / (c.j.c * c.i.rise(t)))
-            diagonal = self.alike and c.partner is same
-            for place, z, far in [(c.places[0], t, one), *([] if diagonal else [(c.places[1], other, two)])]:
+            for z, far in [(t, one), *([] if c.partner is same else [(other, two)])]:
                 both = np.full((2, len(y)), np.nan)
                 both[:, mine] = z, np.nan_to_num(far, nan=1.0)
-                cuts[place].append(both)
+                cuts.append(both)
         for s in critical:
             far = np.sqrt(s.near**2 + 2 * np.abs(y - s.label) / max(s.bend, 1e-300))
-            for n in range(3):
-                cuts[n].append(np.where(far < _NEAR, np.stack([np.full(len(y), s.point[n]), far]), np.nan))
+            cuts += [np.where(far < _NEAR, np.stack([np.full(len(y), z), far]), np.nan) for z in s.point]
         return cuts
 
 

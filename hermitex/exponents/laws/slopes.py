@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -128,48 +128,11 @@ def same(t: np.ndarray) -> np.ndarray:
     return t
 
 
-class Line:
-    """A straight line through the middle of the plane of one u, with the interface of a curve: z_j of z_i."""
-
-    def __init__(self, terms: list[Term], places: tuple[int, int, int], u: float, direction: np.ndarray) -> None:
-        self.places = places
-        self.i, self.j, self.k = (terms[n] for n in places)
-        self.start, self.tilt = (u * self.i.c, u * self.j.c), direction[places[1]] / direction[places[0]]
-        self.grid = np.linspace(-REACH, REACH, _GRID) + 1e-6
-        self.turns = np.zeros(0)
-
-    def partner(self, t: np.ndarray) -> np.ndarray:
-        return self.start[1] + (t - self.start[0]) * self.tilt
-
-    def rate(self, t: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.full_like(t, self.tilt)
-
-
-def lines(terms: list[Term], u: float) -> list[Line]:
-    """Through the middle, in four directions: level curves on which no two slopes agree cross one of them, if they matter."""
-    plane = np.linalg.svd(np.array([[t.c for t in terms]]))[2][1:]
-    found = []
-    for angle in np.arange(4) * np.pi / 4 + 0.3:
-        direction = np.array([np.cos(angle), np.sin(angle)]) @ plane
-        i, j, k = (int(n) for n in np.argsort(-np.abs(direction)))
-        found.append(Line(terms, (i, j, k), u, direction))
-    return found
-
-
-def curves(terms: list[Term], alike: bool) -> list[Curve]:
-    """The curves of all pairs; of one pair where the terms are `alike`, each once, with the diagonal z_i = z_j whole."""
-    found = []
-    for places in [(0, 1, 2)] if alike else [(0, 1, 2), (0, 2, 1), (1, 2, 0)]:
-        one, two = terms[places[0]], terms[places[1]]
-        equal = alike or one is two
-        if equal:
-            found.append(Curve(terms, places, np.linspace(-REACH, REACH, 2 * _GRID + 1) + 1e-6, same))
-        for n, a in enumerate(one.branches):
-            for m, b in enumerate(two.branches):
-                if equal and (m == n or (alike and m < n)):
-                    continue
-                made = _pair(terms, places, a, b)
-                found += [] if made is None else [made]
+def curves(term: Term) -> list[Curve]:
+    """The diagonal z_i = z_j, and one curve for two branches; the others are permutations of these."""
+    terms, places = [term] * 3, (0, 1, 2)
+    pairs = (_pair(terms, places, a, b) for a, b in combinations(term.branches, 2))
+    found = [Curve(terms, places, np.linspace(-REACH, REACH, 2 * _GRID + 1) + 1e-6, same), *(c for c in pairs if c is not None)]
     return [c for c in found if not c.still]
 
 

@@ -1,8 +1,8 @@
-"""E[nu_a nu_b/nu_0^2] over (y, u), y = f_1(z_1) + f_2(z_2) + f_3(z_3), u = sum c_i z_i known: later stages of three smooth terms.
+"""1/alpha_c = E[s^2], s = E[(|x|^2 - 2)/2 | y, u], y = f(z_1) + f(z_2) + f(z_3), u = (z_1 + z_2 + z_3)/sqrt3 known.
 
-a and b run over the second order He_a(x) of coordinates x of the plane; for equal terms over their mean, (|x|^2 - 2)/2, alone.
-The average over u is cut where critical labels meet, or meet the label of a direction in which f is bounded, and refined
-where the end of a Legendre series asks for it.
+x are the coordinates of the plane: permutations of the terms leave no other second moment (`symmetric`). The average over u
+is cut where critical labels meet, or meet the label of a direction in which f is bounded, and refined where the end of a
+Legendre series asks for it.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sympy import Add, Expr, Poly, S, Symbol
+from sympy import Add, Expr, Integer, Poly, Symbol
 
 from hermitex.exponents.labels.levels import peel
 from hermitex.exponents.laws.brackets import changes
 from hermitex.exponents.laws.density import distinct
 from hermitex.exponents.laws.level_curves import LevelCurves
-from hermitex.exponents.laws.linearised import Couplings
 from hermitex.exponents.laws.slopes import REACH, Term
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
-from hermitex.symbolic.precise import evaluate
-from hermitex.symbolic.subspaces import Matrix
 
 _SUM = 7.5  # of u: P < 1e-13
 _FAR = 4.7   # beyond what happens there is refined where it counts
@@ -35,7 +32,7 @@ _ACCURACY = 2e-12
 _CHECKED, _MORE = 9, 4
 _NEGLIGIBLE = 1e-17
 _ALGEBRAIC, _GEOMETRIC = 0.9, 1.5
-_SHORT, _LEVEL, _BRANCHES = 30, 1e-12, 9
+_SHORT, _BRANCHES = 30, 9
 
 
 def summands(g: Expr, used: Sequence[Symbol]) -> list[Expr] | None:
@@ -60,42 +57,18 @@ def straightened(f: Expr, x: Symbol) -> tuple[Expr, bool]:
     return f, parity(f, x) == -1
 
 
-def three_smooth(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Couplings, float] | None:
-    """The couplings in coordinates of the plane and their error, given one direction that sees all of three smooth terms."""
-    used = [x for x in variables if g.has(x)]
-    fs = summands(g, used) if len(used) == 3 and known.rows == 1 else None
-    if fs is None:
+def three_smooth(f: Expr, x: Symbol) -> tuple[float, float] | None:
+    """1/alpha_c and an error for y = sum f(z_i) given the sum of the three z_i; None if f is not smooth, or waves too much."""
+    if not _smooth(f, x):
         return None
-    row = dict(zip(variables, known.tolist()[0], strict=True))
-    if any((row[x] == 0) == (x in used) for x in variables):
-        return None
-    x, signs = used[0], [1 if evaluate(row[v], 20) > 0 else -1 for v in used]
-    ours = [f.xreplace({v: s * x}) for f, v, s in zip(fs, used, signs, strict=True)]
-    if any(not _smooth(f, x) for f in ours):
-        return None
-    size = sum(row[v] ** 2 for v in used) ** S.Half
-    c = [float(evaluate(s * row[v] / size, 20)) for v, s in zip(used, signs, strict=True)]
-    even, mirror = zip(*(straightened(f, x) for f in ours), strict=True)
-    # A line comes off where what it adds is known: in the proportions of c.
-    tilts = {float(evaluate((f - h).diff(x), 20)) / v for f, h, v in zip(ours, even, c, strict=True)}
-    level = max(tilts) - min(tilts) < _LEVEL
-    parities = {parity(f, x) for f in (even if level else ours)}
-    terms = ThreeTerms([f - f.subs(x, 0) for f in (even if level else ours)], x, c, mirror=all(mirror) and len(parities) == 1
-                       and None not in parities)
-    if not terms.alike or any(len(t.branches) > _BRANCHES for t in terms.terms):
-        return None
-    matrix, error = terms.squares()
-    if terms.alike:
-        # G = s 1: the standard representation of S_3 is irreducible.
-        both = [((0, 0), (0, 0)), ((0, 0), (1, 1)), ((1, 1), (1, 1))]
-        return dict.fromkeys(both, float(matrix[0, 0])), error
-    pairs = [(0, 0), (0, 1), (1, 1)]
-    return {(a, b): float(matrix[n, m]) for n, a in enumerate(pairs) for m, b in enumerate(pairs) if n <= m}, error
+    straight, mirror = straightened(f, x)
+    terms = ThreeTerms(straight - straight.subs(x, 0), x, mirror=mirror)
+    return terms.squares() if len(terms.term.branches) <= _BRANCHES else None
 
 
 def _smooth(f: Expr, x: Symbol) -> bool:
     """One analytic piece, finite with its slopes on the window."""
-    if not f.has(x) or len(pieces(f, x)) > 1:
+    if not f.has(x) or len(pieces(f, x, Integer(-int(REACH)), Integer(int(REACH)))) > 1:
         return False
     z = np.linspace(-REACH, REACH, 2001) + 1e-4 / 3
     term = Term(f, x, 1.0)
@@ -106,28 +79,23 @@ def _smooth(f: Expr, x: Symbol) -> bool:
 
 
 class ThreeTerms:
-    """Parameters: `fs` expressions of `x`; `c`, of length 1; `mirror`: the law at -u is that at u."""
+    """Parameters: `f` an expression of `x`; `mirror`: the law at -u is that at u."""
 
-    def __init__(self, fs: Sequence[Expr], x: Symbol, c: Sequence[float], *, mirror: bool = False) -> None:
-        made: dict[tuple[Expr, float], Term] = {}
-        self.terms = [made.setdefault((f, round(v, 14)), Term(f, x, v)) for f, v in zip(fs, c, strict=True)]
-        self.alike = len(made) == 1
-        self.mirror = mirror
-        self.curves = LevelCurves(self.terms, self.alike)
-        self.plane = np.linalg.svd(np.array([c]))[2][1:]  # two rows, orthonormal and orthogonal to c
+    def __init__(self, f: Expr, x: Symbol, *, mirror: bool = False) -> None:
+        self.term, self.mirror = Term(f, x, 3**-0.5), mirror
+        self.curves = LevelCurves(self.term)
         self.count, self.changed = 0, 0.0
 
-    def squares(self) -> tuple[np.ndarray, float]:
-        """The matrix of E[nu_a nu_b/nu_0^2], a = b = (|x|^2 - 2)/2 or a, b in (11, 12, 22), and an error.
+    def squares(self) -> tuple[float, float]:
+        """E[s^2], s = E[(|x|^2 - 2)/2 | y, u], and an error.
 
         The error: the series in u, what the measures miss of their masses, and finer quadratures at one u in nine.
         """
         panels = [(a, b, 0.0, np.pi / 2) for a, b in zip(self.knots[:-1], self.knots[1:], strict=True)]
-        rows = 1 if self.alike else 3
-        total, error = np.zeros((rows, rows)), 0.0
+        total, error = 0.0, 0.0
         for n in range(_ROUNDS):
             found = self._panels(panels)
-            worst = _ACCURACY * max(1e-3, float(np.trace(total + sum(v for v, _, _ in found))))
+            worst = _ACCURACY * max(1e-3, total + sum(v for v, _, _ in found))
             again = []
             for (a, b, p, q), (value, series, lost) in zip(panels, found, strict=True):
                 if series > worst and n + 1 < _ROUNDS:
@@ -153,7 +121,7 @@ class ThreeTerms:
         checkpoint("looking for the sums at which critical labels meet")
         return self.curves.signature(u)
 
-    def _panels(self, panels: Sequence[tuple[float, float, float, float]]) -> list[tuple[np.ndarray, float, float]]:
+    def _panels(self, panels: Sequence[tuple[float, float, float, float]]) -> list[tuple[float, float, float]]:
         """The integral over each panel, the end of its series, and what is lost there; u = a + (b - a) sin^2."""
         x, w = np.polynomial.legendre.leggauss(_ORDER)
         to_series = np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None] * (np.arange(_ORDER) + 0.5)
@@ -163,21 +131,20 @@ class ThreeTerms:
         rate = (b - a) * np.sin(2 * angle) * (q - p) / 2
         # Next to 0 critical labels are apart by u^3 only; the integrand has come to rest before.
         values, lost = self._given(np.where(np.abs(u) < _LEAST, _LEAST, u).ravel(), (rate * w).ravel())
-        values = values.reshape(*u.shape, *values.shape[1:]) * rate[:, :, None, None]
-        lost = lost.reshape(u.shape) * rate
+        values, lost = values.reshape(u.shape) * rate, lost.reshape(u.shape) * rate
         found = []
         for value, miss in zip(values, lost, strict=True):
-            series = _missed(np.abs(np.tensordot(to_series, value, axes=(0, 0))).reshape(_ORDER, -1).max(axis=1))
-            found.append((np.tensordot(w, value, axes=(0, 0)), series, float(miss @ w)))
+            series = _missed(np.abs(value @ to_series))
+            found.append((float(value @ w), series, float(miss @ w)))
         return found
 
     def _given(self, u: np.ndarray, du: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """int nu_a nu_b/nu_0 dy at each u, and what the measures miss; `du`: the weights of the u."""
+        """int nu_1^2/nu_0 dy at each u, and what the measures miss; `du`: the weights of the u."""
         values, lost = [], []
         for start in range(0, len(u), _BATCH):
             checkpoint("integrating along level curves")
             part = u[start:start + _BATCH]
-            found = self.curves.many(part, self._weights)
+            found = self.curves.many(part, scalar)
             for v, (nu, w) in zip(part, found, strict=True):
                 value, missed = _products(nu, w, float(v))
                 values.append(value)
@@ -185,16 +152,15 @@ class ThreeTerms:
             self.count += len(part)
             if self.count % _CHECKED < len(part):
                 # With more nodes: the difference at one u in so many stands for those of the others.
-                nu, w = self.curves.many(part[:1], self._weights, -_MORE)[0]
-                change = np.abs(_products(nu, w, float(part[0]))[0] - values[-len(part)]).max()
-                self.changed += _CHECKED * float(change) * float(du[start])
+                nu, w = self.curves.many(part[:1], scalar, -_MORE)[0]
+                change = abs(_products(nu, w, float(part[0]))[0] - values[-len(part)])
+                self.changed += _CHECKED * change * float(du[start])
         return np.array(values), np.array(lost)
 
-    def _weights(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
-        if self.alike:
-            return np.stack([np.ones(z.shape[1:]), ((z**2).sum(axis=0) - u * u) / 2 - 1])
-        x, y = np.tensordot(self.plane, z, axes=(1, 0))
-        return np.stack([np.ones_like(x), x * x - 1, x * y, y * y - 1])
+
+def scalar(z: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """1 and (|x|^2 - 2)/2, x the coordinates of z in the plane of u."""
+    return np.stack([np.ones(z.shape[1:]), ((z**2).sum(axis=0) - u * u) / 2 - 1])
 
 
 def _missed(series: np.ndarray) -> float:
@@ -204,9 +170,8 @@ def _missed(series: np.ndarray) -> float:
     return float(last * min(1.0, last / first) ** (_GEOMETRIC if last < 2 * middle**2 / first else _ALGEBRAIC))
 
 
-def _products(nu: np.ndarray, w: np.ndarray, u: float) -> tuple[np.ndarray, float]:
-    """int nu_a nu_b/nu_0 dy, and how far int nu_0 and int nu_a are from the density of u and from 0."""
+def _products(nu: np.ndarray, w: np.ndarray, u: float) -> tuple[float, float]:
+    """int nu_1^2/nu_0 dy, and how far int nu_0 and int nu_1 are from the density of u and from 0."""
     live = nu[0] > _NEGLIGIBLE
-    missed = nu @ w
-    missed[0] -= np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
-    return (nu[1:, live] * (w[live] / nu[0, live])) @ nu[1:, live].T, float(np.abs(missed).sum())
+    missed = nu @ w - [np.exp(-u * u / 2) / np.sqrt(2 * np.pi), 0.0]
+    return float(np.sum(w[live] * nu[1, live] ** 2 / nu[0, live])), float(np.abs(missed).sum())

@@ -23,7 +23,7 @@ from hermitex.exponents.labels.levels import monotone, peel
 from hermitex.exponents.laws.density import WINDOW, distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
 from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
-from hermitex.exponents.laws.smooth_terms import straightened, summands
+from hermitex.exponents.laws.smooth_terms import straightened, summands, three_smooth
 from hermitex.symbolic.activations import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
@@ -57,7 +57,8 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
         # The intervals of a floor are many, and what they tell is little: the sums of their laws would lose it.
         many = _of_two(g, law, used) if g.has(floor, ceiling, frac) else None
         return (many or _of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
-                or _of_two(g, law, used) or _of_octant(g, law, used))
+                or _of_two(g, law, used) or _of_octant(g, law, used)
+                or _of_three(g, law, used))
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -113,6 +114,13 @@ def _of_octant(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
     from hermitex.exponents.laws.octant import Octant
 
     return Found(*Octant(log(rectified), used[0]).squares())
+
+
+def _of_three(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+    """Three smooth terms: the arcs of their level curves, with the middle slope as coordinate."""
+    f = _summand(g, used) if law.name == "deterministic" and len(used) == 3 else None
+    found = None if f is None else three_smooth(f, used[0])
+    return None if found is None else Found(*found)
 
 
 def _of_extremum(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
