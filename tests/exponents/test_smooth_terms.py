@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from hermitex.exponents.laws import level_arcs, level_curves
+from hermitex.exponents.laws import label_panels, level_arcs
 from hermitex.exponents.laws.smooth_terms import ThreeTerms, scalar, straightened, summands, three_smooth
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z
@@ -101,7 +101,7 @@ def test_known_thresholds():
 
 
 # -- errors that must be seen ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("module", "name", "value"), [(level_arcs, "_BEYOND", 0.3), (level_curves, "_ORDER", 5)])
+@pytest.mark.parametrize(("module", "name", "value"), [(level_arcs, "_BEYOND", 0.3), (label_panels, "ORDER", 5)])
 def test_a_lost_arc_or_few_labels_show_in_the_error(monkeypatch, module, name, value):
     monkeypatch.setattr(module, name, value)
     three = ThreeTerms(parse("exp(z)"), z)

@@ -6,22 +6,18 @@ is the coordinate of the label, and its points are where the arcs of a level cur
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from hermitex.exponents.laws.brackets import bracketed, crossed
+from hermitex.exponents.laws.label_panels import DEEP, RATIO, between
 from hermitex.exponents.laws.level_arcs import Arcs, Cells, Weights
 from hermitex.exponents.laws.slopes import REACH, Curve, Term, curves, same
 
 _SAME = 1e-11
 _EXACT = 1e-6
-_DEEP = 9
-_RATIO = 4.0
-_WIDTH = 1.0
-_ORDER = 12
 _NEAR, _GHOST = 10.0, 1.2
 _CLOSEST = 1e-9
 _SILENT, _OTHER = 1e-19, 1e-4
@@ -131,7 +127,7 @@ class LevelCurves:
             point[n], bend[n] = z[0], term.bend(z)[0]
         # f'' on the plane has the determinant sum_i c_i^2 f_j'' f_k''.
         saddle = bend[1] * bend[2] + bend[0] * bend[2] + bend[0] * bend[1] < 0
-        return Critical(float(self.label(c, u, at)[0]), point, _DEEP if saddle else 0, float(np.abs(bend).max()))
+        return Critical(float(self.label(c, u, at)[0]), point, DEEP if saddle else 0, float(np.abs(bend).max()))
 
     def signature(self, u: float) -> tuple:
         """The order of the critical labels, and of those far out in the directions z_i = z_j."""
@@ -150,7 +146,7 @@ class LevelCurves:
         """Labels and weights."""
         if not pieces:
             return np.zeros(0), np.zeros(0)
-        deep = [(c.label, c.depth) for c in critical if c.depth] + [(v, _DEEP) for p in pieces for v in p.limits()]
+        deep = [(c.label, c.depth) for c in critical if c.depth] + [(v, DEEP) for p in pieces for v in p.limits()]
         breaks = np.array([v for p in pieces for v in p.labels])
         breaks = _groups(breaks, _SAME)
         y, v = [], []
@@ -165,11 +161,11 @@ class LevelCurves:
             for end, beyond in ((a, breaks[n - 1] if n else -np.inf), (b, breaks[n + 2] if n + 2 < len(breaks) else np.inf)):
                 least = max((d for s, d in deep if abs(end - s) <= _near(s)), default=0)
                 near = abs(end - beyond) / (b - a)
-                depth = max(least, int(np.clip(np.ceil(np.log(1 / near) / np.log(16)), 0, _DEEP)) if near < 1 else 0)
+                depth = max(least, int(np.clip(np.ceil(np.log(1 / near) / np.log(16)), 0, DEEP)) if near < 1 else 0)
                 turned = any(abs(end - v) <= _near(v) for v in p.labels)
                 how.append((depth, 1 if turned else 2))
             ends = self._places(u, p, np.array([a, b]))
-            t, w = _panels(ends, how, less)
+            t, w = between(ends, how, less)
             y.append(self.label(p.curve, u, t))
             v.append(w * np.abs(self._rate(p.curve, u, t)))
         return (np.concatenate(y), np.concatenate(v)) if y else (np.zeros(0), np.zeros(0))
@@ -268,7 +264,7 @@ def _dips(grid: np.ndarray, excess: np.ndarray) -> list[tuple[float, float]]:
 
 
 def _levels(near: float) -> int:
-    return int(np.clip(np.ceil(np.log(1 / near) / np.log(_RATIO)) + 1, 1, _DEEP))
+    return int(np.clip(np.ceil(np.log(1 / near) / np.log(RATIO)) + 1, 1, DEEP))
 
 
 def _near(y: np.ndarray | float):
@@ -289,40 +285,3 @@ def _presence(p: Piece, a: float, b: float) -> float:
     if not inside.any():
         inside[np.argmin(np.abs(labels - (a + b) / 2))] = True
     return float(np.exp(-square[inside].min() / 2))
-
-
-def _panels(ends: np.ndarray, how: list[tuple[int, int]], less: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes between two places; `how`: for both ends how often panels shrink towards it, in which power of the distance."""
-    a, b = ends
-    count = max(1, int(np.ceil(abs(b - a) / _WIDTH)), 2 if any(d for d, _ in how) else 1)
-    edges = np.linspace(0.0, 1.0, count + 1)
-    x, w = _gauss(_ORDER - less)
-    low, high = edges[:-1, None], edges[1:, None]
-    first, last = how[0][0] > 0, how[1][0] > 0
-    inner = slice(int(first), count - int(last))
-    places, weights = [((low + high) / 2 + (high - low) / 2 * x)[inner].ravel()], [((high - low) / 2 * w)[inner].ravel()]
-    for (depth, power), upper in ((how[0], False), (how[1], True)):
-        if depth:
-            t, weight = _towards(depth, power, _ORDER - less)
-            places.append(1 - edges[1] * t if upper else edges[1] * t)
-            weights.append(edges[1] * weight)
-    s = np.concatenate(places)
-    return np.where(s < 0.5, a + (b - a) * s, b - (b - a) * (1 - s)), np.concatenate(weights) * abs(b - a)
-
-
-@lru_cache(maxsize=64)
-def _gauss(order: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.polynomial.legendre.leggauss(order)
-
-
-@lru_cache(maxsize=64)
-def _towards(depth: int, power: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """On (0, 1), x = tau^power, panels in tau shrinking towards 0: what is narrow counts for little and has few nodes."""
-    edges = np.array([0.0, *_RATIO ** -np.arange(float(depth), -1.0, -1.0)])
-    tau, weights = [], []
-    for n, (p, q) in enumerate(pairwise(edges)):
-        x, w = _gauss(max(5, order - (depth - n)))
-        tau.append((p + q) / 2 + (q - p) / 2 * x)
-        weights.append((q - p) / 2 * w)
-    t = np.concatenate(tau)
-    return t**power, np.concatenate(weights) * power * t ** (power - 1)
