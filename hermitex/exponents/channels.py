@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, oo, pi, sqrt
+from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, pi, sqrt
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
@@ -267,15 +267,17 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         value = parse(text)
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
-    low_high = {"variance": (S.Zero, oo), "probability": (S.Zero, S.One)}[role]
-    inside = value.is_extended_real and value >= low_high[0] and value <= low_high[1]
-    if value.free_symbols or not inside or value is oo:
-        bound = "in [0, 1]" if role == "probability" else "positive"
+    low, high = {"variance": (S.Zero, _LARGEST), "probability": (S.Zero, S.One)}[role]
+    if value.free_symbols or not (value.is_extended_real and low <= value <= high):
+        bound = "in [0, 1]" if role == "probability" else "a positive number up to 10**12"
         raise BadInput(f"channel {name}: the {role} {text} is not {bound}")
     if role == "variance" and value == 0:
         raise BadInput(f"channel {name}: the variance is 0; use "
                        + ("deterministic" if name == "gaussian" else "the target sign(...) with channel deterministic"))
     return value
+
+
+_LARGEST = S(10)**12  # noise beside which the rest of a label is lost in rounding
 
 
 # -- which g fit -----------------------------------------------------------------------------------------------------

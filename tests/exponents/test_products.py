@@ -212,3 +212,10 @@ def test_moments_of_the_labels_are_products(texts):
             at_zero = h(np.zeros(1))[0] * sum(m[n] for _, m in law.atoms)
             expected = np.prod([alone[i][a.count(i)] for i in range(len(parts))])
             assert np.sum(h(y) * nu[n] * w) + at_zero == pytest.approx(expected, abs=1e-10 * max(size, 1e-3))
+
+
+@pytest.mark.slow
+def test_labels_beyond_every_number_are_left_to_other_routes():
+    g = "z1*z2*z3*z4 + sinh(z1*z2*z3*z4)"
+    found, inner = hx.exponents(g).threshold, hx.exponents("z1*z2*z3*z4").threshold
+    assert abs(found.alpha_c - inner.alpha_c) < found.stages[0]["error"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, half_template
 from hermitex.symbolic.budget import checkpoint
 
@@ -110,6 +111,8 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)
+    if not nodes:  # the ends are the same number, or none
+        raise NoClosedForm("alpha_c", "its labels run beyond every number", "Write the target on another scale")
     y, w = np.concatenate(nodes), np.concatenate(weights)
     order_of = np.argsort(y, kind="stable")
     return y[order_of], w[order_of]
