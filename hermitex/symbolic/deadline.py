@@ -44,7 +44,10 @@ def deadline(seconds: float | None) -> Iterator[None]:
     try:
         with budget(seconds):
             yield
-    except _Alarm:
+    except (_Alarm, SystemError) as err:
+        # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
+        if isinstance(err, SystemError) and not isinstance(err.__cause__ or err.__context__, _Alarm):
+            raise
         if outer and time.monotonic() - began >= outer:
             raise  # the outer one rang
         raise BudgetExceeded(seconds, "in a step that does not check it") from None

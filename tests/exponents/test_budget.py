@@ -48,3 +48,18 @@ def test_deadlines_are_nested():
     with pytest.raises(BudgetExceeded), deadline(0.2), deadline(30):
         forever()
     assert time.monotonic() - start < 5
+
+
+def test_an_alarm_inside_a_library_that_called_back_is_told_as_the_budget():
+    acb = pytest.importorskip("flint").acb
+
+    def slow(x, analytic):
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            pass
+        return x
+
+    with pytest.raises(BudgetExceeded), deadline(0.1):
+        acb.integral(slow, 0, 1)
+    with pytest.raises(SystemError), deadline(10):
+        raise SystemError("of another kind")

@@ -131,6 +131,7 @@ UNLISTED = [
     ("z1**2*z2**2", "poisson", "2"), ("1/2 + tanh(z1)*tanh(z2)/2", "bernoulli", "2"),
     ("1/2 + tanh(z1*z2*z3)/2", "bernoulli", "3"), ("sign(z1*z2*z3)", "flip:1/5", "3"), ("z1*z2*z3", "sign:1", "3"),
     ("Piecewise((z1, z2 > 0), (z3, True))", None, "12"), ("Heaviside(z1 - 1)*z2", None, "1"),
+    ("sign(Abs(z1) - 2*Abs(z2))*z3", None, "12"),
     ("1/z1 + z2", None, "1"), ("tan(z1) + z2", None, "1"), ("1/z1 + 1/z2", None, "12"), ("z1/(z2**2 - 1)", None, "12"),
     ("Piecewise((1, z1**2 + z2 > 1), (z1*z2, z2 > 0), (0, True))", None, "1"), ("ceiling(z1)*z2", None, "1"),
 ]

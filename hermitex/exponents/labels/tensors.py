@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sympy import QQ, Add, Expr, S
 
+from hermitex.errors import BudgetExceeded
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.axes import common_eigenspaces
 from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, around, interval_of, scaled
@@ -28,8 +29,9 @@ from hermitex.exponents.directions.invariant_tensors import (
 )
 from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
+from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.generative_leap import GenerativeOracle
 
 _MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
+_ONE_MAP = 4.0   # seconds of a label map that is one of many
 _MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
 
 
@@ -51,7 +54,7 @@ class Shown:
         self.certificates: list[Certificate] = []
 
     def allow(self, space: TensorSpace) -> None:
-
+        """Add the directions of a space of tensors."""
         if space.basis:
             self.allowed = span(stack(self.allowed, space.directions)) if self.allowed.rows else space.directions
 
@@ -76,6 +79,8 @@ class Block:
         orthogonal = [i for i in range(oracle.r) if all(known[j, i] == 0 for j in range(known.rows))]
         mute = {i: oracle.mute(seen, i, k) for i in orthogonal}
         self.flips = [s for s in generators if s.flips is not None]
+        if not twisted and not known.rows:
+            zero = (zero or {}) | zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
         self.space = tensor_space(k, oracle.r, known, group, mute, zero=zero)
 
     def show(self, found: Shown, name: str) -> None:
@@ -85,7 +90,19 @@ class Block:
         for moments in self.members or self.oracle.members():
             if found.settled:
                 return
-            self._by_map(moments, found, name)
+            if self.oracle.given.complete or moments.poly is not None:
+                self._by_map(moments, found, name)
+            else:
+                self._soon(moments, found, name)
+
+    def _soon(self, moments: Moments, found: Shown, name: str) -> None:
+        """One of many label maps: if it takes long another may be easier."""
+        left = remaining()
+        try:
+            with budget(_ONE_MAP if left is None else min(_ONE_MAP, left/3)):
+                self._by_map(moments, found, name)
+        except BudgetExceeded:
+            checkpoint("looking for label maps")
 
     def rise(self, moments: Moments, found: Shown, name: str) -> None:
         """Directions that are charged because the label map rises or falls with them, without any integral.

@@ -7,6 +7,8 @@ such a pair where it is a product of a factor of two opposite values and one tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations_with_replacement, product
+from math import prod
 
 from sympy import Abs, Expr, S, Symbol, sign
 
@@ -34,8 +36,8 @@ def pair_of_labels(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Expr] | None
 def without_silent_sign(g: Expr, names: Sequence[Symbol]) -> Expr:
     """|g| where the sign of g tells nothing of second order given |g|, and |g| holds fewer variables than g; else g.
 
-    If every flip of a variable takes g to +-g and three of them or more change its sign, E[He_a sign(g) | |g|] = 0 for all
-    |a| <= 2, since He_a is odd in two variables at most. So G of (|g|, sign(g)) is that of |g|.
+    Where for every |a| = 0 or 2 a flip of variables that takes g to +-g takes He_a sign(g) to its negative, E[He_a sign(g) | |g|]
+    is 0. So G of (|g|, sign(g)) is that of |g|.
 
     Examples
     --------
@@ -48,7 +50,10 @@ def without_silent_sign(g: Expr, names: Sequence[Symbol]) -> Expr:
     size = split_products(Abs(g)).replace(lambda e: isinstance(e, Abs) and isinstance(e.args[0], sign), lambda e: S.One)
     if not size.free_symbols or size.free_symbols >= g.free_symbols & set(names):
         return whole
-    mirrored = [(x, g.xreplace({x: -x})) for x in names]
-    odd = {x for x, moved in mirrored if (moved + g).expand() == 0}
-    even = {x for x, moved in mirrored if (moved - g).expand() == 0}
-    return size if len(odd) > 2 and odd | even == set(names) else whole
+    kinds = []  # (a flip, its sign): g(flip z) = sign g(z)
+    for flip in product((1, -1), repeat=len(names)):
+        moved = g.xreplace({x: f*x for x, f in zip(names, flip, strict=True)})
+        kinds += [(flip, e) for e in (1, -1) if (moved - e*g).expand() == 0]
+    orders: list[tuple[int, ...]] = [(), *combinations_with_replacement(range(len(names)), 2)]
+    hidden = all(any(e*prod(flip[i] for i in a) == -1 for flip, e in kinds) for a in orders)
+    return size if hidden else whole
