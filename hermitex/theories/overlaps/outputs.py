@@ -141,7 +141,8 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    return FiniteOutput(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
+    kind = StepOutput if 2 <= len(axes) <= 3 and all(a.steps for a in axes) else FiniteOutput
+    return kind(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
                         smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 

@@ -42,15 +42,25 @@ class StepOutput(FiniteOutput):
         """g_out at labels (n,) and fields (n, r)."""
         if is_diagonal(V):
             return super().g_out(y, omega, V)
-        rows, n = np.argmin(np.abs(np.asarray(y, dtype=float)[:, None] - self.labels), axis=1), np.arange(len(omega))
-        table = self._table()
-        z, *a = (np.tensordot(table, c.reshape(table.shape[1], -1), axes=1)[rows, n] for c in self._boxes(omega, V, 1.0))
+        y = np.asarray(y, dtype=float)
+        table = self._table() if self.law is None else self._law_at(y)
+        rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else np.arange(len(y))
+        z, *a = (np.einsum("nc,cn->n", table[rows], c.reshape(table.shape[1], -1)) for c in self._boxes(omega, V, 1.0))
         return ratio(np.stack(a, axis=1), np.where(z > _LEAST, z, 0.0))
 
     def _table(self) -> Array:
-        inside = [a.nodes(1.0)[0] for a in self.grid.axes]
-        found = np.asarray(self.grid.law(np.meshgrid(*inside, indexing="ij", sparse=True)), dtype=float)
-        return np.broadcast_to(found, (len(self.labels), *map(len, inside))).reshape(len(self.labels), -1)
+        found = np.asarray(self.grid.law(self._cells()), dtype=float)
+        return np.broadcast_to(found, (len(self.labels), *np.broadcast(*self._cells()).shape)).reshape(len(self.labels), -1)
+
+    def _law_at(self, y: Array) -> Array:
+        """P(y_n | cell), for labels with a density."""
+        cells = self._cells()
+        found = np.asarray(self.law(y.reshape(-1, *[1]*self.r), cells), dtype=float)
+        return np.broadcast_to(found, (len(y), *np.broadcast(*cells).shape)).reshape(len(y), -1)
+
+    def _cells(self) -> list[Array]:
+        """A point of each cell, axis by axis."""
+        return list(np.meshgrid(*(a.nodes(1.0)[0] for a in self.grid.axes), indexing="ij", sparse=True))
 
     def _boxes(self, omega: Array, V: Array, fineness: float) -> list[Array]:
         """[P, dP/domega_1, ...] over the cells, each (*cells, n)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,8 @@ from scipy.special import erf
 from scipy.stats import norm
 
 import hermitex as hx
+from hermitex.experiments.amp import drawn
+from hermitex.theories.overlaps.channel import FiniteOutput
 
 
 def test_two_floors_at_no_overlap_by_the_law_of_a_sum():
@@ -62,3 +64,33 @@ def test_half_of_the_fields_tell_what_all_of_them_tell(target, channel):
     output = hx.theories.multi_index(target, channel).output
     M = 0.1*np.eye(output.r) + 0.2
     np.testing.assert_allclose(output.second(M), replace(output, alike=()).second(M), atol=2e-6)
+
+
+@pytest.mark.slow
+def test_two_directions_seen_through_noise_separate_where_iteration_says_so():
+    """sign(z1) + sign(z2) + N(0, 1/4): the transition located on the branches, and direct iteration on both sides of it."""
+    theory = hx.theories.multi_index("sign(z1) + sign(z2)", "gaussian:1/4")
+    (alpha, names), = theory.transitions().stages
+    assert names == ("M11/2 + M22/2 - M12",)
+    apart = []
+    for a in (0.98*alpha, 1.02*alpha):
+        x = theory.space.coordinates(np.array([[0.6, 0.1], [0.1, 0.6]]))
+        for _ in range(400):
+            x = theory.evolution.step(x, a)
+        M = theory.space.matrix(x)
+        apart.append(M[0, 0] - M[0, 1])
+        for start in ("uninformed", "informed"):
+            found = theory.solve(alpha=a, start=start)
+            assert found["M11"] - found["M12"] == pytest.approx(apart[-1], abs=1e-4)
+    assert apart[0] < 1e-3 and apart[1] > 0.01
+
+
+def test_steps_seen_through_noise_have_the_g_of_nodes():
+    """Boxes of the plane against nodes over it, at labels that are drawn; a full V."""
+    theory, rng = hx.theories.multi_index("sign(z1) + sign(z2)", "gaussian:1/4"), np.random.default_rng(0)
+    output, M = theory.output, np.array([[0.3, 0.2], [0.2, 0.3]])
+    nodes = FiniteOutput(**{f.name: getattr(output, f.name) for f in fields(FiniteOutput)})
+    np.testing.assert_allclose(output.second(M), nodes.second(M), atol=1e-6)
+    omega, V = rng.standard_normal((40, 2)) @ np.linalg.cholesky(M).T, np.eye(2) - M
+    y = drawn(theory, omega + rng.standard_normal((40, 2)) @ np.linalg.cholesky(V).T, rng)
+    np.testing.assert_allclose(output.g_out(y, omega, V), nodes.g_out(y, omega, V), atol=1e-5)
