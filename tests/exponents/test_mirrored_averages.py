@@ -46,4 +46,5 @@ def test_two_hidden_directions_against_an_integral():
     pairs = [(i, j) for i in (0, 1) for j in (0, 1)]
     operator = np.array([[total[place[i, k], place[j, m]] for k, m in pairs] for i, j in pairs])
     found = hx.exponents("z1*relu(z2) + z3*relu(-z2)", budget=120).threshold  # a busy machine takes longer
-    assert float(found.alpha_c) == pytest.approx(1/np.linalg.eigvalsh((operator + operator.T)/2)[-1], rel=1e-5)
+    # Within its claim, which is some 1e-3 where the effort is bounded; 1e-13 without a budget.
+    assert abs(float(found.alpha_c) - 1/np.linalg.eigvalsh((operator + operator.T)/2)[-1]) < float(found.error) < 5e-3
