@@ -161,3 +161,21 @@ def test_directions_that_wait_are_learned_after_those_that_are_known():
     for name in ("M22", "M33", "test_error"):
         assert abs(measured[name][0] - found[name]) < 3*measured.standard_error[name][0], name
     assert measured["M22"][0] > 0.5
+
+
+@pytest.mark.slow
+def test_a_product_of_three_is_kept_above_its_informed_threshold_and_lost_below():
+    """z1 z2 z3: M = 1 attracts from alpha = 3 on, only M = 0 is left below 2.5536; informed and spectral starts."""
+    theory, d, rng = hx.theories.multi_index("z1*z2*z3"), 100, np.random.default_rng(0)
+    W0 = np.sqrt(d)*np.linalg.qr(rng.standard_normal((d, 3)))[0]
+    X = rng.standard_normal((5*d, d))/np.sqrt(d)
+    y = amp.drawn(theory, X @ W0, rng)
+    for n, start, steps in ((5*d, "informed", 5), (3*d//2, "informed", 25), (3*d//2, "spectral", 25)):
+        label = denoiser(theory, y[:n])
+        W, V = amp.amp(label, X[:n], amp._first(label, start, X[:n], W0, rng), full=label.full, steps=steps)
+        overlap = np.diag(amp.aligned(W.T @ W0/d, theory.space.group))
+        assert theory.solve(alpha=n/d, start=start if start == "informed" else "uninformed")["M11"] == float(n == 5*d)
+        if n == 5*d:  # a step takes V to 3/5 of it
+            assert overlap.min() > 0.98 and np.diag(V).max() < 0.02
+        else:
+            assert np.abs(overlap).max() < 0.3 and np.diag(V).min() > 0.9
