@@ -96,12 +96,12 @@ def stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
 def _signed_stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
     """The same for permutations with signs, as tables: the elements kept are those that the ones before do not generate."""
     kept = [s for s in generators if _leaves(s, known)]
-    reached = {tuple((i, 1) for i in range(known.cols)), *_signed_group([(s.entries, s.sign, s.how) for s in kept if s.entries])}
-    for entries, (sign, how) in _signed_group([(s.entries, s.sign, s.how) for s in generators if s.entries]).items():
+    reached = {tuple((i, 1) for i in range(known.cols)), *_signed_group(kept)}
+    for entries, sign in _signed_group(generators).items():
         if entries in reached or not _leaves_as(entries, known):
             continue
-        kept.append(Symmetry(signed_permutation(entries), sign, " with ".join(how)))
-        reached |= set(_signed_group([(s.entries, s.sign, s.how) for s in kept if s.entries]))
+        kept.append(Symmetry(signed_permutation(entries), sign, generators[0].variables))
+        reached |= set(_signed_group(kept))
     return kept
 
 
@@ -135,8 +135,8 @@ def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
         return list(generators)
     found: dict[Matrix, Symmetry] = {}
     for s in generators:
-        pair = (s, _times(minus, s, Symmetry(Matrix(minus.matrix.T), -1, minus.how))) if s.sign == 1 else (
-            _times(minus, s), _times(s, Symmetry(Matrix(minus.matrix.T), -1, minus.how)))
+        pair = (s, _times(minus, s, Symmetry(Matrix(minus.matrix.T), -1, minus.variables))) if s.sign == 1 else (
+            _times(minus, s), _times(s, Symmetry(Matrix(minus.matrix.T), -1, minus.variables)))
         found.update({p.matrix: p for p in pair if p.matrix != Matrix.eye(p.matrix.rows)})
     return list(found.values())
 
@@ -145,7 +145,7 @@ def _times(*factors: Symmetry) -> Symmetry:
     matrix_, sign = factors[0].matrix, factors[0].sign
     for s in factors[1:]:
         matrix_, sign = Matrix((matrix_*s.matrix).applyfunc(tidy)), sign*s.sign
-    return Symmetry(matrix_, sign, " with ".join(dict.fromkeys(s.how for s in factors)))
+    return Symmetry(matrix_, sign, factors[0].variables)
 
 
 def _tidied(m: Matrix) -> list[Expr]:
@@ -169,19 +169,19 @@ def _group(generators: Sequence[Symmetry]) -> list[Symmetry]:
     return list(found.values())
 
 
-def _signed_group(generators: Sequence[tuple[Entries, int, str]]) -> dict[Entries, tuple[int, dict[str, None]]]:
-    """{R: (sign, words)} for the products of permutations with signs, each given by its entries, at most `_SIGNED` of them."""
-    found: dict[Entries, tuple[int, dict[str, None]]] = {a: (sign, {how: None}) for a, sign, how in generators}
+def _signed_group(generators: Sequence[Symmetry]) -> dict[Entries, int]:
+    """{R: sign} for the products of the permutations with signs among the generators, by their entries, at most `_SIGNED`."""
+    base = {s.entries: s.sign for s in generators if s.entries}
+    found = dict(base)
     fresh = list(found)
     while fresh and len(found) < _SIGNED:
         checkpoint("multiplying symmetries")
         grown = []
         for a in fresh:
-            sign, words = found[a]
-            for b, other, how in generators:
+            for b, other in base.items():
                 product = tuple((b[j][0], e*b[j][1]) for j, e in a)
                 if product not in found:
-                    found[product] = sign*other, {**words, how: None}
+                    found[product] = found[a]*other
                     grown.append(product)
         fresh = grown
     return found

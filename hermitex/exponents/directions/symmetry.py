@@ -28,11 +28,17 @@ _DENSE = 4  # variables up to which every signed permutation is looked at
 
 @dataclass(frozen=True)
 class Symmetry:
-    """An orthogonal matrix R and a sign with g(R z) = sign g(z), proved; `how` in words."""
+    """An orthogonal matrix R and a sign with g(R z) = sign g(z), proved."""
 
     matrix: Matrix
     sign: int
-    how: str
+    variables: tuple[Symbol, ...]
+
+    @cached_property
+    def how(self) -> str:
+        """z -> R z in words: "z1 -> -z2, z2 -> -z1"."""
+        moved = {v: Add(*(self.matrix[i, j]*w for j, w in enumerate(self.variables))) for i, v in enumerate(self.variables)}
+        return ", ".join(f"{v} -> {w}" for v, w in moved.items() if v != w) or "identity"
 
     @cached_property
     def entries(self) -> tuple[tuple[int, int], ...] | None:
@@ -122,12 +128,8 @@ def symmetry_of(g: Expr, variables: Sequence[Symbol], R: Matrix, *, values: _Val
     for eps in plausible:
         if moved == eps*g or identically_zero(expand(moved) - eps*expand(g) if g.is_polynomial(*variables)
                                               else moved - eps*g, variables):
-            return Symmetry(R, eps, _words(variables, swap))
+            return Symmetry(R, eps, variables)
     return None
-
-
-def _words(variables: tuple[Symbol, ...], swap: dict[Symbol, Expr]) -> str:
-    return ", ".join(f"{v} -> {w}" for v, w in swap.items() if v != w) or "identity"
 
 
 class _Values:
