@@ -4,13 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from sympy import Rational, pi
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.conditional import conditional_zeros
 from hermitex.exponents.laws.invariant import invariant
-from hermitex.exponents.laws.lattice import figure_of_merit, points
+from hermitex.exponents.laws.lattice import points
 from hermitex.exponents.laws.linearised import Second, largest
 from hermitex.exponents.laws.noisy import effective, noisy_second, observed
 from hermitex.exponents.laws.projected import Samples, seen
@@ -61,7 +62,12 @@ def by_structure(text, law="deterministic"):
 # -- points ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("r", [2, 3, 4, 6])
 def test_lattices_are_good_at_every_size(r):
-    merit = [figure_of_merit(r, 2**k) for k in (8, 11, 14)]
+    """P_2 = sum over n | h . a of prod_i max(1, |h_i|)^-2, h != 0: the worst error over functions with two derivatives."""
+    def figure_of_merit(n):
+        x = ndtr(np.concatenate([z for z, _ in points(r, n, np.zeros(r))], axis=1) / 2)
+        return float(np.mean(np.prod(1 + 2 * np.pi**2 * (x * x - x + 1 / 6), axis=0)) - 1)
+
+    merit = [figure_of_merit(2**k) for k in (8, 11, 14)]
     assert all(b < a / 4 for a, b in pairwise(merit))
 
 
@@ -139,6 +145,31 @@ def test_labels_that_run_off_to_infinity_where_a_block_has_a_pole():
     assert lost < 1e-10
     found, error = sampled("log(z1**2 + z2**2)*Abs(z3)")
     assert abs(found - inverse) < error < 0.02 * inverse
+
+
+PLATEAUS = [  # the same labels moved, so that an atom stands at zero, where most labels are, or elsewhere; turned; bent
+    ("relu(z1*z2 - 1)", ["max(z1*z2, 1)", "relu(z1*z2 - 1) + 1000", "-relu(z1*z2 - 1)", "relu(z1*z2 - 1)**7"]),
+    ("relu(z1 + z2 - 2)", ["max(z1 + z2, 2)", "max(z1 + z2 - 2, 0) + 1"]),
+    ("min(max(z1*z2, -1), 1)", ["min(max(z1*z2, -1), 1) + 1", "min(max(2 - z1*z2, 1), 3)"]),
+    ("relu(z1)*relu(-z2) + relu(-z1)*relu(z2)", ["max(-z1*z2, 0) + 1"]),
+    ("relu(z1*z2 + sin(z1)*z2**3 - 1)", ["max(z1*z2 + sin(z1)*z2**3, 1)"]),
+]
+
+
+@pytest.mark.parametrize(("text", "moved"), PLATEAUS)
+def test_an_atom_may_stand_anywhere(text, moved):
+    inverse, error = sampled(text)
+    for other in moved:
+        value, its_error = sampled(other)
+        assert abs(value - inverse) < 0.5 * (error + its_error) < 4e-3 * inverse
+
+
+@pytest.mark.parametrize("text", [text for text, _ in PLATEAUS[:4]])
+def test_the_error_covers_labels_with_plateaus(text):
+    exact, lost = by_structure(text)
+    inverse, error = sampled(text)
+    assert lost < 1e-7
+    assert abs(inverse - exact) < error < 0.005 * exact
 
 
 def test_only_the_order_of_labels_counts():

@@ -35,13 +35,3 @@ def points(r: int, n: int, shift: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
         x = np.array([(k*a % n)/n + d for a, d in zip(generator, shift, strict=True)]) % 1
         z = _WIDE*ndtri(np.clip(x, 1e-300, 1 - 1e-16))
         yield z, _WIDE**r/n*np.exp(-np.sum(z*z, axis=0)*(1 - _WIDE**-2)/2)
-
-
-def figure_of_merit(r: int, n: int) -> float:
-    """P_2 = sum over n | h . a of prod_i max(1, |h_i|)^-2, h != 0: the worst error over functions with two derivatives."""
-    k = np.arange(n)
-    found = np.ones(n)
-    for i in range(r):
-        x = (k*pow(_MULTIPLIERS[r], i, n) % n)/n
-        found *= 1 + 2*np.pi**2*(x*x - x + 1/6)
-    return float(found.mean() - 1)

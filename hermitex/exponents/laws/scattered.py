@@ -24,7 +24,6 @@ from hermitex.symbolic.budget import checkpoint
 
 _SHIFTS = 16
 _PANELS, _LEAST = 8, 8  # to begin with; cells in a panel
-_SAME = 1e-9  # labels closer than that are one
 _UNSEEN = 1e-13  # the mass of a cell
 _OFTEN = 40  # points with the same label: it has a probability
 _MOST_ATOMS = 1000
@@ -109,9 +108,9 @@ class Label:
         label, count = np.unique(self.sample, return_counts=True)
         often = np.flatnonzero(count > _OFTEN)
         atoms = label[often[np.argsort(-count[often])[:_MOST_ATOMS]]]
-        width = _SAME*np.maximum(np.abs(atoms), np.quantile(np.abs(self.sample), 0.5))
         ends = np.quantile(self.sample, np.arange(1, _PANELS)/_PANELS)
-        self.ends = np.unique(np.concatenate([self.sample[[0, -1]], ends, atoms - width, atoms + width]))
+        # A panel of its own for each atom, without its neighbours however close: of relu(z1)^7 many are.
+        self.ends = np.unique(np.concatenate([self.sample[[0, -1]], ends, atoms, np.nextafter(atoms, np.inf)]))
         if len(self.ends) == 1:
             self.ends = self.ends[0] + np.array([0.0, 1.0])
 
