@@ -26,11 +26,11 @@ from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.several import several
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
+from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.budget import budget as time_budget
 from hermitex.symbolic.subspaces import Matrix
 from hermitex.symbolic.tensors import MAX_VARIABLES
 
-DEFAULT_BUDGET = 60.0
 _A_NUMBER = ("a number", "numbers")
 
 
@@ -40,7 +40,8 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
     information exponent l = min{k >= 1: E[Y He_k] != 0};  generative exponent k* = min{k >= 1: E[E[h_k|Y]^2] != 0};
     1/alpha_c = E[(E[z^2|Y] - 1)^2]. In several variables: the first order, the leap and the staircase of the tensors
-    E[Y He_k], the generative leap and its staircase, and a threshold for each of its stages.
+    E[Y He_k], the generative leap and its staircase, and a threshold for each of its stages,
+    1/alpha_c = ||M -> E[G M G]|| over symmetric M, G = E[z z^T - 1|Y], once the directions of the stages before are known.
 
     Parameters
     ----------
@@ -52,13 +53,16 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
     Returns
     -------
-    Exponents
+    Exponents : information_exponent, leap_exponent, leap_coordinate, staircase, generative_exponent, generative_staircase,
+        weak_recovery (class, alpha_c, alpha_c_exact, stages), complexity, certificates, notes. A stage is its order and its
+        directions, rows over `variables`. None is an exponent that does not exist or was not decided; a note says which.
 
     Raises
     ------
     BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel.
 
-    References: Ben Arous et al. (2021); Abbe et al. (2023); Damian et al. (2024, 2025); Troiani et al. (2024).
+    References: Ben Arous et al. (2021); Abbe et al. (2023); Dandi et al. (2023); Damian et al. (2024, 2025);
+    Troiani et al. (2024).
 
     Examples
     --------

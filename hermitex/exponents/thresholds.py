@@ -69,18 +69,19 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
         directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
         entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0}
         done.append(entry)
+        name = f"alpha_c of stage {len(done)}" if len(stages) > 1 else "alpha_c"
         if stage["order"] >= 3:
             return Threshold("hard", notes=tuple(notes), stages=tuple(done))
         try:
             last = Value(mpf(0), S.Zero, mpf(0)) if stage["order"] == 1 else stage_value(g, law, variables, known)
         except (BudgetExceeded, HermitexError) as err:
-            notes.append(f"alpha_c: finite, its value was not reached: {' '.join(str(err).split())}")
+            notes.append(f"{name}: finite, its value was not reached: {' '.join(str(err).split())}")
             reached = False
             known = stack(known, directions)
             continue
         reached = True
         entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error}
-        notes += [n for n in last.notes if n not in notes]
+        notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
         if last.late is not None:
             notes += _later(last.late, directions, variables)
         if known.rows and last.alpha:

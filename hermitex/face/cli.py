@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, UnknownName
+from hermitex.symbolic.budget import DEFAULT_BUDGET
 
 ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -33,7 +34,6 @@ VERBS: dict[str, str] = {
     "cite": "BibTeX of the papers whose results are used",
     "doctor": "versions, optional parts, a self-test",
 }
-DEFAULT_BUDGET = 60.0
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
 _LONGEST_LINE = 600
 

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 
 from hermitex.errors import BadInput, BudgetExceeded
 
+DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
+
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
 _effort: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_effort", default=None)
 
