@@ -225,3 +225,13 @@ def test_what_is_not_in_l2_has_no_leap_but_its_label_has():
 def test_constants_keep_their_exact_form():
     directions = found("z1 + sqrt(2)*z2 + z2**2", 2)[3][0][1]
     assert directions == Matrix([[1, sqrt(2)]]) and Rational(1, 2)*directions[0] == Rational(1, 2)
+
+
+def test_an_even_function_that_is_constant_at_a_few_points_is_not_centred():
+    """sign Re (z1 + i z2)^4 is 1 at many points, and even: it is no constant beside what is odd."""
+    from hermitex.exponents.directions.symmetry import centred
+
+    z1, z2 = hx.symbols.z1, hx.symbols.z2
+    g = hx.parse("sign(z1**4 - 6*z1**2*z2**2 + z2**4)")
+    assert centred(g, (z1, z2)) == g
+    assert centred(hx.parse("floor(z1*z2)"), (z1, z2)) == hx.parse("floor(z1*z2) + 1/2")

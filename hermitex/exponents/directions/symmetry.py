@@ -200,7 +200,8 @@ def centred(g: Expr, variables: Sequence[Symbol]) -> Expr:
     values = _Values(g, variables)
     for s in sorted(product((1, -1), repeat=len(variables)), key=lambda s: s.count(-1)):
         c = values.centre(s)
-        if c is not None and symmetry_of(g - c, variables, Matrix.diag(*s)) is not None:
+        found = None if c is None else symmetry_of(g - c, variables, Matrix.diag(*s))
+        if found is not None and found.sign == -1:  # an even g that is constant at the points is not centred
             return g - c
     return g
 
