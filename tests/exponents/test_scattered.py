@@ -12,7 +12,7 @@ from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.conditional import conditional_zeros
 from hermitex.exponents.laws.invariant import invariant
 from hermitex.exponents.laws.lattice import points
-from hermitex.exponents.laws.linearised import Second, largest
+from hermitex.exponents.laws.linearised import Second, agreed, largest
 from hermitex.exponents.laws.noisy import effective, noisy_second, observed
 from hermitex.exponents.laws.projected import Samples, seen
 from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
@@ -164,8 +164,8 @@ def test_an_atom_may_stand_anywhere(text, moved):
         assert abs(value - inverse) < 0.5 * (error + its_error) < 4e-3 * inverse
 
 
-@pytest.mark.parametrize("text", [text for text, _ in PLATEAUS[:4]])
-def test_the_error_covers_labels_with_plateaus(text):
+@pytest.mark.parametrize("text", [*(text for text, _ in PLATEAUS[:4]), "Abs(z1) + 10*floor(Abs(z2))", "z1*z2 + 100*sign(z3)"])
+def test_the_error_covers_labels_with_plateaus_or_gaps(text):
     exact, lost = by_structure(text)
     inverse, error = sampled(text)
     assert lost < 1e-7
@@ -174,6 +174,16 @@ def test_the_error_covers_labels_with_plateaus(text):
 
 def test_only_the_order_of_labels_counts():
     assert abs(sampled("z1*z2 + z3**2")[0] - sampled("sinh(z1*z2 + z3**2)")[0]) < 1e-6
+
+
+def test_two_answers_that_contradict_each_other_have_no_less_an_error_than_their_distance():
+    key = ((0, 0), (0, 0))
+    right, close, off = Second({key: 0.5}, 1e-3), Second({key: 0.5004}, 1e-6), Second({key: 0.6, ((0,), (0,)): 0.3}, 1e-9)
+    assert agreed([right, close]) == close  # within their errors
+    assert agreed([right, off]).couplings == off.couplings
+    assert abs(agreed([right, off]).error - 0.1) < 1e-12
+    assert abs(agreed([Second({((1, 1), (1, 1)): 0.5}, 1e-12), right]).error - 0.5) < 1e-12  # what is not listed is zero
+    assert agreed([Second({((0,), (0,)): 0.3}, 1e-12), right]).error == 1e-12  # of the first order alone nothing is compared
 
 
 def test_a_planted_error_is_seen(monkeypatch):

@@ -20,7 +20,7 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, nor
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.inverse import solutions
 from hermitex.exponents.laws.known import even_part, mirror, over_known
-from hermitex.exponents.laws.linearised import Couplings, Second, largest
+from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
 from hermitex.exponents.laws.noisy import noisy_second, observed, precisely, through
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
@@ -83,7 +83,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
             if found is None:
                 raise reason from None
         else:
-            found = rough if found is None or rough.error < found.error else found
+            found = rough if found is None else agreed([found, rough])
     assert found is not None
     return found
 
@@ -115,7 +115,7 @@ def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
         if first is None:
             raise
         found = first
-    return found if first is None or found.error < first.error else first
+    return found if first is None else agreed([found, first])
 
 
 def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool) -> Second:

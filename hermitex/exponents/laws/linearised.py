@@ -7,7 +7,7 @@ measures nu_a of `density`; a component that is exactly zero decouples its block
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
@@ -34,6 +34,29 @@ class Second:
     couplings: Couplings
     error: float
     scatter: float = 0.0
+
+
+def agreed(found: Sequence[Second]) -> Second:
+    """The one with the least error; where another contradicts it, the error is no less than the distance of the two.
+
+    Examples
+    --------
+    >>> key = ((0, 0), (0, 0))
+    >>> agreed([Second({key: 0.5}, 1e-3), Second({key: 0.5004}, 1e-6)]).error
+    1e-06
+    >>> round(agreed([Second({key: 0.5}, 1e-3), Second({key: 0.6}, 1e-6)]).error, 9)
+    0.1
+    """
+    best = min(found, key=lambda f: f.error)
+    apart = [(_distance(best, f), f.error) for f in found if f is not best]
+    return replace(best, error=max([best.error, *(d for d, error in apart if d > best.error + error)]))
+
+
+def _distance(one: Second, two: Second) -> float:
+    """Over the couplings of the orders that both know; what is not listed is zero."""
+    orders = {len(a) for a, _ in one.couplings} & {len(a) for a, _ in two.couplings}
+    return max((abs(float(one.couplings.get(key, 0.0)) - float(two.couplings.get(key, 0.0)))
+                for key in {*one.couplings, *two.couplings} if len(key[0]) in orders), default=0.0)
 
 
 def second(law: Law, *, order: int = 23, compared: bool = True) -> Second:

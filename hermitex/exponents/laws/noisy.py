@@ -20,7 +20,7 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
 from hermitex.exponents.laws.drawn import Drawn
-from hermitex.exponents.laws.linearised import Second, of_masses, sampled, second
+from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.scattered import Kernels, scattered
@@ -61,7 +61,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         if convolved is None and _vanishing_scale(channel, variables):
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
-        return on_grid if convolved is None or convolved.error > on_grid.error else convolved
+        return on_grid if convolved is None else agreed([on_grid, convolved])
     clean = effective(g, channel)
     found: list[Second] = []
     try:
@@ -80,7 +80,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         except (NoClosedForm, BudgetExceeded):
             if not found:
                 raise reason from None
-    return min(found, key=lambda f: f.error)
+    return agreed(found)
 
 
 @contextmanager
