@@ -22,6 +22,7 @@ def test_what_injective_maps_of_one_quantity_show():
         assert float(hx.exponents(same, budget=30).alpha_c) == pytest.approx(plain, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_size_that_may_vanish_hides_the_sign():
     """sign(z1 z2) is seen where z3^2 > 1 only."""
     found = hx.exponents("sign(z1*z2)*max(z3**2 - 1, 0)")
