@@ -59,7 +59,7 @@ def explain(found: Exponents) -> str:
         of_mean = key != "generative_exponent"
         stairs = {"leap_exponent": found.staircase, "generative_exponent": found.generative_staircase}.get(key, ())
         if several and stairs:
-            lines.append(f"  staircase: {staircase_words(stairs, found.variables)}")
+            lines.append(f"  staircase: {staircase_words(stairs, found.variables, found.numbers)}")
         if not several or key in ("leap_exponent", "generative_exponent"):
             lines += [f"  {c}" for c in found.certificates if about_the_mean(c.quantity) == of_mean]
         lines.append("")
@@ -110,7 +110,7 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
         alpha = f"{form} = {alpha}" if form not in ("", alpha) else alpha
         alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
         given = " once the directions before are known" if stage["conditional"] else ""
-        lines.append(f"  stage {directions_words(stage['directions'], found.variables)}: alpha_c = {alpha}{given}")
+        lines.append(f"  stage {directions_words(stage['directions'], found.variables, found.numbers)}: alpha_c = {alpha}{given}")
     return [*lines, ""]
 
 

@@ -22,7 +22,7 @@ from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
@@ -123,9 +123,8 @@ class _Oracle:
 
     def _soon(self, known: Matrix, k: int) -> Evidence | None:
         """By values if these are had at once, else by what needs no integral; None if neither decides it."""
-        left = remaining()
         try:
-            with budget(_SOON if left is None else min(_SOON, left/4)):
+            with effort(_SOON), budget(remaining(1/4)):
                 found = self.entries.tensor(known, k)
         except BudgetExceeded:
             checkpoint("the entries of a tensor")

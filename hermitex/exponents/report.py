@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import Add, Expr, Symbol
+from sympy import Add, Expr, Symbol, default_sort_key
 
 from hermitex import symbols
 from hermitex.errors import BadInput, BudgetExceeded, UnknownName
@@ -26,8 +26,10 @@ from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.several import several
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
-from hermitex.symbolic.budget import DEFAULT_BUDGET
+from hermitex.symbolic.budget import DEFAULT_BUDGET, remaining
 from hermitex.symbolic.budget import budget as time_budget
+from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
 from hermitex.symbolic.tensors import MAX_VARIABLES
 
@@ -76,7 +78,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with time_budget(budget):
         try:
-            found = _of_plain(g, law, names, used)
+            found = _with_numbers(_of_plain(g, law, names, used))
             return _with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
@@ -125,6 +127,26 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
 
 def _with_notes(found: Exponents, notes: list[str]) -> Exponents:
     return replace(found, notes=(*found.notes, *notes)) if notes else found
+
+
+def _with_numbers(found: Exponents) -> Exponents:
+    """The numbers of the directions that are integrals without closed form: once, in the time of the answer."""
+    stages = (*found.staircase, *found.generative_staircase, *found.threshold.stages)
+    entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
+    if not entries:
+        return found
+    from hermitex.exponents.directions.numbers import number
+
+    numbers: dict[Expr, float | None] = dict.fromkeys(entries)
+    late = ""
+    try:
+        for x in sorted(entries, key=default_sort_key):
+            with deadline(remaining(0.9)):
+                numbers[x] = number(x)
+    except BudgetExceeded as err:
+        late = f": {err}"
+    notes = (f"directions: an entry is an integral whose number was not found{late}",) if None in numbers.values() else ()
+    return replace(found, numbers=numbers, notes=(*found.notes, *notes))
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:

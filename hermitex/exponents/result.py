@@ -18,6 +18,7 @@ from hermitex.exponents.explain import explain
 from hermitex.exponents.stages import alpha_text, alpha_words, stage_values
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.show.display import Shown, latex, math
+from hermitex.symbolic.gaussian import Expectation
 
 Stage = dict[str, Any]
 
@@ -26,7 +27,8 @@ Stage = dict[str, Any]
 class Exponents(Shown):
     """What a target g(z) asks of an algorithm, with the proof of each number.
 
-    An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why.
+    An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
+    the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
     """
 
     target: Expr
@@ -43,6 +45,7 @@ class Exponents(Shown):
     complexity: dict[str, str | None]
     certificates: tuple[Certificate, ...]
     notes: tuple[str, ...] = field(default=())
+    numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
 
     @property
     def weak_recovery(self) -> dict[str, Any]:
@@ -53,9 +56,9 @@ class Exponents(Shown):
         alpha = None if t.alpha_c is None else float(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
         stages = [{"alpha_c": None if stage["alpha_c"] is None else float(stage["alpha_c"]),
-                   "directions": _numbers(stage["directions"]), "conditional": stage["conditional"]} for stage in t.stages]
+                   "directions": self._rows(stage["directions"]), "conditional": stage["conditional"]} for stage in t.stages]
         if not t.stages and alpha is not None:
-            stages = [{"alpha_c": alpha, "directions": _numbers(stage["directions"]), "conditional": False}
+            stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False}
                       for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "stages": stages}
 
@@ -72,9 +75,9 @@ class Exponents(Shown):
             "target": to_text(self.target), "variables": list(self.variables), "channel": self.channel,
             "square_integrable": self.square_integrable, "information_exponent": self.information_exponent,
             "leap_exponent": self.leap_exponent, "leap_coordinate": self.leap_coordinate,
-            "staircase": [{**s, "directions": _numbers(s["directions"])} for s in self.staircase],
+            "staircase": [{**s, "directions": self._rows(s["directions"])} for s in self.staircase],
             "generative_exponent": self.generative_exponent,
-            "generative_staircase": [{**s, "directions": _numbers(s["directions"])} for s in self.generative_staircase],
+            "generative_staircase": [{**s, "directions": self._rows(s["directions"])} for s in self.generative_staircase],
             "weak_recovery": self.weak_recovery,
             "complexity": dict(self.complexity), "certificates": [c.to_dict() for c in self.certificates],
             "notes": list(self.notes),
@@ -122,12 +125,19 @@ class Exponents(Shown):
                 f"generative {_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}"
                 f"{alpha_words(self.threshold)})")
 
+    def _rows(self, rows: Sequence[Sequence[Any]]) -> list[list[int | float | None]]:
+        """Exact rows as JSON numbers; null for an integral whose number was not found."""
+        from hermitex.symbolic.precise import evaluate
+
+        return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else self.numbers.get(x) if x.has(Expectation)
+                 else float(evaluate(x, 20)) for x in row] for row in rows]
+
     def _stairs(self) -> list[tuple[str, str]]:
         """The staircases in words, where there is more than one variable."""
         if len(self.variables) < 2:
             return []
         pairs = (("staircase", self.staircase), ("generative staircase", self.generative_staircase))
-        return [(name, _climb(staircase_words(stages, self.variables))) for name, stages in pairs]
+        return [(name, _climb(staircase_words(stages, self.variables, self.numbers))) for name, stages in pairs]
 
     def _html(self) -> str:
         numbers = [("information exponent", _word(self.information_exponent)),
@@ -147,14 +157,6 @@ class Exponents(Shown):
         if self.notes:
             parts.append("<ul>" + "".join(f"<li>{escape(n)}</li>" for n in self.notes) + "</ul>")
         return "".join(parts)
-
-
-def _numbers(rows: Sequence[Sequence[Any]]) -> list[list[int | float]]:
-    """Exact rows as JSON numbers."""
-    from hermitex.symbolic.precise import evaluate
-
-    return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else float(evaluate(x, 20)) for x in row]
-            for row in rows]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -181,9 +183,9 @@ def _climb(words: str) -> str:
     stages = []
     for stage in filter(None, words.split(";  ")):
         order, _, forms = stage.partition(": ")
-        try:
-            forms = math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
-        except HermitexError:  # a direction with rounded numbers stays in words
+        try:  # a direction with rounded numbers stays in words: as a formula 0.652964 would be a fraction
+            forms = escape(forms) if "." in forms else math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
+        except HermitexError:
             forms = escape(forms)
         stages.append(f"{forms} (order {escape(order)})")
     return ", then ".join(stages) or "-"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sympy import Add, Expr, Float, Rational, S, Symbol
@@ -10,17 +10,19 @@ from sympy import Add, Expr, Float, Rational, S, Symbol
 from hermitex.symbolic.gaussian import Expectation
 
 
-def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str]) -> str:
-    """Orders and directions in a line.
+def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str],
+                    numbers: Mapping[Expr, float | None] | None = None) -> str:
+    """Orders and directions in a line; `numbers` as in `directions_words`.
 
     >>> staircase_words([{"order": 1, "directions": [[1, 1]]}, {"order": 2, "directions": [[1, -1]]}], ("z1", "z2"))
     '1: z1 + z2;  2: z1 - z2'
     """
-    return ";  ".join(f"{s['order']}: {directions_words(s['directions'], variables)}" for s in stages)
+    return ";  ".join(f"{s['order']}: {directions_words(s['directions'], variables, numbers)}" for s in stages)
 
 
-def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str]) -> str:
-    """The linear forms of some rows.
+def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str],
+                     numbers: Mapping[Expr, float | None] | None = None) -> str:
+    """The linear forms of some rows; `numbers` are those of integrals without closed form, as far as they were found.
 
     >>> directions_words([[1, 0, 0], [0, 1, 2]], ("z1", "z2", "z3"))
     'z1, z2 + 2*z3'
@@ -29,15 +31,17 @@ def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str]) ->
     forms = [Add(*(S(x)*v for x, v in zip(row, letters, strict=True))) for row in rows]
     from hermitex.symbolic.parsing import to_text
 
-    return ", ".join(to_text(f) if f.count_ops() < 30 and not f.has(Expectation) else _short(row, variables)
+    return ", ".join(to_text(f) if f.count_ops() < 30 and not f.has(Expectation) else _short(row, variables, numbers)
                      for f, row in zip(forms, rows, strict=True))
 
 
-def _short(row: Sequence[Any], variables: Sequence[str]) -> str:
-    """Coefficients that are integrals without closed form, as numbers."""
-    from hermitex.symbolic.precise import evaluate
+def _short(row: Sequence[Any], variables: Sequence[str], numbers: Mapping[Expr, float | None] | None) -> str:
+    """Coefficients that are long, or integrals without closed form, as numbers; those whose number is not had, as they are."""
+    from hermitex.exponents.directions.numbers import number
+    from hermitex.symbolic.parsing import to_text
 
-    terms = ((_few_digits(evaluate(S(x), 12)), v) for x, v in zip(row, variables, strict=True) if x != 0)
+    found = [numbers.get(x) if numbers is not None and S(x).has(Expectation) else number(S(x)) for x in row]
+    terms = ((to_text(x) if n is None else _few_digits(n), v) for x, n, v in zip(row, found, variables, strict=True) if x != 0)
     return " + ".join(v if c == "1" else f"{c}*{v}" for c, v in terms).replace("+ -", "- ")
 
 

@@ -18,7 +18,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
 from hermitex.exponents.labels.levels import sign_of
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.weak import in_heavisides
@@ -69,9 +69,8 @@ def _direct(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
 
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
-    left = remaining()
     try:
-        with budget(_SECONDS if left is None else min(_SECONDS, left/2)):
+        with effort(_SECONDS), budget(remaining(1/2)):
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")
@@ -177,7 +176,7 @@ def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, 
     for v in variables:
         others = tuple(w for w in variables if w != v)
         held: dict[Expr, Dummy] = {}
-        body = _holding(f, v, set(variables), held)
+        body = holding(f, v, set(variables), held)
         inner = _within(lambda v=v, body=body: E(body, v).doit())
         if inner is None or inner.has(Expectation):
             continue
@@ -192,14 +191,14 @@ def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, 
     return None
 
 
-def _holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
+def holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
     """The expression with what does not hold v put into parameters, each as large as it can be: sign(z1 - z2 z3)."""
     if v not in e.free_symbols:
         return held.setdefault(e, Dummy("c", real=True)) if e.free_symbols & inside else e  # type: ignore[arg-type]
     if not isinstance(e, (Add, Mul)):
-        return e.func(*(_holding(a, v, inside, held) for a in e.args)) if e.args else e
+        return e.func(*(holding(a, v, inside, held) for a in e.args)) if e.args else e
     fixed = [a for a in e.args if v not in a.free_symbols and a.free_symbols & inside]
-    rest = [a if v not in a.free_symbols else _holding(a, v, inside, held) for a in e.args if a not in fixed]
+    rest = [a if v not in a.free_symbols else holding(a, v, inside, held) for a in e.args if a not in fixed]
     return e.func(*rest, *([held.setdefault(e.func(*fixed), Dummy("c", real=True))] if fixed else []))
 
 

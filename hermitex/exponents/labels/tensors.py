@@ -31,7 +31,7 @@ from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
@@ -97,9 +97,8 @@ class Block:
 
     def _soon(self, moments: Moments, found: Shown, name: str) -> None:
         """One of many label maps: if it takes long another may be easier."""
-        left = remaining()
         try:
-            with budget(_ONE_MAP if left is None else min(_ONE_MAP, left/3)):
+            with effort(_ONE_MAP), budget(remaining(1/3)):
                 self._by_map(moments, found, name)
         except BudgetExceeded:
             checkpoint("looking for label maps")

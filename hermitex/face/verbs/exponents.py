@@ -88,7 +88,7 @@ def _stairs(answer: Any, name: str) -> str:
     """The directions in the order in which they are found, each with the order of its tensor."""
     from hermitex.exponents.directions.words import staircase_words
 
-    return staircase_words(getattr(answer, name), answer.variables) or "-"
+    return staircase_words(getattr(answer, name), answer.variables, answer.numbers) or "-"
 
 
 def _word(value: Any) -> str:
