@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from sympy import Rational, Symbol, cos, exp, floor, log, sign, sin, sinh, tanh
 
 import hermitex as hx
-from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.labels.equivalent_labels import peeled
+from hermitex.exponents.labels.rising import injective, sign_by_rise
+from hermitex.exponents.laws.blocks import law_of
+from hermitex.exponents.laws.discrete import split_products
+from hermitex.exponents.laws.linearised import largest, second
 from hermitex.symbols import z1, z2, z3
 
 SIGNS = [("sign(z1*z2 - 1)", (1, 1)), ("sign(z1*z2 - 1)", (2, 0)), ("floor(z1*z2)", (1, 1)), ("max(z1, z2)", (1, 0)),
@@ -53,3 +58,45 @@ def test_leaps(text, first, leap, coordinate, stages):
 
 def test_three_factors():
     assert sign_by_rise(hx.parse("sign(z1*z2*z3 - 1)"), (z1, z2, z3), (1, 1, 1))[0] == 1
+
+
+# -- what rises strictly is no other label -----------------------------------------------------------------------------
+t = Symbol("t", real=True)
+
+
+@pytest.mark.parametrize("form", [t + sinh(t), t + exp(t), t**5 + t, -t - tanh(t)**3, t + sign(t),
+                                  t - exp(-t), 2*t + floor(t)])
+def test_injective(form):
+    """The third route: differences of the values on a grid, one sign."""
+    values = np.array([float(form.xreplace({t: Rational(k, 7)})) for k in range(-60, 61)])
+    assert injective(form, t)
+    assert len(set(np.sign(np.diff(values)))) == 1
+
+
+@pytest.mark.parametrize("form", [t + exp(-t), t**2 + exp(t), floor(t), sin(t)**2 + cos(t)**2, t**3 - t,
+                                  sign(t) + floor(t), 1/t + log(t)])
+def test_not_shown_to_be_injective(form):
+    assert not injective(form, t)
+
+
+@pytest.mark.parametrize("text, inner, hidden", [
+    ("z1*z2*z3 + sinh(z1*z2*z3)", "z1*z2*z3", (z1, z2, z3)), ("z1*z2*z3 + exp(z1*z2*z3)", "z1*z2*z3", (z1, z2, z3)),
+    ("z1*z2*z3 + (z1*z2*z3)**5", "z1*z2*z3", (z1, z2, z3)), ("z1*z2 + sign(z1*z2)", "z1*z2", (z1, z2)),
+    ("z1*z2 + z3 + exp(z1*z2 + z3)", "z1*z2", (z1, z2)), ("z1*z2*z3 + exp(-z1*z2*z3)", None, (z1, z2, z3)),
+    ("z1*z2 + z1**2*z2**2", None, (z1, z2))])
+def test_what_an_increasing_function_is_of_is_the_label(text, inner, hidden):
+    g = split_products(hx.parse(text))
+    assert peeled(g, hidden) == (g if inner is None else hx.parse(inner))
+
+
+def test_masses_that_are_missing_in_the_tails_take_their_squares_off():
+    """sinh of a product runs beyond every number: what is lost there is in the error, against the product itself."""
+    def inverse(text):
+        found = second(law_of(hx.parse(text), {z1: 0, z2: 1, z3: 2}))
+        return largest(found.couplings, [0, 1, 2])[0], 3 * found.error
+
+    exact, lost = inverse("z1*z2*z3")
+    assert lost < 1e-12
+    for text in ("z1*z2*z3 + sinh(z1*z2*z3)", "z1*z2*z3 + exp(z1*z2*z3)"):
+        value, error = inverse(text)
+        assert abs(value - exact) < error < 3e-6

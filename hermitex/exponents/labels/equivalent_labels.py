@@ -23,7 +23,9 @@ from sympy import (
 
 from hermitex.exponents.channels import Named, channel
 from hermitex.exponents.labels.levels import INJECTIVE, _peel_power
+from hermitex.exponents.labels.rising import injective
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, signed
+from hermitex.exponents.laws.blocks import inner_quantities
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.exact_eigenvalue import tidy
 from hermitex.symbolic.budget import checkpoint
@@ -68,6 +70,8 @@ def peeled(u: Expr, hidden: Sequence[Symbol]) -> Expr:
                 shared = factor_terms(u)
                 known, _ = shared.as_independent(*hidden, as_Add=False)
                 new = shared if known.free_symbols and nonzero_almost_everywhere(known) else u
+            if new == u:
+                new = next((w for w, f, t in inner_quantities(u, [x for x in hidden if u.has(x)]) if injective(f, t)), u)
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
             told = factor == 1 or nonzero_almost_everywhere(factor)

@@ -42,6 +42,7 @@ from sympy import (
 )
 
 from hermitex.errors import HermitexError
+from hermitex.exponents.labels.levels import differs
 from hermitex.symbolic.budget import checkpoint
 
 _RISING = (sign, Heaviside, floor, ceiling, tanh, erf, atan, sinh, asinh, exp, log)
@@ -126,6 +127,22 @@ def rises(f: Expr, t: Symbol) -> int | None:
     if isinstance(f, Pow) and f.exp.is_Integer and f.exp > 0 and (f.exp % 2 or f.base.is_nonnegative):
         return rises(f.base, t)
     return _by_slope(f, t)
+
+
+def injective(f: Expr, t: Symbol) -> bool:
+    """Is it proved that f rises strictly, or falls strictly, in a real t?
+
+    An analytic function that does not fall is constant or rises strictly, and so does a sum with what does not fall.
+
+    Examples
+    --------
+    >>> t = Dummy("t", real=True)
+    >>> injective(t + sinh(t), t), injective(-t - floor(t), t), injective(t**2 + exp(t), t), injective(floor(t), t)
+    (True, True, False, False)
+    """
+    if not f.has(t) or f.count_ops() > _OPS or not rises(f, t):
+        return False
+    return any(rises(a, t) and _smooth(a) and differs(a, t) for a in (f, *(Add.make_args(f) if isinstance(f, Add) else ())))
 
 
 def _minus(d: int | None) -> int | None:

@@ -214,18 +214,20 @@ def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Ex
     """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius."""
     symbols = set(used)
     seen: set[Expr] = set()
+    found: set[Expr] = set()
     candidates = [e for e in preorder_traversal(g) if isinstance(e, Expr) and not isinstance(e, Symbol)]
     for e in [*candidates, *_monomial(g, used)]:
         if e == g or e in seen or not symbols <= e.free_symbols:
             continue
         seen.add(e)
         w = Dummy("w", real=True)
-        for outer in (g.xreplace({e: w}), g.subs(e, w) if e.is_Mul else g):
+        for outer in (g.xreplace({e: w}), g.subs(e, w) if e.is_Mul or e.is_Add else g):
             if not outer.free_symbols & symbols:
+                found.add(e)
                 yield e, outer, w
                 break
-    if (found := _of_product(g, used)) is not None and found[0] not in seen:
-        yield found
+    if (whole := _of_product(g, used)) is not None and whole[0] not in found:
+        yield whole
     if g.is_polynomial(*used) and len(used) > 1 and g.count_ops() < _SIZE:
         w = Dummy("w", real=True)
         last, others = used[-1], used[:-1]

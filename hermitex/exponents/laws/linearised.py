@@ -108,7 +108,12 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
         for (a, b), (n, m) in _positions(law.indices).items():
             total[a, b] += float(np.sum(mean[n] * mean[m] * nu[0] * w))
     masses[0] -= 1
-    return total, float(np.max(np.abs(masses)))
+    return total, _lost(np.abs(masses))
+
+
+def _lost(missing: np.ndarray) -> float:
+    """What masses nu_a that are missing in the tails take off a coupling: nu_a^2/nu_0, up to twice where m grows."""
+    return float(np.max(missing*np.clip(2*missing/max(missing[0], 1e-300), 1.0, _WIDEST)))
 
 
 def _reach(law: Law, y: np.ndarray) -> np.ndarray:
