@@ -73,6 +73,8 @@ def _within(work: Callable[[], T], otherwise: T, notes: list[str], what: str, *,
             checkpoint(what)
     except HermitexError as err:
         notes.append(f"{what}: undetermined, {' '.join(str(err).split())}")
+    except (ArithmeticError, RuntimeError, ValueError) as err:  # of a library: the other parts stand
+        notes.append(f"{what}: not reached, its computation failed ({type(err).__name__}: {' '.join(str(err).split())})")
     return otherwise
 
 

@@ -8,6 +8,7 @@ import pytest
 from mpmath import mpf
 from sympy import Rational, S, Symbol, lambdify, nsimplify, pi, sign, simplify
 
+import hermitex as hx
 from hermitex.exponents.channels import Channel, channel
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.discrete import exact_atoms
@@ -284,3 +285,35 @@ def test_a_channel_of_the_users():
     law = Channel(p, y, support=[-1, 1])
     found = weak_recovery_several(sign(z1 * z2), law, (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
     assert simplify(found.exact - pi**2) == 0
+
+
+def test_a_root_of_high_order_is_found():
+    """x^3 and its like: a bracketed root by interpolation may take the square of the steps of a bisection."""
+    from hermitex.exponents.laws.strips import zeros_on
+
+    grid = np.linspace(-2, 2, 42) + 1e-5
+    for n in (1, 3, 5, 9):
+        assert zeros_on([lambda x, n=n: (x - 0.3)**n], grid) == pytest.approx([0.3], abs=1e-12)
+    assert zeros_on([lambda x: x*x + 1], grid) == []
+
+
+def test_powers_on_either_side_of_a_known_coordinate():
+    """z2^2 and z2^4 both tell |z2| once z1 is known: 1/alpha_c = E[(z^2 - 1)^2] = 2."""
+    found = hx.exponents("Piecewise((z2**2, z1 > 1), (z2**4, True))")
+    assert (found.leap_exponent, found.generative_exponent) == (2, 2)
+    assert [float(s["alpha_c"]) for s in found.threshold.stages] == pytest.approx([0, 0.5], rel=1e-9)
+
+
+def test_a_library_that_fails_takes_its_part_only(monkeypatch):
+    from hermitex.exponents import several
+
+    def fails(*given, **how):
+        raise RuntimeError("Failed to converge\nafter 100 iterations.")
+
+    plain = hx.exponents("z1*z2 + z2**3")
+    monkeypatch.setattr(several, "leap", fails)
+    found = hx.exponents("z1*z2 + z2**3")
+    assert "information exponent and leap: not reached, its computation failed (RuntimeError: Failed to converge after 100 " \
+        "iterations.)" in found.notes
+    assert found.leap_exponent is None and found.generative_exponent == plain.generative_exponent is not None
+    assert repr(found.threshold) == repr(plain.threshold)

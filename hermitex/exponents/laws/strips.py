@@ -19,6 +19,7 @@ from hermitex.exponents.laws.discrete import indices
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5
 _SCAN = 801
+_STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
 
 
 def discrete_over_planes(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> list[Expr] | None:
@@ -96,6 +97,7 @@ def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
     for f in functions:
         values = np.asarray(f(grid))
         for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15))
+            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
+                                maxiter=_STEPS))
         found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
     return sorted(found)
