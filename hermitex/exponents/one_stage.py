@@ -42,6 +42,8 @@ from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, orthonormal, stack
 
+_TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
+
 
 def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], known: Matrix) -> Value:
     """alpha_c of the stage at which G_U is the first tensor that is not zero, U the span of the rows `known`.
@@ -160,9 +162,9 @@ def _relevant_only(inner: Expr, law: Named | Channel, over: Sequence[Symbol]) ->
     inverse, _ = largest(second.couplings, list(range(len(names))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    value = measured(inverse, len(names) * second.error)
-    within = max(1e-9, 10 * len(names) * float(second.error) / inverse)
-    return value._replace(late=_partial(second.couplings, inside if turn is None else turn @ inside, within))
+    error = len(names) * second.error
+    value = measured(inverse, error)
+    return value._replace(late=_partial(second.couplings, inside if turn is None else turn @ inside, error / inverse))
 
 
 def _coordinates(names: Sequence[Symbol], over: Sequence[Symbol]) -> Any:
@@ -184,17 +186,26 @@ def _of_pair(pair: tuple[Expr, Expr], law: Named, names: Sequence[Symbol], over:
                    key=lambda v: v[0].alpha)
     (one, mine), (two, others) = found
     if one.alpha < two.alpha and one.late is None and not set(mine) & set(others):
-        late = Late(_coordinates(mine, over), _coordinates(others, over), two.alpha, two.exact)
+        late = Late(_coordinates(mine, over), _coordinates(others, over), two.alpha, two.exact, two.error)
         return one._replace(late=late)
     return one._replace(late=None)
 
 
-def _partial(couplings: Any, rows: Any, within: float = 1e-9) -> Late | None:
-    """Where the top eigenvectors M do not charge every direction: the others begin to be found later."""
-    first, late, inverse = charged(couplings, list(range(len(rows))), within)
+def _partial(couplings: Any, rows: Any, relative: float = 0.0) -> Late | None:
+    """Where the top eigenvectors M do not charge every direction: the others begin to be found later.
+
+    relative : the error of the largest eigenvalue, in units of it
+    """
+    if relative > _TOLD_APART:
+        return None
+    spots = list(range(len(rows)))
+    first, late, inverse = charged(couplings, spots, max(1e-9, 10 * relative))
     if not len(late):
         return None
-    return Late(first @ rows, late @ rows, mpf(1) / mpf(inverse) if inverse > 1e-12 else None)
+    error = relative * largest(couplings, spots)[0]
+    if not inverse > max(1e-12, 2 * error):
+        return Late(first @ rows, late @ rows, None)
+    return Late(first @ rows, late @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
 
 
 def _one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value:

@@ -83,7 +83,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
         entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error}
         notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
         if last.late is not None:
-            notes += _later(last.late, directions, variables)
+            notes += later_words(last.late, directions, variables)
         if known.rows and last.alpha:
             notes.append(_lower_bound(done))
         known = stack(known, directions)
@@ -129,16 +129,16 @@ def _lower_bound(done: list[dict[str, Any]]) -> str:
             "transition unless their overlap is 1 at that alpha")
 
 
-def _later(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
+def later_words(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
     """Which directions of the stage alpha_c is about, and what is known of the others."""
     names = [v.name for v in variables]
     whole = as_array(directions)
     rest = short_rows(whole - whole @ late.first.T @ late.first)
-    if not rest:
+    if not rest or not len(late.first):
         return []  # the others are those of a later stage
     late = late if len(rest) == len(late.rows) else late._replace(alpha=None)
     first, others = directions_words(short_rows(late.first), names), directions_words(rest, names)
     exact = "" if late.exact is None else f"{late.exact} = "
-    when = "" if late.alpha is None else (f", at alpha = {exact}{float(late.alpha):.10g} without help of the first, "
-                                          "with it maybe sooner")
+    when = "" if late.alpha is None else (f", at alpha = {exact}{digits_that_hold(late.alpha, late.error, 10)} "
+                                          "without help of the first, with it maybe sooner")
     return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]

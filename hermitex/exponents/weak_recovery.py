@@ -13,7 +13,7 @@ from typing import Any
 from mpmath import mpf
 from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
@@ -77,6 +77,9 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
 
             return Threshold("easy", evaluate(exact, 25), exact, mpf(0))
         inverse, error = _numeric(g, channel, x)
+        if not 2*error <= inverse:
+            raise NoClosedForm("alpha_c", f"1/alpha_c is {float(inverse):.1e} with an error of {float(error):.1e}",
+                               "Give the target in another form, or less noise")
     except (BudgetExceeded, HermitexError) as err:
         return Threshold("easy", notes=(f"alpha_c: finite, its value was not reached: {' '.join(str(err).split())}",))
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse)

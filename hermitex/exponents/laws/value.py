@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from mpmath import mpf
 from sympy import Expr, S
 
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.precise import evaluate
 
 _CLAIMED = mpf(10) ** -10
@@ -29,6 +30,7 @@ class Late(NamedTuple):
     rows: Any
     alpha: Any
     exact: Expr | None = None
+    error: mpf = mpf(0)
 
     def seen_through(self, rows: Any) -> Late:
         """The same over other variables, of which the coordinates here are `rows`."""
@@ -38,7 +40,15 @@ class Late(NamedTuple):
 
 
 def measured(inverse: float, error: float) -> Value:
-    """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits."""
+    """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits.
+
+    Raises
+    ------
+    NoClosedForm : an error of more than half of the number.
+    """
+    if not 2*error <= inverse:
+        raise NoClosedForm("alpha_c", f"1/alpha_c is {float(inverse):.1e} with an error of {float(error):.1e}",
+                           "Give the target in another form, or less noise")
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
     notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
     return Value(alpha, None, alpha * relative, notes)
