@@ -11,7 +11,8 @@ import hermitex
 
 ROOT = Path(hermitex.__file__).parent
 ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4,
-         "exponents": 5, "theories": 6, "experiments": 7, "face": 8}
+         "exponents": 5, "theories": 6, "experiments": 7, "face": 8,
+         "__main__": 9}
 FOREIGN = {"symbolic": {"numpy", "scipy", "pandas", "matplotlib"}, "solvers": {"sympy", "mpmath", "flint"},
            "show": {"scipy"}}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")

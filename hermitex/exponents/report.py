@@ -6,6 +6,7 @@ and for several variables in `several`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -190,8 +191,14 @@ def _nothing(g: Expr, law: Named | Channel, names: tuple[str, ...], why: str) ->
 def _declared(variables: Any) -> list[str]:
     if variables is None:
         return []
+    if isinstance(variables, Symbol):
+        variables = variables.name
+    if not isinstance(variables, str | Iterable):
+        raise BadInput(f"variables: names are needed, as a text or a list, not {variables!r}; e.g. variables='z1,z2'")
     names = variables.split(",") if isinstance(variables, str) else [str(v) for v in variables]
     names = [n.strip() for n in names]
+    if "" in names:
+        raise BadInput(f"variables: a name is empty in {variables!r}; write names with one comma between, as in z1,z2")
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise BadInput(f"variables: {', '.join(twice)} stands there twice; name each variable once")
     bad = [n for n in names if not symbols.is_normal_name(n)]

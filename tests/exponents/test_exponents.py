@@ -263,3 +263,18 @@ def test_json_is_read_back():
     assert json.loads(json.dumps(answer)) == answer
     assert hx.parse(answer["weak_recovery"]["alpha_c_exact"]) == Rational(3, 4)
     assert hx.parse(answer["target"]) == z**2
+
+
+@pytest.mark.parametrize(("variables", "told"), [
+    ("", "a name is empty"), ("z1,,z2", "a name is empty"), (("z1", " "), "a name is empty"), (3, "names are needed"),
+    ("z1,x", "x is not a standard normal")])
+def test_names_of_variables_are_refused_in_words(variables, told):
+    with pytest.raises(hx.errors.BadInput, match=told):
+        hx.exponents("z1", variables=variables)
+
+
+@pytest.mark.parametrize("target", ["5", "z1 - z1", 5])
+def test_constants_in_other_spellings(target):
+    found = hx.exponents(target)
+    assert found.generative_exponent is None and found.leap_exponent is None
+    assert found.notes == ("the label does not depend on z: no exponent exists",)

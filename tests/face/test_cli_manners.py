@@ -38,8 +38,17 @@ def test_help_names_every_verb_and_each_has_its_own(capsys):
         assert f"usage: hermitex {verb}" in capsys.readouterr().out
 
 
+def test_the_package_runs_as_its_script_does():
+    argv = ["exponents", "z1", "--variables", "z1,,z2"]
+    package, module = (subprocess.run([sys.executable, "-m", name, *argv], capture_output=True, text=True, timeout=120)
+                       for name in ("hermitex", "hermitex.face.cli"))
+    assert (package.returncode, package.stdout, package.stderr) == (module.returncode, module.stdout, module.stderr)
+    assert package.returncode == 2 and "a name is empty in 'z1,,z2'" in package.stderr
+
+
 @pytest.mark.parametrize("argv, told", [
     ([], "name a verb"),
+    (["exponents", "z1", "--variables", ""], "a name is empty in ''"),
     (["exponent", "z"], "did you mean exponents"),
     (["--versoin"], "did you mean --version"),
     (["mu", "tanh", "--oder", "2"], "did you mean --order"),
