@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, ImmutableDenseMatrix, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
+from sympy import Expr, ImmutableDenseMatrix, Mul, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
@@ -32,6 +32,10 @@ def is_zero(value: Expr) -> bool:
     --------
     >>> is_zero(sqrt(6)/sqrt(2) - sqrt(3)), is_zero(sqrt(6) - sqrt(3))
     (True, False)
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z1, z2
+    >>> is_zero(-1/E(abs(z1 + z2**2))), is_zero(E(z1*abs(z2))/sqrt(3))
+    (False, True)
     """
     return value == 0 if value.is_Rational else _is_zero(value)
 
@@ -42,6 +46,9 @@ def _is_zero(value: Expr) -> bool:
 
     if value.is_zero is not None and not value.has(Expectation):
         return bool(value.is_zero)
+    above = [f for f in Mul.make_args(value) if not (f.is_Pow and f.exp.is_negative)]
+    if len(above) < len(Mul.make_args(value)):  # a/b, b finite: an entry that was divided by a pivot
+        return is_zero(Mul(*above))
     found = decide(value)
     if found.status == "undetermined":
         raise NoClosedForm(value, f"whether it is zero was not decided ({found.how})")
