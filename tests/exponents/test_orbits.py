@@ -148,3 +148,10 @@ def test_a_better_answer_that_takes_too_long_does_not_lose_the_first(monkeypatch
     with budget(60):
         found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
     assert abs(found.alpha_c - 0.67150179143) < found.error < 1e-7  # the value that orbits give
+
+
+def test_orbits_that_run_off_beyond_every_number_are_no_law():
+    """z1/z2 + z3^2 is not bounded on the faces; the weights of its nodes are none, and nothing is warned of."""
+    g = parse("z1/z2 + z3**2")
+    place = {x: i for i, x in enumerate(normals(g))}
+    assert homogeneous(g, place, zeros_by_flips(g, list(place), place)) is None

@@ -101,6 +101,19 @@ def test_a_scan_finds_what_formulas_find(text):
         assert np.sum(values[1:] * values[:-1] < 0) == np.sum(np.isfinite(found[:, k])) == scanned.count(at, labels)[k]
 
 
+def test_ends_of_pieces_that_no_slope_leads_to_are_scanned_for():
+    """sign(t - u) has a zero and no slope: Newton's steps run off, without a warning."""
+    def mark(u, t):
+        return np.sign(t - u)
+
+    grids = np.linspace(-3, 3, 41) + 0.013, np.linspace(-6, 6, 90) + 0.017
+    flat = (mark, lambda u, t: np.zeros(np.broadcast_shapes(u.shape, t.shape)))
+    scanned = Scanned(lambda u, t: np.abs(t - u), mark, [flat], grids)
+    at = np.array([-1.0, 0.3, 2.0])
+    below, above = scanned.solutions(at, np.full(3, 0.5))
+    assert np.allclose([below, above], [at - 0.5, at + 0.5], atol=1e-9)
+
+
 # -- third route -------------------------------------------------------------------------------------------------------
 UNSEEN = ["z1*z2 + z1**4", "exp(z1*z2) + z1**2", "z1**2 + z2**2 + z1**2*z2**4", "(z1**2 - 1)*z2**2 + z1**2",
           "sqrt(1 + z1**2 + z1**2*z2**2)", "Abs(z1)*z2**2 + z1**4", "z1*z2*z3 + z1**2",

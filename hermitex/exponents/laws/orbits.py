@@ -127,12 +127,15 @@ class Nodes:
         with np.errstate(over="ignore"):
             self.b = z * h ** -a[:, None]
         live = np.flatnonzero(a)
-        self.w = w * h ** -a.sum()
+        with np.errstate(over="ignore"):
+            self.w = w * h ** -a.sum()
         with np.errstate(divide="ignore"):
             reach = np.min([(_REACH / np.abs(z[i])) ** (1 / a[i]) for i in live], axis=0)
         self.top = float(np.max(h * reach))
         self.even = float(a[live[0]]) if len(set(a[live].tolist())) == 1 else None
-        self.carried = np.stack([self.w * np.prod([self.b[i] for i in c] or [np.ones(self.size)], axis=0) for c in local], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            carried = np.stack([self.w * np.prod([self.b[i] for i in c] or [np.ones(self.size)], axis=0) for c in local], axis=1)
+        self.carried = np.where(np.isfinite(carried), carried, 0.0)  # beyond every number: h = 0 there, and no label is in reach
         if self.even is not None:
             self._compress()
 

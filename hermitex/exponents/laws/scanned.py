@@ -81,7 +81,7 @@ class Scanned:
         for _ in range(_FOLLOW if t.shape[1] else 0):
             with np.errstate(all="ignore"):
                 move = mark(u[:, None], t) / rise(u[:, None], t)
-            t = t - move
+                t = t - move
         wanted = np.arange(t.shape[1]) < counts[cell][:, None]
         good = counts[cell] == counts[cell + 1]
         with np.errstate(all="ignore"):
