@@ -21,6 +21,7 @@ _SHALLOW = {2: 8, 4: 5}
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
 _DECADES = 1e6
+_TABULATED = 1e-10
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 
 
@@ -113,7 +114,8 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
 
 def _lost(missing: np.ndarray) -> float:
     """What masses nu_a that are missing in the tails take off a coupling: nu_a^2/nu_0, up to twice where m grows."""
-    return float(np.max(missing*np.clip(2*missing/max(missing[0], 1e-300), 1.0, _WIDEST)))
+    mean = missing/max(missing[0], _TABULATED)  # less mass than that is what tables lose, not a tail
+    return float(np.max(missing*np.where(mean > 2, np.minimum(2*mean, _WIDEST), 1.0)))
 
 
 def _reach(law: Law, y: np.ndarray) -> np.ndarray:
