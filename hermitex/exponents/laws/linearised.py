@@ -37,8 +37,11 @@ class Second:
     scatter: float = 0.0
 
 
-def agreed(found: Sequence[Second]) -> Second:
+def agreed(found: Sequence[Second], *, times: float = 3.0) -> Second:
     """The one with the least error; where another contradicts it, the error is no less than the distance of the two.
+
+    times : of their errors, from where on a distance is a contradiction. An error is an estimate: a rough answer that is as
+        far off as it says does not take the digits of a fine one
 
     Examples
     --------
@@ -50,7 +53,7 @@ def agreed(found: Sequence[Second]) -> Second:
     """
     best = min(found, key=lambda f: f.error)
     apart = [(_distance(best, f), f.error) for f in found if f is not best]
-    return replace(best, error=max([best.error, *(d for d, error in apart if d > best.error + error)]))
+    return replace(best, error=max([best.error, *(d for d, error in apart if d > times*(best.error + error))]))
 
 
 def _distance(one: Second, two: Second) -> float:

@@ -89,7 +89,7 @@ class Sampled:
         except BudgetExceeded:
             if not found:
                 raise
-        return agreed(found[-2:])  # each pass sees more than those before, whatever these claim
+        return agreed(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
 
     def _couplings(self, found: Seen) -> Couplings:
         return {(a, b): float(found.couplings[n, m]) for n, a in enumerate(self.indices)
