@@ -94,6 +94,11 @@ def test_importing_the_package_computes_nothing():
     assert not {"sympy", "numpy", "scipy", "mpmath"} & loaded_after("import hermitex")
 
 
+@pytest.mark.parametrize("target", ["z1*z2*z3", "sign(z1*z2)", "He3(z1) + z1*z2"])
+def test_what_needs_no_scipy_does_not_pay_for_it(target):
+    assert "scipy" not in loaded_after(f"from hermitex.face.cli import main; assert main(['exponents', {target!r}]) == 0")
+
+
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["exponents", "--help"], ["mu", "--help"]])
 def test_help_is_instant(argv):
     loaded = loaded_after(f"from hermitex.face.cli import main; assert main({argv!r}) == 0")

@@ -18,7 +18,7 @@ def cpu(*argv):
 
 @pytest.mark.parametrize("argv, most", [
     (["exponents", "z**3 - 3*z"], 3.5),  # 2.2 were measured
-    (["exponents", "z1*z2*z3"], 4),  # 1.7
+    (["exponents", "z1*z2*z3"], 5),  # 3.5
     (["--help"], 0.5)])  # no SymPy is imported at all
 def test_cost_of_an_answer(argv, most, benchmark):
     least = min(cpu("-c", "import sympy") for _ in range(3))

@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 from sympy import Expr, Symbol, lambdify
 
 from hermitex.exponents.laws.brackets import bracketed
@@ -169,6 +168,8 @@ class _Partner:
     """z_j(z_i): a cubic spline, and a step of Newton's method."""
 
     def __init__(self, one: Term, two: Term, branch: tuple[float, float], grid: np.ndarray, values: np.ndarray) -> None:
+        from scipy.interpolate import CubicHermiteSpline
+
         self.one, self.two, self.branch = one, two, branch
         with np.errstate(all="ignore"):
             rate = one.rise(grid) / two.rise(values)
