@@ -60,6 +60,15 @@ def checkpoint(doing: str = "") -> None:
         raise BudgetExceeded(spent[1], doing)
 
 
+def is_over() -> bool:
+    """Whether a `checkpoint` would raise, for callbacks through which no exception may pass."""
+    try:
+        checkpoint()
+    except BudgetExceeded:
+        return True
+    return False
+
+
 def remaining(share: float = 1.0) -> float | None:
     """Seconds left in the budget in force, or a share of them; None if there is none."""
     now = _current.get()

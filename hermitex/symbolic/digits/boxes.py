@@ -14,7 +14,7 @@ import sympy as sp
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic.budget import checkpoint, is_over
 from hermitex.symbolic.digits.panels import ball, rough_at, weighted, whitened
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Expectation
@@ -76,7 +76,7 @@ def _cell(body: Expr, variables: tuple[Symbol, ...], cell: dict[Symbol, tuple[Ex
 
     def layer(depth: int, outer: tuple[Any, ...], analytic: bool) -> Any:
         """The integral over the variables from `depth` on; analytic in the outer ones where each value of f is."""
-        if remaining() == 0:
+        if is_over():
             return work.balls.undefined  # no exception may pass through the integrator
         if depth == len(variables):
             return density * program(*outer, analytic=analytic)
