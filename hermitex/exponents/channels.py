@@ -26,8 +26,7 @@ from hermitex.show.display import Shown, latex
 from hermitex.symbolic.text.plain import plain
 
 if TYPE_CHECKING:
-    from hermitex.exponents.labels.location import Location
-    from hermitex.exponents.labels.scale import Scale
+    from hermitex.exponents.labels.location import Parted
 
 
 @dataclass(frozen=True)
@@ -115,14 +114,14 @@ class Channel(Shown):
                                "Give it: Channel(p, y, regression=...)") from None
 
     @cached_property
-    def added(self) -> Location | None:
+    def added(self) -> Parted | None:
         """u(z) and the noise that is added to it, where P(y|z) is a density of y - u(z)."""
         from hermitex.exponents.labels.location import location
 
         return location(self.p, self.y) if self.support == "real" else None
 
     @cached_property
-    def scaled(self) -> Scale | None:
+    def scaled(self) -> Parted | None:
         """S(z) and the noise that it multiplies, where P(y|z) is a density of y/S(z)."""
         from hermitex.exponents.labels.scale import scale
 

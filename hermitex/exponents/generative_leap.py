@@ -27,7 +27,7 @@ from hermitex.exponents.labels.families import Family, Member, family, family_of
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import Block, Shown
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import attempt, checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
@@ -183,7 +183,7 @@ class GenerativeOracle:
     def _exactly(self, blocks: Sequence[Block], found: Shown, name: str, k: int) -> Evidence:
         """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
         try:
-            with effort(_SECONDS), budget(remaining(1/2)):
+            with attempt(_SECONDS, 1/2):
                 tensors = [b.exact_tensor() for b in blocks if b.space.basis]
                 rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
                 directions = span(rows) if rows.rows else rows
@@ -199,7 +199,7 @@ class GenerativeOracle:
     def _look(self, blocks: Sequence[Block], found: Shown, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""
         try:
-            with effort(_SECONDS), budget(remaining(1/2)):
+            with attempt(_SECONDS, 1/2):
                 for block in blocks:
                     block.show(found, name)
         except BudgetExceeded:

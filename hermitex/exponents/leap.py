@@ -22,7 +22,7 @@ from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import attempt, checkpoint, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
@@ -124,7 +124,7 @@ class _Oracle:
     def _soon(self, known: Matrix, k: int) -> Evidence | None:
         """By values if these are had at once, else by what needs no integral; None if neither decides it."""
         try:
-            with effort(_SOON), budget(remaining(1/4)):
+            with attempt(_SOON, 1/4):
                 found = self.entries.tensor(known, k)
         except BudgetExceeded:
             checkpoint("the entries of a tensor")

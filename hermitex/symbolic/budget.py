@@ -29,25 +29,34 @@ def budget(seconds: float | None) -> Iterator[None]:
     """
     if not (seconds is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0)):
         raise BadInput(f"budget: a number of seconds is needed, or None for no bound, not {seconds!r}; e.g. budget=60")
-    outer = _current.get()
-    mine = None if seconds is None else (time.monotonic() + seconds, seconds)
-    token = _current.set(min((b for b in (outer, mine) if b is not None), default=None))
-    try:
+    with _bounded(_current, time.monotonic(), seconds):
         yield
-    finally:
-        _current.reset(token)
 
 
 @contextmanager
 def effort(seconds: float | None) -> Iterator[None]:
     """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
-    outer = _effort.get()
-    mine = None if seconds is None else (time.process_time() + seconds, seconds)
-    token = _effort.set(min((b for b in (outer, mine) if b is not None), default=None))
+    with _bounded(_effort, time.process_time(), seconds):
+        yield
+
+
+@contextmanager
+def attempt(seconds: float, share: float) -> Iterator[None]:
+    """One way of several: `seconds` of processor time, and a share of the budget that is left."""
+    with effort(seconds), budget(remaining(share)):
+        yield
+
+
+@contextmanager
+def _bounded(bound: ContextVar[tuple[float, float] | None], now: float, seconds: float | None) -> Iterator[None]:
+    """Keep (when it ends, its seconds) in `bound`: that around it where it ends sooner."""
+    outer = bound.get()
+    mine = None if seconds is None else (now + seconds, seconds)
+    token = bound.set(min((b for b in (outer, mine) if b is not None), default=None))
     try:
         yield
     finally:
-        _effort.reset(token)
+        bound.reset(token)
 
 
 def checkpoint(doing: str = "") -> None:

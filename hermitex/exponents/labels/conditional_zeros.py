@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sympy import Add, Dummy, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import attempt, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.parity import identically_zero
@@ -46,7 +46,7 @@ def conditional_zeros(f: Expr, variables: Sequence[Symbol], known: Matrix,
 def _integrated(integrand: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     """The expectation over some of the variables, if a rule gives it."""
     try:
-        with effort(_SECONDS), budget(remaining(1/2)):
+        with attempt(_SECONDS, 1/2):
             value = E(integrand, *variables).doit()
     except BudgetExceeded:
         checkpoint("integrating over some of the variables")

@@ -21,8 +21,8 @@ _RATE = Rational(1, 10**6)
 
 
 @dataclass(frozen=True)
-class Location:
-    """u(z), the density f over `s`, and why the noise hides nothing of u ("" if that is not known)."""
+class Parted:
+    """A label drawn from u(z) by a noise: u, the density f over `s`, and why it hides nothing of u ("" if that is not known)."""
 
     u: Expr
     f: Expr
@@ -40,7 +40,7 @@ class Location:
         return bool(parity(self.f, self.s) == 1)
 
 
-def location(p: Expr, y: Symbol) -> Location | None:
+def location(p: Expr, y: Symbol) -> Parted | None:
     """The parts of a law P(y|z) that depends on y - u(z) alone; None if it is not seen to.
 
     Examples
@@ -58,7 +58,7 @@ def location(p: Expr, y: Symbol) -> Location | None:
         shifted = p.xreplace({y: s + u})
         for form in (shifted, shifted.replace(lambda e: isinstance(e, Add), lambda e: e.expand()), shifted.expand()):
             if not normals(form):
-                return Location(u, form, s, _keeps(form, s))
+                return Parted(u, form, s, _keeps(form, s))
     return None
 
 

@@ -18,7 +18,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
 from hermitex.exponents.labels.levels import sign_of
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import attempt, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.weak import in_heavisides
@@ -70,7 +70,7 @@ def _direct(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
     try:
-        with effort(_SECONDS), budget(remaining(1/2)):
+        with attempt(_SECONDS, 1/2):
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")

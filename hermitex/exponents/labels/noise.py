@@ -104,7 +104,7 @@ def multiplicative(g: Expr, x: Symbol) -> tuple[float, float]:
 
 def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
     """(1/alpha_c, error) of y = |g(z)| N, N of density f(s), in t = log|y| = log|g| + log|N| on each side of 0."""
-    g_of, f_of = _values(g, x), lambdify(s, f, modules=["numpy", "scipy"])
+    g_of, f_of = _values(g, x), _values(f, s)
 
     def v(z: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
@@ -115,7 +115,7 @@ def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
     for side in (1, -1):
         def kernel(d: np.ndarray, side: int = side) -> np.ndarray:
             with np.errstate(over="ignore", under="ignore"):
-                return np.nan_to_num(np.exp(d) * np.broadcast_to(f_of(side * np.exp(d)), np.shape(d)))
+                return np.nan_to_num(np.exp(d) * f_of(side * np.exp(d)))
 
         d = np.linspace(-120, 120, 4801)
         live = d[kernel(d) > _LEAST * kernel(d).max()]

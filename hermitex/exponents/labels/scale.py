@@ -7,14 +7,11 @@ are isolated: nu_k vanishes iff that of y = S(z) does, and every exponent of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sympy import Abs, Dummy, Expr, Mul, Pow, Rational, Symbol, piecewise_fold, preorder_traversal
 from sympy.core.relational import Relational
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.location import against_gaussian
-from hermitex.symbolic.activations import parity
+from hermitex.exponents.labels.location import Parted, against_gaussian
 from hermitex.symbolic.growth import integrable
 from hermitex.symbols import normals
 
@@ -22,27 +19,7 @@ _MOMENT = Rational(1, 50)
 _OPS = 60
 
 
-@dataclass(frozen=True)
-class Scale:
-    """S(z), the density f of the noise over `s`, and why the noise hides nothing of S ("" if that is not known)."""
-
-    u: Expr
-    f: Expr
-    s: Symbol
-    keeps: str
-
-    @property
-    def has_mean(self) -> bool | None:
-        """Is E|N| finite? None where it was not decided."""
-        return integrable(self.s*against_gaussian(self.f, self.s), self.s, 1)
-
-    @property
-    def symmetric(self) -> bool:
-        """Is f even, so that E[N] = 0 where it exists?"""
-        return bool(parity(self.f, self.s) == 1)
-
-
-def scale(p: Expr, y: Symbol) -> Scale | None:
+def scale(p: Expr, y: Symbol) -> Parted | None:
     """The parts of a law P(y|z) of S(z) times a noise; None if it is not seen to be one.
 
     Examples
@@ -66,7 +43,7 @@ def scale(p: Expr, y: Symbol) -> Scale | None:
                                       lambda e, size=size: e.func((e.lhs/size).cancel(), (e.rhs/size).cancel()))
         for form in (f, f.cancel()) if f.count_ops() < _OPS else (f,):
             if form.free_symbols == {s}:
-                return Scale(size.xreplace(whole), form, s, _keeps(form, s))
+                return Parted(size.xreplace(whole), form, s, _keeps(form, s))
     return None
 
 

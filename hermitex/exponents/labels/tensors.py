@@ -31,7 +31,7 @@ from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import attempt, checkpoint
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
@@ -98,7 +98,7 @@ class Block:
     def _soon(self, moments: Moments, found: Shown, name: str) -> None:
         """One of many label maps: if it takes long another may be easier."""
         try:
-            with effort(_ONE_MAP), budget(remaining(1/3)):
+            with attempt(_ONE_MAP, 1/3):
                 self._by_map(moments, found, name)
         except BudgetExceeded:
             checkpoint("looking for label maps")

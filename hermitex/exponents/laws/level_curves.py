@@ -68,7 +68,7 @@ class LevelCurves:
         """The monotone stretches of all curves, and the critical points."""
         found, critical = [], []
         for c in self.curves:
-            rest = (u - c.i.c * c.grid - c.j.c * c.other) / c.k.c
+            rest = c.third(u, c.grid, c.other)
             square = c.grid**2 + c.other**2 + rest**2
             inside = square < _BEYOND
             if inside.sum() < 2:
@@ -86,8 +86,8 @@ class LevelCurves:
     def _stretches(self, c: Curve, u: float, grid: np.ndarray, zeros: np.ndarray) -> list[Piece]:
         cuts = [v for v in (*c.turns, *zeros) if grid[0] < v < grid[-1]]
         nodes = np.unique(np.concatenate([grid, cuts]))
-        rest = (u - c.i.c * nodes - c.j.c * c.partner(nodes)) / c.k.c
-        labels, square = self.label(c, u, nodes), nodes**2 + c.partner(nodes) ** 2 + rest**2
+        other = c.partner(nodes)
+        labels, square = self.label(c, u, nodes), nodes**2 + other**2 + c.third(u, nodes, other) ** 2
         places = np.searchsorted(nodes, [nodes[0], *sorted(cuts), nodes[-1]])
         found = []
         for a, b in pairwise(places):
@@ -99,20 +99,20 @@ class LevelCurves:
 
     def label(self, c: Curve, u: float, t: np.ndarray) -> np.ndarray:
         other = c.partner(t)
-        return c.i.f(t) + c.j.f(other) + c.k.f((u - c.i.c * t - c.j.c * other) / c.k.c)
+        return c.i.f(t) + c.j.f(other) + c.k.f(c.third(u, t, other))
 
     def _rate(self, c: Curve, u: float, t: np.ndarray) -> np.ndarray:
         other = c.partner(t)
-        rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+        rest = c.third(u, t, other)
         return (c.i.g(t) - c.k.g(rest)) * (c.i.c + c.j.c * c.rate(t, other))
 
     def _zeros(self, c: Curve, u: float, grid: np.ndarray, value: np.ndarray) -> np.ndarray:
         def excess(t: np.ndarray) -> np.ndarray:
-            return c.i.g(t) - c.k.g((u - c.i.c * t - c.j.c * c.partner(t)) / c.k.c)
+            return c.i.g(t) - c.k.g(c.third(u, t, c.partner(t)))
 
         def slope(t: np.ndarray, n: np.ndarray) -> np.ndarray:
             other = c.partner(t)
-            rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+            rest = c.third(u, t, other)
             return c.i.rise(t) + c.k.rise(rest) * (c.i.c + c.j.c * c.rate(t, other)) / c.k.c
 
         ends = crossed(excess, grid, value)
@@ -121,7 +121,7 @@ class LevelCurves:
     def _critical(self, c: Curve, u: float, t: float) -> Critical:
         at = np.array([t])
         other = c.partner(at)
-        rest = (u - c.i.c * at - c.j.c * other) / c.k.c
+        rest = c.third(u, at, other)
         point, bend = np.zeros(3), np.zeros(3)
         for n, term, z in zip(c.places, (c.i, c.j, c.k), (at, other, rest), strict=True):
             point[n], bend[n] = z[0], term.bend(z)[0]
@@ -212,7 +212,7 @@ class LevelCurves:
                 continue
             t = self._roots(u, p, y[mine], np.argsort(p.table[1]))
             other = c.partner(t)
-            rest = (u - c.i.c * t - c.j.c * other) / c.k.c
+            rest = c.third(u, t, other)
             gap = np.abs(c.i.g(t) - c.k.g(rest))
             # Along the arc with z_i in the middle z_j moves and z_k stands.
             one = gap * np.abs(c.j.c / (c.i.c * c.j.rise(other)))

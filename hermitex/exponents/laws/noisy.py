@@ -17,7 +17,7 @@ from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp,
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
-from hermitex.exponents.laws.density import Index, Law, noise
+from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
@@ -209,7 +209,7 @@ def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
     if channel.scaled is None:
         return False
     z = np.random.default_rng(0).standard_normal((len(variables), 4000))
-    size = np.abs(np.broadcast_to(lambdify(tuple(variables), channel.scaled.u, modules=["numpy", "scipy"])(*z), z.shape[1:]))
+    size = np.abs(array_function(channel.scaled.u, *variables)(*z))
     return bool(np.min(size) < 0.02 * np.median(size))
 
 

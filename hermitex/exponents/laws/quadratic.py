@@ -236,9 +236,10 @@ def _tells_line(g: Expr, variables: tuple[Symbol, ...]) -> bool:
     """Is g a ratio of two linear forms in two variables?"""
     if len(variables) != 2 or g.is_polynomial(*variables) or not g.is_rational_function(*variables):
         return False
-    above, below = ([e.diff(v) for v in variables] for e in fraction(together(g)))
+    parts = fraction(together(g))
+    above, below = ([e.diff(v) for v in variables] for e in parts)
     flat = all(not x.free_symbols for x in (*above, *below))
-    return flat and all(e.subs(dict.fromkeys(variables, 0)) == 0 for e in fraction(together(g))) and \
+    return flat and all(e.subs(dict.fromkeys(variables, 0)) == 0 for e in parts) and \
         expand(above[0]*below[1] - above[1]*below[0]) != 0
 
 

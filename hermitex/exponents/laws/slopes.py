@@ -104,6 +104,10 @@ class Curve:
             self.grid = np.unique(np.concatenate([grid, self.turns]))
             self.other = partner(self.grid)
 
+    def third(self, u: float, t: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """z_k of the points with sum c z = u."""
+        return (u - self.i.c * t - self.j.c * other) / self.k.c
+
     def rate(self, t: np.ndarray, other: np.ndarray) -> np.ndarray:
         """dz_j/dz_i."""
         if self.partner is same:

@@ -57,20 +57,20 @@ def limit(n: Array, K: Array) -> Array:
 class Approach:
     """The fixed points M = 1 - s^2 K, 0 <= s < 1, of one label, as a curve alpha(s).
 
-    onset : alpha(0), above which M = 1 attracts;  together : whether the overlaps come near 1 in one shape
+    shape : K(0);  onset : alpha(0), above which M = 1 attracts;  together : whether the overlaps come near 1 in one shape
     series : the coefficients of s, s^2, ... in s^2 F, and those from some points less, which tell the error
     """
 
     def __init__(self, evolution: StateEvolution, n: Array) -> None:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
-        none = np.zeros((0, self.r, self.r))
-        self.together = bool(np.linalg.cond(self.at(0.0, none)[0]) < _LONG)
+        self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
+        self.together = bool(np.linalg.cond(self.shape) < _LONG)
         self.onset = self.r/float((n**2).sum(axis=1).mean()) if self.together else np.inf
 
     @cached_property
     def series(self) -> list[Array]:
         """From F at a few V of the shape that is met between."""
-        K = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
+        K = self.shape
         for _ in range(_ROUNDS):
             F = np.array([c*self.symmetric(self.evolution.output.second(np.eye(self.r) - c*K)) for c in _SCALES])
             rest, s = (F - self.symmetric(limit(self.n, K))).reshape(len(F), -1), np.sqrt(_SCALES)
@@ -139,5 +139,3 @@ def near_one(evolution: StateEvolution, alpha: float, informed: bool) -> Point |
     """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
     return None if evolution.approach is None else evolution.approach.solve(alpha, informed)
 
-
-__all__ = ["Approach", "limit", "near_one", "normals"]
