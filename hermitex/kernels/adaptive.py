@@ -8,6 +8,8 @@ average of a solution is taken again with coarser weights on the same nodes, rel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -167,8 +169,8 @@ def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
 class Quadratures:
     """The rules in force for the axes of a program, and their refinement.
 
-    Attributes: `error` the relative error measured last, `nodes` {axis: number}. `kinked`: {axis: how many moving break points};
-    `grid`: axes that begin with a coarser rule.
+    Attributes: `error` the relative error of each point measured last (one entry if they are alike), `nodes` {axis: number}.
+    `kinked`: {axis: how many moving break points}; `grid`: axes that begin with a coarser rule.
     """
 
     def __init__(self, axes: Iterable[Axis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
@@ -176,9 +178,9 @@ class Quadratures:
         self.kinked = kinked
         self.rules = {a.identifier: _unit(4 if kinked[a.identifier] < _CROWDED else 1) if a.identifier in kinked else
                       quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
-        self.error = np.nan
+        self.error = np.full(1, np.nan)
         self._arrays: dict[str, tuple] | None = None
-        self._best: dict[str, tuple[float, int]] = {}
+        self._best: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     @property
     def ndim(self) -> int:
@@ -198,10 +200,18 @@ class Quadratures:
                             for i, a in enumerate(self.axes, start=1)}
         return self._arrays
 
-    def examine(self, run: Callable[[Callable], Any], tolerance: float) -> bool:
+    def of(self, points: np.ndarray) -> Quadratures:
+        """The same rules for some of the points: those that need finer ones go on without the others."""
+        other = copy(self)
+        other.rules, other.error = dict(self.rules), _at(self.error, points)
+        other._best = {n: (_at(best, points), _at(idle, points)) for n, (best, idle) in self._best.items()}
+        return other
+
+    def examine(self, run: Callable[[Callable], Any], tolerance: float) -> np.ndarray:
         """Evaluate once more through `run(average)` with an average that records errors; refine what falls short.
 
-        Returns True if every average holds the tolerance (`error` is then what was reached).
+        Returns True, point by point (one entry if they are all alike), where every average holds the tolerance or no finer
+        rule can mend it; `error` is then what was reached.
         """
         records: dict[int, _Record] = {}
 
@@ -213,34 +223,38 @@ class Quadratures:
             return result
 
         run(average)
-        self.error = max((max(r.error, r.tail) for r in records.values()), default=0.0)
-        good = True
+        self.error = reduce(np.maximum, (e for r in records.values() for e in (r.error, r.tail)), np.zeros(1))
+        good = np.ones(self.error.shape, dtype=bool)
         for axis, record in records.items():
             name = self.axes[axis - 1].identifier
             rule = self.rules[name]
-            if not np.isfinite(record.error):
-                continue  # no value somewhere: a finer rule does not mend that
-            if record.tail > tolerance and rule.window < 40 and name not in self.kinked:
-                self.rules[name], good = rule.widen(rule.window + 3), False
-            elif record.error > tolerance and not _exhausted(rule) and not self._stalled(name, record.error):
-                self.rules[name], good = _refined(rule, record, name in self.kinked), False
-        if not good:
+            there = np.isfinite(record.error)  # no value somewhere: a finer rule does not mend that
+            short = there & (record.tail > tolerance) & (rule.window < 40 and name not in self.kinked)
+            rough = there & (record.error > tolerance) & (not _exhausted(rule))
+            if short.any():
+                self.rules[name] = rule.widen(rule.window + 3)
+            elif rough.any():
+                rough = rough & ~self._stalled(name, record.error)
+                if rough.any():
+                    self.rules[name] = _refined(rule, record.suspects_of(rough), name in self.kinked)
+            good = good & ~(short | rough)
+        if not good.all():
             self._arrays = None
         return good
 
-    def _stalled(self, name: str, error: float) -> bool:
-        """True if refining this axis has stopped helping: what is left is rounding, or an integrand that diverges."""
-        best, idle = self._best.get(name, (np.inf, 0))
-        self._best[name] = (error, 0) if error < best / 2 else (best, idle + 1)
-        return self._best[name][1] >= _STALLED[error > 1e-6]
+    def _stalled(self, name: str, error: np.ndarray) -> np.ndarray:
+        """Where refining this axis has stopped helping: what is left is rounding, or an integrand that diverges."""
+        best, idle = self._best.get(name, (np.full(1, np.inf), np.zeros(1, dtype=int)))
+        better = error < best / 2
+        self._best[name] = (np.where(better, error, best), np.where(better, 0, idle + 1))
+        return np.asarray(self._best[name][1] >= np.where(error > 1e-6, _STALLED[1], _STALLED[0]))
 
 
 class _Record:
-    """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
+    """The worst error of each point over all averages along one axis, the tail at the window's end, and that of each panel."""
 
     def __init__(self) -> None:
-        self.error = 0.0
-        self.tail = 0.0
+        self.error = self.tail = np.zeros(1)
         self.suspects: np.ndarray | None = None
 
     def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, kinked: bool,
@@ -262,31 +276,41 @@ class _Record:
         rate = first / np.maximum(second, 1e-300)
         if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
             rate = np.maximum(rate, _LEAST_RATE)
-        self.error = max(self.error, _worst(first * np.minimum(1.0, _SAFETY * rate)))
+        self.error = np.maximum(self.error, _worst(first * np.minimum(1.0, _SAFETY * rate)))
         if not kinked:
             # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
             ends = np.abs(v[..., [0, -1]]) * rule.weights[[0, -1]]
-            self.tail = max(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
+            self.tail = np.maximum(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
         if rule.kind == "panels" and not kinked:
             parts = rule.panel_errors(v) / size[..., None]
-            worst = parts.reshape(-1, parts.shape[-1]).max(axis=0)
+            worst = parts.max(axis=tuple(range(1, parts.ndim - 1)))
             self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
 
+    def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
+        """The worst error of each panel over some of the points."""
+        if self.suspects is None or len(self.suspects) != len(points):
+            return None if self.suspects is None else self.suspects.max(axis=0)
+        return np.asarray(self.suspects[points].max(axis=0))
 
-def _worst(values: np.ndarray) -> float:
-    value = float(np.max(values, initial=0.0))
-    return np.inf if np.isnan(value) else max(value, _ROUNDING)
+
+def _worst(values: np.ndarray) -> np.ndarray:
+    """The largest entry of each point."""
+    value = values.max(axis=tuple(range(1, values.ndim)), initial=0.0)
+    return np.where(np.isnan(value), np.inf, np.maximum(value, _ROUNDING))
 
 
-def _refined(rule: quadrature.Rule, record: _Record, kinked: bool) -> quadrature.Rule:
+def _at(values: np.ndarray, points: np.ndarray) -> np.ndarray:
+    return values if len(values) == 1 else values[points]
+
+
+def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, kinked: bool) -> quadrature.Rule:
     if kinked:
         panels = len(rule) // 31  # first more of them, then toward the ends, where a root or a logarithm may stand
         if panels > 2 * _GRADES:
             return _unit(8 * (panels - 2 * _GRADES), _GRADES)
         return _unit(panels, _GRADES) if panels >= 8 else _unit(8 * panels)
-    if rule.kind == "panels" and record.suspects is not None:
-        threshold = 0.1 * np.max(record.suspects)
-        return rule.refine(record.suspects >= max(threshold, 1e-17))
+    if rule.kind == "panels" and suspects is not None:
+        return rule.refine(suspects >= max(0.1 * float(np.max(suspects)), 1e-17))
     return rule.refine()
 
 

@@ -39,7 +39,7 @@ class Kernel(Shown):
     @property
     def error(self) -> float:
         """Relative quadrature error of the last call (0 where everything is in closed form)."""
-        return self.quadratures.error
+        return float(self.quadratures.error.max())
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -86,17 +86,18 @@ class Kernel(Shown):
         with np.errstate(all="ignore"):
             for _ in range(60):
                 quad = self.quadratures.arrays()
-                if self.quadratures.examine(partial(self._run, s, quad), self.tolerance):
+                if self.quadratures.examine(partial(self._run, s, quad), self.tolerance).all():
                     break
             value = np.asarray(self._run(s, self.quadratures.arrays(), None))
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values())))
         bad = np.flatnonzero(~np.isfinite(value))
-        if bad.size and self.quadratures.error > self.tolerance:
+        reached = float(self.quadratures.error.max())
+        if bad.size and reached > self.tolerance:
             at = ", ".join(f"{n} = {np.broadcast_to(v, value.shape).ravel()[bad[0]]:g}" for n, v in s.items())
             raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{' at ' + at if at else ''}; "
                                "it seems to diverge")
-        if self.quadratures.error > max(self.tolerance, 1e-13) * 100:
-            raise NotConverged(value, f"kernel: the quadrature reached {self.quadratures.error:.1e} where {self.tolerance:.0e} was "
+        if reached > max(self.tolerance, 1e-13) * 100:
+            raise NotConverged(value, f"kernel: the quadrature reached {reached:.1e} where {self.tolerance:.0e} was "
                                "asked; the integrand may diverge, or have a kink that was not found. "
                                "Try hx.compile(expr, tolerance=...)")
         return value.ravel()

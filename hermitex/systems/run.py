@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.solvers.chain import assemble, robust
+from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.linear import linear
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution, combined
@@ -38,6 +39,8 @@ class Run:
         self.s: State = {n: self._column(v) if v.ndim else float(v) for n, v in numbers.items()}
         self.guess = guess
         self.before: State = {}
+        self.moved = self.unsettled = np.full(points, np.inf)
+        self.rounds = 0
         self.rounding: State = {}
 
     def _column(self, v: Any) -> np.ndarray:
@@ -45,29 +48,52 @@ class Run:
         return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
 
     def solution(self) -> Solution:
-        """Refine the quadrature until every average of the solution holds its tolerance."""
+        """Solve, and refine the quadrature until every average of a solution holds its tolerance, point by point."""
         quality = max(self.tolerance / 3, 1e-15)
-        moved = last = np.inf
-        with np.errstate(all="ignore"):
-            for _ in range(_REFINEMENTS):
+        while True:
+            with np.errstate(all="ignore"):
                 self._settle_tables(quality)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
                 good = self.quad.examine(partial(self._into, verdict, ("right_hand_sides", "observables")), quality)
+                good = np.broadcast_to(good, (self.points,))
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
-                last, moved = moved, self._moved(before, values) if (before := self.before) else np.inf
-                self.before = values
-                if good or max(last, moved) <= quality:
-                    break
-                self.guess = {u: found[u] for u in self.program.unknowns}
-            return self._finish(found, verdict, moved)
+                last, self.moved = self.moved, self._moved(self.before, values)
+                self.before = {n: self._row(v) for n, v in values.items()}
+                self.rounds += 1
+                done = good | (np.maximum(last, self.moved) <= quality) | (self.rounds == _REFINEMENTS)
+                ended = self._finish(found, verdict, done)
+            if done.all():
+                return ended
+            # What needs finer rules goes on without the others, and what is not solved without what is.
+            solved = np.asarray(found.converged)
+            groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
+            self.guess = {u: found[u] for u in self.program.unknowns}
+            if groups[0].size < self.points:
+                parts = [(k, self._of(k).solution()) for k in groups]
+                parts += [(k, pick(ended, k)) for k in [np.flatnonzero(done)] if k.size]
+                worst = max(float(s.origin["quadrature_error"]) for _, s in parts)
+                whole = assemble(parts, self.points, self.program.unknowns)
+                return replace(whole, origin={**parts[0][1].origin, "quadrature_error": worst})
 
-    def _moved(self, before: State, now: State) -> float:
+    def _of(self, points: np.ndarray) -> Run:
+        """Some of the points, from where they stand."""
+        def some(v: Any) -> Any:
+            return v[points] if np.ndim(v) and len(v) == self.points else v
+
+        other = copy(self)
+        other.points, other.quad, other.rounding = len(points), self.quad.of(points), {}
+        other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
+        other.moved = some(self.moved)
+        return other
+
+    def _moved(self, before: State, now: State) -> np.ndarray:
         """How far the last refinement moved the solution, relative; what is small counts as one of the floor's size."""
-        gaps = [np.max(np.abs(self._row(now[n]) - self._row(before[n]))
-                       / np.maximum(np.abs(self._row(now[n])), FLOOR if n in self.program.observables else SMALL)) for n in now]
-        worst = float(np.max(gaps))
-        return worst if np.isfinite(worst) else np.inf
+        if not before:
+            return np.full(self.points, np.inf)
+        gaps = [np.abs(self._row(now[n]) - before[n])
+                / np.maximum(np.abs(self._row(now[n])), FLOOR if n in self.program.observables else SMALL) for n in now]
+        return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
 
     def _settle_tables(self, quality: float) -> None:
         """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
@@ -75,8 +101,9 @@ class Run:
             tables: State = {}
             good = self.quad.examine(partial(self._into, tables, ("tables",)), quality)
             self.s.update(tables)
-            if good:
-                return
+            if good.all():
+                break
+        self.unsettled = self._row(self.quad.error)
 
     def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
@@ -201,27 +228,26 @@ class Run:
         return np.array(np.broadcast_to(value, (self.points,)))
 
     # -- verdict -----------------------------------------------------------------------------------------------------
-    def _finish(self, found: Solution, verdict: State, moved: float) -> Solution:
+    def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
         residual = self._residual(verdict)
         ok = np.asarray(found.converged) & (residual <= max(100 * self.tolerance, 1e-9))
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
-        # it counts that a finer rule leaves the solution where it is.
-        quadrature = min(self.quad.error, moved)
+        # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
+        quadrature = np.maximum(np.minimum(self._row(self.quad.error), self.moved), self.unsettled)
+        reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = found.notes
-        if quadrature > 10 * self.tolerance:
-            notes = (*notes, f"quadrature: relative error {quadrature:.1e} reached, {self.tolerance / 3:.0e} asked")
-            ok = ok & (quadrature <= max(1e3 * self.tolerance, _POOR))
+        if poor > 10 * self.tolerance:
+            notes = (*notes, f"quadrature: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
-        short = "the undamped residual stayed above the tolerance"
-        if quadrature > max(1e3 * self.tolerance, _POOR):
-            short = (f"the quadrature reached a relative error of {quadrature:.1e} only: something is steep or oscillates on a "
-                     "small scale; take less extreme numbers")
-        reason = np.where(ok | (reason != ""), reason, short)
+        for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
+            reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
+                f"the quadrature reached a relative error of {quadrature[k]:.1e} only: something is steep or oscillates on a "
+                "small scale; take less extreme numbers")
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
-        return replace(found, value=values, residual=residual, converged=ok, reason=reason, notes=notes,
+        return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), reason=reason, notes=notes,
                        unknowns=self.program.unknowns,
-                       origin={"tolerance": self.tolerance, "quadrature_error": float(quadrature), "nodes": self.quad.nodes})
+                       origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 
     def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; an implicit equation counts with its own value."""

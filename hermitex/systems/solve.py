@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.solvers.chain import assemble
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import Run
@@ -49,7 +48,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     for first in range(0, points, _CHUNK):
         chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
         near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-        parts.append(_sound_apart(program, chunk, min(_CHUNK, points - first), near, tolerance))
+        parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
     found = parts[0] if len(parts) == 1 else _joined(parts)
     found = shaped(found, shape)
     return found.require() if raise_on_failure else found
@@ -92,18 +91,6 @@ def _start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -
         if name in positive and not np.all(value > 0):
             raise BadInput(f"solve: start {name} = {value[~(value > 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
-
-
-def _sound_apart(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
-                 tolerance: float) -> Solution:
-    """A batch; where some of its points have no finite solution at all, the rest is judged without them."""
-    found = Run(program, numbers, points, guess, tolerance).solution()
-    sound = np.flatnonzero(np.all([np.isfinite(found[n]) for n in found.value], axis=0))
-    if not 0 < sound.size < points:
-        return found
-    some = ({n: (v[sound] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
-    again = Run(program, next(some), sound.size, next(some), tolerance).solution()
-    return assemble([(np.arange(points), found), (sound, again)], points, program.unknowns)
 
 
 def _joined(parts: list[Solution]) -> Solution:

@@ -56,16 +56,16 @@ class NotSolved(ArithmeticError):
 class Exact:
     """Takes the place of the quadratures where every expectation has a closed form."""
 
-    ndim, error = 1, 0.0
+    ndim, error = 1, np.zeros(1)
 
     def arrays(self) -> dict[str, Any]:
         """No nodes."""
         return {}
 
-    def examine(self, run: Any, tolerance: float) -> bool:
+    def examine(self, run: Any, tolerance: float) -> Any:
         """Run once; nothing can be refined."""
         run(None)
-        return True
+        return np.ones(1, dtype=bool)
 
 
 def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Run:
                 for k, block in enumerate(self.code.blocks, start=1):
                     self.block(f"block_{k}", block)
                 out: dict[str, Any] = {}
-                if self.quad.examine(self.into(out, "right_hand_sides", "observables"), quality):
+                if self.quad.examine(self.into(out, "right_hand_sides", "observables"), quality).all():
                     break
                 self.start = {u: np.array(self.row(self.s[u])) for u in self.code.unknowns}
             self.finish(out)
@@ -143,7 +143,7 @@ class Run:
             tables: dict[str, Any] = {}
             good = self.quad.examine(self.into(tables, "tables"), quality)
             self.s.update(tables)
-            if good:
+            if good.all():
                 return
 
     def into(self, out: dict[str, Any], *names: str) -> Any:

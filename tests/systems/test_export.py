@@ -127,7 +127,7 @@ def test_the_file_needs_numpy_alone_and_shows_the_formulas(ridge_file, exported)
     for path in (ridge_file, Path(exported("one step, tanh and sin").__file__)):
         imported = {n.module or "" if isinstance(n, ast.ImportFrom) else n.names[0].name
                     for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import | ast.ImportFrom)}
-        assert imported <= {"argparse", "json", "sys", "typing", "dataclasses", "functools", "numpy"}
+        assert imported <= {"argparse", "json", "sys", "typing", "dataclasses", "functools", "copy", "numpy"}
     doc = ast.get_docstring(ast.parse(ridge_file.read_text()))
     for line in ["Vhat = alpha/(V + 1)", "q = (mhat**2*rho + qhat)/(Vhat + lamda)**2", "(qhat, q): linear",
                  "author = {Loureiro"]:
