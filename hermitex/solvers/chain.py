@@ -16,7 +16,7 @@ from .solution import Solution
 
 Solver = Callable[[Array, Params], Solution]
 
-_ARRAYS = ("residual", "converged", "iterations", "contraction", "error", "method", "branch", "reason")
+_ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 
 
 def robust(

@@ -51,7 +51,7 @@ def damped(
     --------
     >>> import numpy as np
     >>> s = damped(lambda x, p: p["k"]*np.cos(x), [1.0], {"k": np.array([0.5, 0.9])}, names=["q"])
-    >>> s["q"].round(6), s.contraction.round(3)
+    >>> s["q"].round(6), s.stability.round(3)
     (array([0.450184, 0.692619]), array([0.218, 0.575]))
     """
     run = _Iteration(step, x0, p, names, positive, rtol, atol)
@@ -122,7 +122,7 @@ class _Iteration:
             residual=self.residual,
             converged=self.ok,
             iterations=self.steps,
-            contraction=self.gain,
+            stability=self.gain,
             error=self.error,
             method=method,
             reason=self.reason,
@@ -224,7 +224,7 @@ class _Iteration:
         return self.close(done, f, None, error[passed])
 
     def judge(self, k: Array, f: Array) -> tuple[Array, Array]:
-        """The error (1 - K)^{-1} f relative to x, and the contraction, the spectral radius of K.
+        """The error (1 - K)^{-1} f relative to x, and the stability, the spectral radius of K.
 
         Where 1 - K is so small that forward differences do not resolve it, central ones are taken; where those do not
         either, the error is not known and counts as infinite: this is where a map that hardly moves would pass.

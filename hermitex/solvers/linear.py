@@ -69,7 +69,7 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
         residual=residual,
         converged=ok,
         iterations=np.ones(points, dtype=int),
-        contraction=np.full(points, np.nan),
+        stability=np.full(points, np.nan),
         error=np.full(points, np.nan),
         method="linear",
         reason=reason,

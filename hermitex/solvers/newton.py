@@ -301,7 +301,7 @@ class _Run:
             residual=self.backward,
             converged=self.ok,
             iterations=self.steps,
-            contraction=linear.spectral_radius(K) if contraction else np.full(points, np.nan),
+            stability=linear.spectral_radius(K) if contraction else np.full(points, np.nan),
             error=self.forward,
             method="newton",
             reason=self.reason,

@@ -197,7 +197,7 @@ class _Bracket:
             residual=np.abs(f) / np.where(size * np.abs(slope) > 0, size * np.abs(slope), 1.0),
             converged=ok,
             iterations=self.steps,
-            contraction=np.abs(1 - slope),
+            stability=np.abs(1 - slope),
             error=np.maximum(width, noise),
             method="bracketed root",
             reason=self.reason,

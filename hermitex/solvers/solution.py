@@ -1,6 +1,6 @@
 """What a solver hands back: numbers by name, and how far they can be trusted.
 
-    converged  <=>  max_i |x_i - rhs_i(x)| / (|x_i| + atol/rtol) <= rtol   and   residual/(1 - contraction) <= rtol
+    converged  <=>  max_i |x_i - rhs_i(x)| / (|x_i| + atol/rtol) <= rtol   and   residual/(1 - stability) <= rtol
 
 The residual is the undamped one, over all unknowns: a damped step is short without anything having converged.
 """
@@ -16,8 +16,10 @@ import numpy as np
 
 from ..errors import MissingExtra, NotConverged, UnknownName
 
-_DIAGNOSTICS = ("residual", "contraction", "error", "iterations", "converged", "method", "branch", "reason")
+_DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 _HTML_ROWS = 12
+UNSTABLE = "unstable under iteration"
+MARGINAL = 1e-8  # a spectral radius that exceeds 1 by no more is 1 to rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +32,10 @@ class Solution:
     residual : float or (B,)    max over the unknowns of |x - rhs| / (|x| + atol/rtol), undamped; Newton, which also
                                 takes implicit equations, divides each by the size of its terms, sum_j |J_ij| |x_j|
     converged : bool or (B,)    residual and error estimate below the tolerance
-    contraction : float or (B,) spectral radius of d rhs/dx: what plain iteration gains a step (> 1: it would run away)
-    error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - contraction)
+    stability : float or (B,)   spectral radius of d rhs/dx, of the undamped map x -> rhs(x) over all unknowns at once: the
+                                factor that plain iteration gains a step; above 1 it runs away, and the notes say `unstable
+                                under iteration`. NaN where there is no such map: an implicit equation (the notes say which)
+    error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability)
     iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
     unknowns : tuple of str     the names that were solved for
     notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
@@ -49,7 +53,7 @@ class Solution:
     residual: Any
     converged: Any
     iterations: Any = 0
-    contraction: Any = float("nan")
+    stability: Any = float("nan")
     error: Any = float("nan")
     method: Any = ""
     branch: Any = ""
@@ -92,6 +96,16 @@ class Solution:
         return bool(np.all(self.converged))
 
     @property
+    def contraction(self) -> Any:
+        """The same number as `stability`."""
+        return self.stability
+
+    @property
+    def unstable(self) -> Any:
+        """Whether iteration leaves the solution: stability above 1 by more than rounding; False where it is not known."""
+        return _scalar(np.asarray(np.asarray(self.stability, dtype=float) > 1 + MARGINAL))
+
+    @property
     def provenance(self) -> dict[str, Any]:
         """Versions, method and tolerances that these numbers came from."""
         import platform
@@ -115,6 +129,16 @@ class Solution:
     def extended(self, values: Mapping[str, Any], **changes: Any) -> Solution:
         """The same solution with more numbers by name (observables, `where` names)."""
         return replace(self, value={**self.value, **values}, **changes)
+
+    def with_stability_said(self) -> Solution:
+        """The same with a note where it converged to what iteration leaves."""
+        away = np.atleast_1d(np.asarray(self.unstable & np.asarray(self.converged, dtype=bool)))
+        if not away.any():
+            return self
+        where = f" at {int(away.sum())} of {away.size} points" if away.size > 1 else ""
+        largest = float(np.max(np.atleast_1d(np.asarray(self.stability))[away]))
+        note = f"{UNSTABLE}{where}: the spectral radius of the map x -> rhs(x) is {largest:.4g}"
+        return replace(self, notes=(*self.notes, note))
 
     def require(self, advice: str = "") -> Solution:
         """Itself if every point converged; otherwise raises `NotConverged` with what happened, carrying itself."""
@@ -156,17 +180,26 @@ class Solution:
         residual = np.max(self.residual) if np.size(self.residual) else float("nan")
         methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
         iterations = int(np.max(self.iterations)) if np.size(self.iterations) else 0
-        # An error that is not residual/(1 - contraction) says more than the residual: it is that of the quadrature.
-        known = np.all(np.isnan(self.contraction)) and np.any(np.isfinite(self.error))
+        # An error that is not residual/(1 - stability) says more than the residual: it is that of the quadrature.
+        known = np.all(np.isnan(self.stability)) and np.any(np.isfinite(self.error))
         off = f", error {np.nanmax(self.error):.1g}" if known else ""
-        return f"{state}, residual {residual:.2g}{off}, {methods or 'no method'}, {iterations} iterations"
+        return f"{state}, residual {residual:.2g}{off}{self._stability()}, {methods or 'no method'}, {iterations} iterations"
+
+    def _stability(self) -> str:
+        gain = np.asarray(self.stability, dtype=float)
+        if not np.any(~np.isnan(gain)):
+            return ""
+        count = int(np.sum(self.unstable & np.asarray(self.converged)))
+        where = f" ({UNSTABLE}" + (f" at {count} of {self.points} points" if self.points is not None else "") + ")"
+        return f", stability {np.nanmax(gain):.4g}{where if count else ''}"
 
     def _repr_html_(self) -> str:
         from ..show.display import letter
 
         try:
             columns = self.table()
-            names = [k for k in columns if k in self.value or k in ("residual", "converged")]
+            shown = np.any(~np.isnan(np.asarray(self.stability, dtype=float)))
+            names = [k for k in columns if k in self.value or k in ("residual", "converged") or (k == "stability" and shown)]
             rows = len(columns["converged"])
             head = "".join(f"<th>${letter(k)}$</th>" if k in self.value else f"<th>{escape(k)}</th>" for k in names)
             body = "".join(
@@ -190,7 +223,7 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
 
     def worst(name: str) -> Any:
         entries = np.broadcast_arrays(*[np.asarray(getattr(s, name), dtype=float) for s in parts])
-        return _scalar(np.fmax.reduce(entries))  # fmax: a linear block has no contraction and does not hide another's
+        return _scalar(np.fmax.reduce(entries))  # fmax: a part that does not know its own does not hide another's
 
     reasons = np.broadcast_arrays(*[np.asarray(s.reason, dtype=object) for s in parts])
     first = reasons[0]
@@ -206,7 +239,7 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
         residual=worst("residual"),
         converged=_scalar(np.logical_and.reduce(np.broadcast_arrays(*[np.asarray(s.converged) for s in parts]))),
         iterations=_scalar(sum(np.asarray(s.iterations) for s in parts)),
-        contraction=worst("contraction"),
+        stability=worst("stability"),
         error=worst("error"),
         method=" + ".join(methods),
         branch=branch,
@@ -224,14 +257,14 @@ def failure(solution: Solution, advice: str = "") -> str:
     one = solution.point(int(bad[0]))
     count = f"{bad.size} of {flags.size} points did not converge; the first is point {bad[0]}: "
     where = count if flags.size > 1 else ""
-    gain = f", contraction {float(one.contraction):.4g}" if np.isfinite(one.contraction) else ""
+    gain = f", stability {float(one.stability):.4g}" if np.isfinite(one.stability) else ""
     what = one.reason or "the residual stayed above the tolerance"
     facts = f"residual {float(one.residual):.2g} after {int(one.iterations)} iterations{gain} ({one.method})"
     return f"{where}{what}; {facts}.\n  Try: {advice or _advice(one)}\n  The last state is in .solution of this error."
 
 
 def _advice(one: Solution) -> str:
-    gain = float(one.contraction)
+    gain = float(one.stability)
     if "oscillat" in str(one.reason):
         return "damping=0.5 or smaller, method newton, or a start nearer the solution (continuation along a parameter)"
     if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):

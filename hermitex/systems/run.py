@@ -19,6 +19,7 @@ from hermitex.solvers.linear import linear
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution, combined
 from hermitex.systems.program import BlockCode, Program, State
+from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
@@ -42,6 +43,7 @@ class Run:
         self.moved = self.unsettled = np.full(points, np.inf)
         self.rounds = 0
         self.rounding: State = {}
+        self.outputs: dict[int, State] = {}  # of the block functions, at the solution
 
     def _column(self, v: Any) -> np.ndarray:
         """A vector over the points as an array with every axis."""
@@ -82,7 +84,7 @@ class Run:
             return v[points] if np.ndim(v) and len(v) == self.points else v
 
         other = copy(self)
-        other.points, other.quad, other.rounding = len(points), self.quad.of(points), {}
+        other.points, other.quad, other.rounding, other.outputs = len(points), self.quad.of(points), {}, {}
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
         other.moved = some(self.moved)
         return other
@@ -121,9 +123,10 @@ class Run:
             out = self._call(name)
             found = self._explicit(block, out)
         elif block.kind == "linear":
-            found = self._linear(block, self._call(name))
+            self.outputs[k - 1] = self._call(name)
+            found = self._linear(block, self.outputs[k - 1])
         else:
-            found = self._nonlinear(name, block)
+            found, self.outputs[k - 1] = self._nonlinear(name, block)
         for u in block.unknowns:
             self.s[u] = self._column(found[u])
         return found
@@ -137,7 +140,7 @@ class Run:
         ok = np.isfinite(x)
         reason = np.where(ok, "", f"the right-hand side of {u} is not finite").astype(object)
         return Solution({u: x}, residual=np.where(ok, 0.0, np.inf), converged=ok, iterations=np.zeros(self.points, dtype=int),
-                        contraction=np.full(self.points, np.nan), error=np.full(self.points, np.nan), method="explicit",
+                        stability=np.zeros(self.points), error=np.full(self.points, np.nan), method="explicit",
                         reason=reason, unknowns=(u,))
 
     def _matrix(self, block: BlockCode, out: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +173,7 @@ class Run:
         self.rounding |= dict(zip(block.unknowns, rounding_of_rows(*rows, solution, members), strict=True))
         return found
 
-    def _nonlinear(self, name: str, block: BlockCode) -> Solution:
+    def _nonlinear(self, name: str, block: BlockCode) -> tuple[Solution, State]:
         everything = np.arange(self.points)
         cache: dict[bytes, State] = {}
 
@@ -203,7 +206,13 @@ class Run:
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())
-        return found.extended({m: self._row(out[m]) for m in block.members})
+        return found.extended({m: self._row(out[m]) for m in block.members}), out
+
+    def _beside(self, k: int, size: float) -> State:
+        """What block k returns with the positive unknowns that are 0 moved to `size`."""
+        positive = {u for b in self.program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
+        s = {n: np.where(np.equal(v, 0.0), size, v) if n in positive else v for n, v in self.s.items()}
+        return self.program.call(f"block_{k + 1}", s, self.quad.arrays())
 
     def _with_zeros(self, found: Solution, block: BlockCode, x0: np.ndarray, functions: tuple[Any, Any]) -> Solution:
         """Points where the right-hand side of a positive unknown vanishes: it is 0 there, and has no logarithm."""
@@ -243,9 +252,11 @@ class Run:
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
                 f"the quadrature reached a relative error of {quadrature[k]:.1e} only: something is steep or oscillates on a "
                 "small scale; take less extreme numbers")
+        radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
-        return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), reason=reason, notes=notes,
+        return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius,
+                       reason=reason, notes=(*notes, *why),
                        unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 

@@ -50,7 +50,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
         near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
         parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
     found = parts[0] if len(parts) == 1 else _joined(parts)
-    found = shaped(found, shape)
+    found = shaped(found.with_stability_said(), shape)
     return found.require() if raise_on_failure else found
 
 
@@ -102,7 +102,7 @@ def _joined(parts: list[Solution]) -> Solution:
     values = {n: np.concatenate([np.atleast_1d(p[n]) for p in parts]) for n in first.value}
     method = first.method if len({str(p.method) for p in parts}) == 1 else " + ".join(dict.fromkeys(str(p.method) for p in parts))
     return replace(first, value=values, method=method, notes=tuple(dict.fromkeys(n for p in parts for n in p.notes)),
-                   **{n: stack(n) for n in ("residual", "converged", "iterations", "contraction", "error", "reason")})
+                   **{n: stack(n) for n in ("residual", "converged", "iterations", "stability", "error", "reason")})
 
 
 def shaped(found: Solution, shape: tuple[int, ...]) -> Solution:

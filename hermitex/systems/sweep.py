@@ -24,6 +24,8 @@ from hermitex.solvers.table import Sweep
 from hermitex.systems.program import Program
 from hermitex.systems.solve import solve
 
+_COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a checkpoint with others is another sweep's
+
 
 def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
           progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
@@ -57,7 +59,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     >>> ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
     >>> table = sweep(ridge, {"alpha": [0.5, 1.0, 2.0], "lam": [0.1, 1.0]})
     >>> table
-    Sweep(alpha x lam: 3 x 2 = 6 points, none failed; Vhat, V, residual, iterations)
+    Sweep(alpha x lam: 3 x 2 = 6 points, none failed; Vhat, V, residual, stability, iterations)
     >>> round(float(table["V"][2]), 6)
     0.844289
     """
@@ -128,7 +130,7 @@ class Line:
         """Of everything but the grid that the numbers depend on."""
         from hermitex import __version__
 
-        return digest([self.program.source, sorted(self.fixed.items()), self.tolerance, __version__, np.__version__])
+        return digest([self.program.source, sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__, np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -141,7 +143,7 @@ class Line:
         return tuple(self.program.observables)
 
     def __call__(self, piece: Piece) -> dict[str, Any]:
-        """Columns for the points of a piece: unknowns, observables, residual, iterations, converged, reason."""
+        """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
         rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
         self._together(piece, rows, range(1, points))
@@ -181,6 +183,7 @@ class Line:
         names = [*self.unknowns, *self.observables]
         table: dict[str, Any] = {n: np.where(good, [float(s[n]) for s in rows], np.nan) for n in names}
         return {**table, "residual": np.array([float(s.residual) for s in rows]),
+                "stability": np.array([float(s.stability) for s in rows]),
                 "iterations": np.array([int(s.iterations) for s in rows]),
                 "converged": good, "reason": np.array([str(s.reason) for s in rows], dtype=object)}
 
@@ -199,7 +202,7 @@ class TheoryLine(Line):
         from hermitex import __version__
 
         structure = [f"{f.name}={getattr(self.theory, f.name)!r}" for f in fields(self.theory)]
-        return digest([type(self.theory).__name__, structure, sorted(self.fixed.items()), self.tolerance, __version__,
+        return digest([type(self.theory).__name__, structure, sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__,
                        np.__version__])
 
     @property

@@ -182,7 +182,7 @@ class ConvexOneStep(OneStepFamily):
         nothing = np.full(points, np.nan)
         values = {n: nothing for n in (*names, *(o.name for o in self.system.observables))}
         return Solution(values, residual=np.full(points, np.inf),
-                        converged=np.zeros(points, dtype=bool), iterations=np.zeros(points, dtype=int), contraction=nothing,
+                        converged=np.zeros(points, dtype=bool), iterations=np.zeros(points, dtype=int), stability=nothing,
                         error=nothing, method="none", reason=np.full(points, why, dtype=object), unknowns=names)
 
     def _flags(self, at: Mapping[str, np.ndarray]) -> list[Structure]:

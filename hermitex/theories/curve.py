@@ -11,6 +11,7 @@ import numpy as np
 
 from hermitex.errors import NotConverged, UnknownName
 from hermitex.show.display import Shown, shorten
+from hermitex.solvers.solution import MARGINAL, UNSTABLE
 
 ERRORS = ("test_error", "train_error")
 _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss"}
@@ -27,7 +28,7 @@ class Curve(Shown):
     alpha : array (B,)               the abscissa (its name is `axis`); `ratio` says what alpha is: n/d or n/p
     values : {name: array (B,)}      test_error, train_error, further errors, then the order parameters; nan where failed
     order_parameters : names         those of `values` that are order parameters
-    converged, residual, reason : arrays (B,)
+    converged, residual, stability, reason : arrays (B,), as of a `Solution`
     standard_error : {name: (B,)}    of an experiment: over its seeds; empty for a theory
     seeds : tuple of int             of an experiment
     simulation : Curve or None       the experiment that was made beside this theory
@@ -40,6 +41,7 @@ class Curve(Shown):
     order_parameters: tuple[str, ...] = ()
     converged: Any = True
     residual: Any = float("nan")
+    stability: Any = float("nan")
     reason: Any = ""
     standard_error: Mapping[str, np.ndarray] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
@@ -98,14 +100,15 @@ class Curve(Shown):
 
     # -- data --------------------------------------------------------------------------------------------------------
     def table(self) -> dict[str, list[Any]]:
-        """Columns of equal length: the abscissa, every value (and its standard error), residual and converged."""
+        """Columns of equal length: the abscissa, every value (and its standard error), residual, stability and converged."""
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
             columns[name] = v
             if name in self.standard_error:
                 columns[f"{name}_se"] = self.standard_error[name]
         if not self.seeds:
-            columns |= {"residual": self.residual, "converged": self._good, "reason": np.asarray(self.reason, dtype=object)}
+            columns |= {"residual": self.residual, "stability": self.stability, "converged": self._good,
+                        "reason": np.asarray(self.reason, dtype=object)}
         if self.simulation is not None and len(self.simulation) == len(self) and np.allclose(self.simulation.alpha, self.alpha):
             columns |= {f"simulated_{k}": v for k, v in self.simulation.table().items() if k != self.axis}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
@@ -134,7 +137,7 @@ class Curve(Shown):
         if self.seeds:
             errors = {k: column(v) for k, v in self.standard_error.items()}
             return {**out, "standard_error": errors, "seeds": list(self.seeds)}
-        out |= {"converged": self._good.tolist(), "residual": column(self.residual)}
+        out |= {"converged": self._good.tolist(), "residual": column(self.residual), "stability": column(self.stability)}
         if self.simulation is not None:
             kept = self.simulation.to_dict()
             out["simulation"] = {k: v for k, v in kept.items() if k != "theory"}
@@ -188,6 +191,8 @@ class Curve(Shown):
         first = next((k for k in ERRORS if k in self.values), next(iter(self.values), ""))
         said = f"; {first} {_range(self.values[first])}" if first else ""
         state = f"; {len(self.seeds)} seeds" if self.seeds else f"; {int(self._good.sum())} of {len(self)} converged"
+        away = int(np.sum(self._good & (np.asarray(self.stability, dtype=float) > 1 + MARGINAL)))
+        state += f", {away} {UNSTABLE}" if away else ""
         beside = "; with experiment" if self.simulation is not None else ""
         return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 

@@ -120,6 +120,7 @@ class Theory(Shown):
         fixed = {k: v.item() for k, v in numbers_now.items() if k != "alpha" and np.ndim(v) == 0}
         return Curve(self.name, self.described(fixed), line, values, tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
+                     stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
                      reason=found.reason, title=title, ratio=self.ratio, sources=self.sources)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_informed_and_uninformed_starts_are_told_apart():
     ordered = np.abs(found[0]["m"]) > 1e-4
     assert (ordered == (beta > 1.0 + 1e-9)).all() or (ordered[beta > 1.05]).all()
     assert found[0].branch[0] == "informed" and found[0].branch[-1] == "unique" and found[1].branch[0] == "uninformed"
-    assert (found[1]["m"] == 0).all() and found[1].contraction[0] == pytest.approx(2.0)  # unstable, and seen to be
+    assert (found[1]["m"] == 0).all() and found[1].stability[0] == pytest.approx(2.0)  # unstable, and seen to be
 
 
 def test_equal_answers_are_one_branch():

@@ -37,7 +37,7 @@ def test_agrees_with_newton_and_takes_the_same_functions():
     b = newton(saddles.ridge, saddles.ridge_jacobian, [1.0], p, names=["V"], positive=True)
     # x - rhs(x) cancels where the contraction is near 1: agreement is to what both claim
     assert (np.abs(a["V"] / b["V"] - 1) <= 10 * (a.error + b.error)).all()
-    assert a.contraction == pytest.approx(b.contraction, abs=1e-4)
+    assert a.stability == pytest.approx(b.stability, abs=1e-4)
 
 
 @pytest.mark.parametrize(("F", "said"), [

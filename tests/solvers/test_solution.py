@@ -12,7 +12,7 @@ from hermitex.solvers.solution import Solution, combined, trend
 
 def batch(**changes):
     fields = {"residual": np.array([1e-12, 0.5]), "converged": np.array([True, False]), "iterations": np.array([3, 9]),
-              "contraction": np.array([0.5, 1.2]), "method": "newton",
+              "stability": np.array([0.5, 1.2]), "method": "newton",
               "reason": np.array(["", "q oscillates"], dtype=object), "unknowns": ("q",)} | changes  # fmt: skip
     return Solution({"q": np.array([1.0, 2.0]), "V": np.array([3.0, 4.0])}, **fields)
 
@@ -54,12 +54,12 @@ def test_dict_frame_and_pickle_carry_the_same_numbers():
 
 def test_blocks_combine_to_the_worst_of_them():
     a = Solution({"V": np.ones(2)}, np.array([1e-12, 1e-3]), np.array([True, False]), np.array([4, 5]),
-                 contraction=np.array([0.1, 0.2]), method="newton", reason=np.array(["", "lost"], dtype=object),
+                 stability=np.array([0.1, 0.2]), method="newton", reason=np.array(["", "lost"], dtype=object),
                  unknowns=("V",))  # fmt: skip
     b = Solution({"m": 2.0}, 0.0, True, 1, method="linear", unknowns=("m",), notes=("singular",))
     s = combined([a, b], {"error": np.zeros(2)})
     assert s.unknowns == ("V", "m") and s.converged.tolist() == [True, False] and s.iterations.tolist() == [5, 6]
-    assert s.contraction.tolist() == [0.1, 0.2] and s.reason[1] == "lost" and s.notes == ("singular",)
+    assert s.stability.tolist() == [0.1, 0.2] and s.reason[1] == "lost" and s.notes == ("singular",)
 
 
 def test_shows_itself_even_when_broken():

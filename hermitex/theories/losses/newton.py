@@ -242,7 +242,7 @@ def _verdict(point: Point, found: Solution, x: Array, gaps: Array, spent: int, t
     reason = "" if good else poor if met else _UNBOUNDED if point.unbounded else str(found.reason[0])
     far = np.array([max(error, float(found.error[0]))])
     return Solution({n: np.array([v]) for n, v in values.items()}, residual=found.residual, converged=np.array([good]),
-                    iterations=np.array([spent]), contraction=found.contraction, error=far, method=found.method,
+                    iterations=np.array([spent]), stability=found.stability, error=far, method=found.method,
                     reason=np.array([reason], dtype=object), unknowns=UNKNOWNS, notes=tuple(notes),
                     origin={"tolerance": tolerance, "quadrature_error": error, "nodes": point.grid.size,
                             "steps": point.grid.rule.steps})
