@@ -127,6 +127,7 @@ def test_a_constant_or_a_condition_beside_the_forms_is_none_of_them(text):
     assert couplings_of_form(g, normals(g)) is None and atoms_of_form(g, normals(g)) is None
 
 
+@pytest.mark.slow
 def test_a_balanced_sign_beside_a_symmetric_size_comes_later():
     found = hx.exponents("sign(Abs(z1) - Abs(z2))*z3")
     assert [s["order"] for s in found.generative_staircase] == [2, 2] and found.generative_staircase[0]["directions"] == [[0, 0, 1]]

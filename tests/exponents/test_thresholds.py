@@ -249,6 +249,7 @@ def test_convolution_and_polar_coordinates_agree(text):
     assert abs(float(threshold(text).alpha_c) * largest(second(law).couplings, [0, 1])[0] - 1) < 1e-11
 
 
+@pytest.mark.slow
 def test_a_target_without_structure_gets_a_few_digits_and_says_so():
     found = threshold("tanh(z1*z2) + z2*z3 + z1**2*z3**2")
     assert 1e-6 < found.error / found.alpha_c < 1e-3

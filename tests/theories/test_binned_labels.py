@@ -120,6 +120,7 @@ def test_a_product_turns_at_a_smaller_alpha_than_it_leaves_zero():
 
 
 # -- fixed points -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_sum_of_three_is_solved_and_says_how_well():
     theory = hx.theories.multi_index("tanh(z1) + tanh(z2) + tanh(z3)")
     x = theory.solve(alpha=0.5)

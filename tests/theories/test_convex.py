@@ -118,6 +118,7 @@ def same(found, other, names=ORDER, within=1e-7):
         assert np.allclose(found[name], other[name], rtol=within, atol=within), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.8, 1])
 def test_labels_of_0_and_1_are_logistic_regression(gamma):
     """log(1 + exp(f)) - y f at y = 0, 1 is log(1 + exp(-y f)) at y = -1, 1: real labels with a jump, by another route."""
@@ -142,6 +143,7 @@ def test_the_square_loss_as_an_exponential_family(Delta):
     assert abs(scaled["train_error"] - 4*family["train_error"] - 3*power) < 1e-6
 
 
+@pytest.mark.slow
 def test_noise_inside_a_power_of_the_label():
     """(y^3 - f)^2/2 at y = +-2 + noise is ridge with the mean and the variance of y^3: the fourfold average."""
     noise = 0.1
@@ -153,6 +155,7 @@ def test_noise_inside_a_power_of_the_label():
     assert abs(2*found["train_error"] - ridge["train_error"]) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_wide_log_cosh_is_ridge():
     numbers = {"alpha": [0.5, 2], "lam": 0.05, "Delta": 0.2, **SPIKED}
     wide, square = theory("tanh", "sin", "10**6*log(cosh((y - f)/1000))").solve(**numbers), hx.theories.one_step("tanh", "sin")

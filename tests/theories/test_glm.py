@@ -23,6 +23,7 @@ def test_reference_of_ridge():
         assert abs(found[name] - value) < 5e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["0.7", "3/2"])
 def test_huber_needs_no_average(width):
     system = hx.theories.glm(f"huber:{width}").system
@@ -35,6 +36,7 @@ def test_a_wide_huber_loss_is_the_square_loss():
     assert all(abs(wide[n] - square[n]) < 1e-12 for n in ("V", "q", "m", "test_error"))
 
 
+@pytest.mark.slow
 def test_huber_against_a_simulation():
     """Reweighted ridge converges to the Huber estimator; theta is measured in units of sqrt(d)."""
     theory = hx.theories.glm("huber:0.5").solve(alpha=3.0, lam=0.2, Delta=0.5)["test_error"]

@@ -57,6 +57,7 @@ def test_two_normals_below_bounds():
     assert below_both(np.array(0.0), np.array(0.0), -0.3) == pytest.approx(0.25 + np.arcsin(-0.3)/(2*np.pi), abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [COMMITTEE, "sign(z1*z2 - 1/2)", "sign(z1 + z2) + sign(z1)"])
 def test_full_matrix_against_monte_carlo(target):
     rng = np.random.default_rng(5)

@@ -45,6 +45,7 @@ def test_huber_loss(row):
     _agree(found, row, ("V", "Q", "M", "qw", "test_error_noisy", "train_error", "train_objective"), 10)
 
 
+@pytest.mark.slow
 def test_an_intercept_is_free_where_the_features_have_a_mean():
     theory = random_features("relu", "sign(z + 1/2)", loss="logistic")
     names = ("V", "Q", "M", "b", "qw", "test_error", "train_error")
@@ -82,6 +83,7 @@ def test_the_closed_form_for_ridge(alpha, gamma, lam, Delta):
     assert found["test_error"] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "g", "alpha", "beta"), [("relu", "sin", 1.2, 2.0), ("softplus", "abs", 0.7, 0.5)])
 def test_one_step_without_its_step(sigma, g, alpha, beta):
     there = one_step(sigma, g).solve(alpha=alpha, beta=beta, lam=0.05, Delta=0.2, r=0, c=1, gamma=0)

@@ -15,6 +15,7 @@ def moment(g, p, k):
     return float(np.sum(np.exp(-x*x/2)*g(x)**p*he)*(x[1] - x[0])/np.sqrt(2*np.pi))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "g", "exponents"), [
     ("He5", lambda x: x**5 - 10*x**3 + 15*x, (5, 2, 1)),
     ("He6", lambda x: x**6 - 15*x**4 + 45*x**2 - 15, (6, 2, 2)),

@@ -212,6 +212,7 @@ def test_drift_of_a_repeated_sample():
 
 
 # -- repetition, whole ------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_first_step_of_no_size_is_the_flow_of_fresh_samples():
     """Identity: at repetition -> 0 the averages are those of the series, in one direction and in several, for both losses."""
     for loss in ("correlation", "square"):

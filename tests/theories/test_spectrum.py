@@ -47,6 +47,7 @@ def test_sum_rules(sigma, at):
         assert ends[1]/ends[0] == pytest.approx(2, rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, beta", [(2, 0.5), (0.7, 3), (3, 1.5)])
 def test_linear_features_are_a_product_of_two_wishart_matrices(alpha, beta):
     """sigma(u) = u, r = 0: Phi = X W^T, whose S-transform gives z = (1 + t)(alpha + t)(beta + t)/(beta t), t = -beta (1 + z m)."""
@@ -81,6 +82,7 @@ def test_normalisations_are_one_law():
     assert abs(n.stieltjes(z) - wrong) > 0.1*abs(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma, c_, value", [("tanh", 1.1, 0.690), ("sign", 1.0, 0.520)])
 def test_published_constants_of_the_outlier(sigma, c_, value):
     row = next(r for r in REFERENCE if r["sigma"] == sigma)
@@ -89,6 +91,7 @@ def test_published_constants_of_the_outlier(sigma, c_, value):
     assert law.outlier["value"] == pytest.approx(400*row["alpha"]*law.outlier["coefficient"] + law.outlier["constant"])
 
 
+@pytest.mark.slow
 def test_limits():
     assert spectrum("1", r=0, alpha=1, beta=2).mass_at_zero == 1
     assert spectrum("0", r=0, alpha=1, beta=2).outlier is None and spectrum("tanh", r=0, alpha=1, beta=2).outlier is None

@@ -213,6 +213,7 @@ def test_the_start_of_the_network_is_subtracted_from_the_labels():
     assert balanced["r"] == pytest.approx(centred["r"], rel=1e-10) and balanced["gamma"] == pytest.approx(centred["gamma"])
 
 
+@pytest.mark.slow
 def test_ridgeless_limit_and_extremes():
     theory = one_step("tanh", "sign", vocabulary=[1, 2], fractions=[0.3, 0.7])
     at = {"beta": 1.0, "r": 1.2, "gamma": 0.8, "Delta": 0.1, "c": 1.1}
