@@ -1,19 +1,20 @@
 """definitions of the package -> one flat text that needs NumPy alone: what an exported file shares with the session.
 
-From a function one goes to all that it names, at any depth: constants, classes, functions of other modules. Type hints
-and doctests stay behind; a definition that two modules know by one name gets a new one.
+From a function one goes to all that it names, at any depth: constants, classes, functions of other modules. Of a class
+only those methods are taken that something taken asks for; of a docstring its first paragraph; type hints stay behind.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from symtable import symtable
 
 Key = tuple[str, str]  # module, name
+_ALWAYS = {"__init__", "__post_init__", "__len__", "__getitem__", "__call__", "__missing__"}
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -27,36 +28,50 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None) -> tuple[list
     ['import numpy as np'] def _density(x):
         return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     """
-    work, texts = _Excerpt(rename or {}), []
-    for group in groups:
-        known = set(work.texts)
-        for key in group:
-            work.add(key)
-        texts.append("\n\n\n".join(_grouped([t for k, t in work.texts.items() if k not in known])))
+    wanted: frozenset[str] = frozenset()
+    while True:  # what a method asks for is known when it is taken: until nothing new is
+        work, texts = _Excerpt(rename or {}, wanted), []
+        for group in groups:
+            known = set(work.texts)
+            for key in group:
+                work.add(key)
+            texts.append("\n\n\n".join(_grouped([t for k, t in work.texts.items() if k not in known])))
+        asked = wanted.union(*(_attributes(t) for t in work.texts.values()))
+        if asked == wanted:
+            break
+        wanted = asked
     names = [work.name(k) for k in work.texts]
     assert len(set(names)) == len(names), f"two definitions have one name: {sorted(names)}"
     return sorted(work.imports), texts
 
 
 class _Excerpt:
-    def __init__(self, rename: dict[Key, str]) -> None:
-        self.rename = rename
+    def __init__(self, rename: dict[Key, str], wanted: frozenset[str]) -> None:
+        self.rename, self.wanted = rename, wanted
         self.imports: set[str] = set()
         self.texts: dict[Key, str] = {}
         self.pending: set[Key] = set()
+        self.names: dict[Key, str] = {}
 
     def name(self, key: Key) -> str:
-        return self.rename.get(key, key[1])
+        """Its own name, or where another definition has that one, with that of its module."""
+        if key not in self.names:
+            name = self.rename.get(key, key[1])
+            self.names[key] = f"{name}_{key[0].rpartition('.')[2]}" if name in self.names.values() else name
+        return self.names[key]
 
     def add(self, key: Key) -> None:
         """Take a definition, after those that it uses."""
         if key in self.texts or key in self.pending:
             return
         self.pending.add(key)
-        text = _bare(_source(key))
+        source = _source(key)
+        text = _bare(source, self.wanted if re.search("^class ", source, re.M) else frozenset())
         swap: dict[str, str] = {key[1]: self.name(key)}
         free = _free(text)
-        for found in ast.walk(ast.parse(text)):
+        known = {*(names := _names(key[0]))[0], *names[1], *dir(builtins), key[1]}
+        assert free <= known, f"{key[1]} in {key[0]} names {sorted(free - known)}, which the module does not define"
+        for found in _named(text):
             target = self._resolve(key[0], found, free)
             if target is None:
                 continue
@@ -74,7 +89,7 @@ class _Excerpt:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in free:
             other = imported.get(node.value.id, ("", "", ""))
             path = f"{other[0]}.{other[1]}"
-            if other[0].startswith("hermitex") and find_spec(path):
+            if other[0].startswith("hermitex") and _is_module(path):
                 return f"{node.value.id}.{node.attr}", (path, node.attr)
         if not isinstance(node, ast.Name) or node.id not in free:
             return None
@@ -84,11 +99,18 @@ class _Excerpt:
             source, name, line = imported[node.id]
             if not source.startswith("hermitex"):
                 self.imports.add(line)
-            elif not find_spec(source) or not _is_module(f"{source}.{name}"):
+            elif not _is_module(f"{source}.{name}"):
                 return node.id, (source, name)
         return None
 
 
+@lru_cache(maxsize=512)
+def _named(text: str) -> tuple[ast.AST, ...]:
+    """The names and attributes in a text."""
+    return tuple(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name | ast.Attribute))
+
+
+@lru_cache(maxsize=512)
 def _free(text: str) -> set[str]:
     """The names that a text takes from its module: not those that are local where they stand."""
     found: set[str] = set()
@@ -101,6 +123,12 @@ def _free(text: str) -> set[str]:
     return found
 
 
+def _attributes(text: str) -> frozenset[str]:
+    """Every x in a.x."""
+    return frozenset(n.attr for n in _named(text) if isinstance(n, ast.Attribute))
+
+
+@lru_cache(maxsize=512)
 def _is_module(path: str) -> bool:
     try:
         return find_spec(path) is not None
@@ -111,8 +139,8 @@ def _is_module(path: str) -> bool:
 @lru_cache(maxsize=64)
 def _text(module: str) -> str:
     spec = find_spec(module)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).read_text(encoding="utf-8")
+    assert spec is not None and spec.origin is not None and spec.loader is not None
+    return str(spec.loader.get_data(spec.origin).decode("utf-8"))  # type: ignore[attr-defined]  # of a folder or a zip
 
 
 @lru_cache(maxsize=64)
@@ -134,6 +162,8 @@ def _names(module: str) -> tuple[dict[str, ast.AST], dict[str, tuple[str, str, s
             targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
             for name in [t.id for t in targets if isinstance(t, ast.Name)] or [getattr(node, "name", "")]:
                 definitions[name] = node
+            for pair in (t for t in targets if isinstance(t, ast.Tuple)):
+                definitions |= {n.id: node for n in pair.elts if isinstance(n, ast.Name)}
     return definitions, imported
 
 
@@ -143,17 +173,24 @@ def _source(key: Key) -> str:
     if name not in definitions and name in imported:  # a name handed on
         return _source((imported[name][0], imported[name][1]))
     node = definitions[name]
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):  # A, B = 1, 2: each by itself
+        place = [getattr(n, "id", "") for n in node.targets[0].elts].index(name)
+        return f"{name} = {ast.unparse(node.value.elts[place])}"  # type: ignore[attr-defined]
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])  # type: ignore[attr-defined]
     return "\n".join(_text(module).split("\n")[first - 1:node.end_lineno])  # type: ignore[attr-defined]
 
 
-def _bare(text: str) -> str:
-    """`text` without type hints (but for the fields of a class, which are its definition), doctests and lint marks."""
+@lru_cache(maxsize=512)
+def _bare(text: str, wanted: frozenset[str]) -> str:
+    """`text` without type hints (but for the fields of a class, which are its definition), methods that nothing wants,
+    and what follows the first paragraph of a docstring.
+    """
     lines = text.split("\n")
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line.encode()) + 1)
     cuts: list[tuple[int, int, bytes]] = []
+    dropped: list[tuple[int, int]] = []
 
     def at(line: int | None, column: int | None) -> int:
         return starts[(line or 1) - 1] + (column or 0)
@@ -165,6 +202,16 @@ def _bare(text: str) -> str:
     tree = ast.parse(text)
     fields = {id(s) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for s in c.body}
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and id(node) in fields and not _taken(node.name, wanted):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            dropped.append((at(first, 0), at(node.end_lineno, 0) + len(lines[(node.end_lineno or 1) - 1].encode()) + 1))
+            continue
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            said = node.body[0].value  # type: ignore[attr-defined]
+            begin, until = at(said.lineno, said.col_offset), end(said) - 3
+            blank = raw.find(b"\n\n", begin, until)
+            if blank > 0:
+                cuts.append((blank, until, b""))
         if isinstance(node, ast.arguments):
             positional = [*node.posonlyargs, *node.args]
             defaults = dict(zip(reversed(positional), reversed(node.defaults), strict=False))
@@ -180,17 +227,20 @@ def _bare(text: str) -> str:
             cuts.append((raw.rindex(b"->", 0, begin) - 1, end(node.returns), b""))
         elif isinstance(node, ast.AnnAssign) and id(node) not in fields and node.value is not None:
             cuts.append((end(node.target), end(node.annotation), b""))
-    for begin, finish, put in sorted(cuts, reverse=True):
+    cuts = [c for c in cuts if not any(begin <= c[0] < until for begin, until in dropped)]
+    for begin, finish, put in sorted([*cuts, *((begin, until, b"") for begin, until in dropped)], reverse=True):
         raw = raw[:begin] + put + raw[finish:]
     return _tidied(raw.decode())
 
 
+def _taken(method: str, wanted: frozenset[str]) -> bool:
+    return method in wanted or method in _ALWAYS
+
+
 def _tidied(text: str) -> str:
     text = re.sub(r"  # (type: ignore|noqa|fmt:)[^\n]*", "", text)
-    text = re.sub(r"\n *Examples\n *-+\n(?= *>>>)", "\n", text)
-    text = re.sub(r"\n *>>>[^\n]*((?:\n(?! *$)(?! *\"\"\")[^\n]*)*)(?=\n)", "", text)
-    text = re.sub(r'\n\s*\n( *""")', r"\n\1", text)
-    return re.sub(r'("""[^"\n]*)\n *"""', r'\1"""', text)
+    text = re.sub(r'("""[^"\n]*)\n *"""', r'\1"""', text)
+    return re.sub(r"\n\n\n+", "\n\n", text).rstrip("\n")
 
 
 def _grouped(texts: list[str]) -> list[str]:

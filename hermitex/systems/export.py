@@ -11,10 +11,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -33,10 +36,16 @@ from hermitex.systems.system import System
 from hermitex.systems.template import FORMULAS, PAGE
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
-_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", (_ADAPTIVE, "_ROUNDING"): "_NOISE"}
+_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
+_SELFTEST_SECONDS = 600.0
+_ALONE = """import runpy, sys
+sys.modules["hermitex"] = None
+sys.argv = [sys.argv[1], "--selftest"]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,8 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
 
     Raises
     ------
-    NotConverged : no reference point could be solved. HermitexError : mpmath contradicts the generated code.
+    NotConverged : no reference point could be solved. HermitexError : mpmath contradicts the generated code, or the file,
+        run by itself without the package, fails its self-test; then nothing is written.
 
     Examples
     --------
@@ -91,12 +101,28 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
     points = _reference(system, reference, tolerance)
     checked = _checked(system, points[0]) if check else ""
     text = render(system, points, tolerance=tolerance, checked=checked)
-    compile(text, str(path), "exec")  # a text that Python does not read is never written
     target = Path(path)
     if not target.parent.is_dir():
         raise BadInput(f"export: there is no folder {target.parent}")
+    _selftest(text)
     write_whole(target, text)
     return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked)
+
+
+def _selftest(text: str) -> None:
+    """Run the self-test of a file in a process of its own that does not find the package."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "solver.py"
+        file.write_text(text, encoding="utf-8")
+        try:
+            done = subprocess.run([sys.executable, "-I", "-c", _ALONE, str(file)], cwd=folder, capture_output=True, text=True,
+                                  timeout=_SELFTEST_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise HermitexError(f"export: the self-test of the file takes more than {_SELFTEST_SECONDS:g} s; nothing was "
+                                "written") from None
+    if done.returncode:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["no output"]
+        raise HermitexError(f"export: the file fails its own self-test, nothing was written: {said[-1][:200]}")
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
@@ -174,12 +200,13 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
     program, parameters = system.compile(), _parameters(system)
     imports, helpers, functions = _parts(program.source)
     axes = program.axes
-    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Block", "Code", "NotSolved", "solve_all")]
+    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", "solve_all")]
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     more, (quadrature, solving) = flat(*groups, rename=_RENAME)
     imports = _merged([*imports, *more, "import argparse", "import json", "import sys"])
     kinked = {a: len(points) for a, points in program.kinked.items()}
-    rules = f"lambda: Quadratures(AXES, {kinked})" if axes else "Exact"
+    grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
+    rules = f"lambda: Quadratures(AXES, {kinked}{grid})" if axes else "Exact"
     page = {
         "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
         "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy",
@@ -299,7 +326,7 @@ def _tuple(names: Iterable[Any]) -> str:
 
 def _code(program: Any) -> str:
     def line(b: Any) -> str:
-        fields = [f'"{b.kind}"', f"unknowns={_tuple(b.unknowns)}"]
+        fields = [_tuple(b.unknowns), f'"{b.kind}"']
         fields += [f"{n}={_tuple(getattr(b, n))}" for n in ("torn", "members", "positive", "explicit") if getattr(b, n)]
         whole = f"        Block({', '.join(fields)}),\n"
         return whole if len(whole) <= _WIDTH else whole.replace(", torn=", ",\n              torn=")

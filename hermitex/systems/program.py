@@ -31,10 +31,10 @@ class BlockCode:
 
     unknowns: tuple[str, ...]
     kind: str
-    torn: tuple[str, ...]
-    members: tuple[str, ...]
-    positive: tuple[bool, ...]
-    explicit: tuple[bool, ...]  # of the torn unknowns: residual is x - rhs
+    torn: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    positive: tuple[bool, ...] = ()
+    explicit: tuple[bool, ...] = ()  # of the torn unknowns: residual is x - rhs
 
 
 @dataclass(frozen=True, eq=False)

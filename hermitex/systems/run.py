@@ -109,7 +109,7 @@ class Run:
 
     def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
-        absolute = partial(average, floor=FLOOR)
+        absolute = partial(average, floor=FLOOR) if average else None
         for name in names:
             out.update(self._call(name, absolute if name == "observables" else average))
 

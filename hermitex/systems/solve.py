@@ -33,6 +33,12 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     ------
     BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite. NotConverged otherwise.
     """
+    found = solved(program, numbers, start=start or {}, tolerance=tolerance)
+    return found.require() if raise_on_failure else found
+
+
+def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float) -> Solution:
+    """The solution at every point, converged or not: what the session and an exported file share."""
     values = _numbers(program, numbers)
     try:
         shape = np.broadcast_shapes(*(v.shape for v in values.values()))
@@ -44,14 +50,13 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     if points == 0:
         raise BadInput("solve: an array of parameters is empty")
     parts = []
-    guess = _start(program, start or {}, shape)
+    guess = _start(program, start, shape)
     for first in range(0, points, _CHUNK):
         chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
         near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
         parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
     found = parts[0] if len(parts) == 1 else _joined(parts)
-    found = shaped(found.with_stability_said(), shape)
-    return found.require() if raise_on_failure else found
+    return shaped(found.with_stability_said(), shape)
 
 
 def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
