@@ -53,13 +53,13 @@ class Spec:
 
     def complete(self) -> bool:
         """True if every parameter has a number."""
-        from hermitex.systems.sweep import parameter_name
+        from hermitex.systems.names import spelt
 
         if is_theory(self.system):
             needed = [n for n, default in self.system.letters().items() if default is self.system.REQUIRED]
             return {*self.parameters, *self.grid} >= set(needed)
         program = self.system.compile()
-        return {parameter_name(n, program) for n in (*self.parameters, *self.grid)} >= set(program.parameters)
+        return {spelt(n, program.parameters) for n in (*self.parameters, *self.grid)} >= set(program.parameters)
 
 
 def is_theory(system: Any) -> bool:

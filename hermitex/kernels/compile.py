@@ -82,7 +82,7 @@ class Kernel(Shown):
 
     def _evaluate(self, values: dict[str, np.ndarray]) -> np.ndarray:
         ndim = self.quadratures.ndim
-        s = {n: v.reshape(-1, *[1] * (ndim - 1)) if v.ndim else float(v) for n, v in values.items()}
+        s = {n: v.reshape(-1, *[1] * (ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
         with np.errstate(all="ignore"):
             for _ in range(60):
                 quad = self.quadratures.arrays()

@@ -34,9 +34,11 @@ def between(rule, *kinks):
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
 '''),
     "nonzero": ((), '''
-def nonzero(x):
-    """x, or where x is 0 the smallest number whose powers are still finite: a limit such as rho -> 0 is taken."""
-    return np.where(x == 0, 1e-100, x)
+def nonzero(x, over):
+    """x, or where x is 0 and over is not, a number so small that over/x stands for its limit from above."""
+    over = np.asarray(over)
+    there = np.any(over != 0, axis=tuple(range(1, over.ndim)), keepdims=True)
+    return np.where(x == 0, np.where(there, 1e-100, np.nan), x)
 '''),
     "power": ((), '''
 def power(x, n):

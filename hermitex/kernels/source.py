@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Function, Pow, Symbol
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
 
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
@@ -37,14 +37,34 @@ def identifier(symbol: Symbol) -> str:
     return _KEYWORDS.get(name, name)
 
 
-def guard_zero(expr: Expr, fixed: set[Symbol]) -> Expr:
-    """Divisions by what depends on parameters only are made safe at 0 (see `nonzero`)."""
-    nonzero = Function("nonzero")
+#: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
+_SETTLES = (exp, erf, erfc, tanh, atan)
 
-    def touch(e: Expr) -> Expr:
-        return Pow(nonzero(e.base), e.exp) if e.base.free_symbols and e.base.free_symbols <= fixed else e
 
-    return expr.replace(lambda e: isinstance(e, Pow) and e.exp.is_Rational and e.exp.is_negative, touch)
+def divisions(expr: Expr, fixed: set[Symbol], from_above: Callable[[Expr], bool]) -> Expr:
+    """Divisions, in the arguments of functions, by what may vanish: erf(n/x) at x = 0 is a limit, n/x alone is none.
+
+    Everywhere else 1/0 is inf, and 0/0 is nan: no number that looks like an answer.
+
+    fixed : symbols that are parameters, or follow from parameters alone
+    from_above : whether an expression that vanishes is the limit of positive ones, so that n/x has a sign
+    """
+    def quotient(e: Expr) -> Expr:
+        below = [f for f in Mul.make_args(e) if isinstance(f, Pow) and f.exp.is_Rational and f.exp.is_negative
+                 and f.base.free_symbols and f.base.free_symbols <= fixed]
+        over = Mul(*(f for f in Mul.make_args(e) if f not in below))
+        safe = [Pow(_NONZERO(p.base, over if from_above(p.base) else S.Zero), p.exp) for p in below]
+        return Mul(over, *safe) if below else e
+
+    def inside(e: Expr) -> Expr:
+        if isinstance(e, Mul | Pow) and (found := quotient(e)) != e:
+            return found
+        return e.func(*map(inside, e.args)) if isinstance(e, Add | Mul) else e
+
+    return expr.replace(lambda e: isinstance(e, _SETTLES), lambda e: e.func(*map(inside, e.args)))
+
+
+_NONZERO = Function("nonzero")
 
 
 class Writer:
@@ -55,6 +75,10 @@ class Writer:
         self.reach = lowered.reach()
         self.kinked = dict(kinked or {})
         self.parameters = parameters
+        self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
+        formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
+        self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
+                      if p.exp.is_Rational and p.exp.q == 2 and p.base.free_symbols <= parameters}
         self.printer = NumPyPrinter(identifier)
         self.functions: list[str] = []
 
@@ -85,8 +109,26 @@ class Writer:
             rest.remove(step)
             done.add(step.target)
             lines.append(self._line(step, clipped=name == "tables"))
-        lines.append(_returned({label: self.printer.doprint(guard_zero(e, self.parameters)) for label, e in results.items()}))
+        lines.append(_returned({label: self._text(e) for label, e in results.items()}))
         self.functions.append(f"def {name}(s, quad):\n" + textwrap.indent("\n".join(lines), "    "))
+
+    def _text(self, e: Expr) -> str:
+        return self.printer.doprint(divisions(e, self.parameters, self._from_above))
+
+    def _written(self, e: Expr) -> Expr:
+        """An expression of parameters with the temporaries in it written out."""
+        while here := e.free_symbols & set(self.definitions):
+            e = e.xreplace({v: self.definitions[v] for v in here})
+        return e
+
+    def _from_above(self, base: Expr) -> bool:
+        """True if it is a square root, is rooted somewhere, or has the sign of what is: at 0 it comes from above."""
+        number, rest = self._written(base).as_coeff_Mul()
+        if not number.is_positive:
+            return False
+        if isinstance(rest, Pow) and rest.exp.is_Rational and rest.exp.is_positive:
+            return rest.exp.q == 2 or rest.exp.p % 2 == 0 or self._from_above(rest.base)
+        return rest in self.roots or bool(rest.is_nonnegative)
 
     def _axis_line(self, axis: Axis) -> str:
         name, points = axis.identifier, self.kinked.get(axis.identifier, ())
@@ -96,7 +138,7 @@ class Writer:
         return f'{name}, w_{name} = between(quad["{name}"], {kinks})'
 
     def _line(self, s: Statement, *, clipped: bool) -> str:
-        text = self.printer.doprint(guard_zero(s.expr, self.parameters))
+        text = self._text(s.expr)
         # What is known not to be negative is not by rounding either: its root is taken further on.
         clipped = clipped and bool(s.target.is_nonnegative) and not s.target.is_positive and not s.axes
         text = f"np.maximum({text}, 0.0)" if clipped else text

@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
 from math import prod
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from ..errors import BadInput
 
 Piece = dict[str, np.ndarray]
+MOST_POINTS = 1_000_000  # a row is kept in memory, some hundred bytes a column
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,16 @@ class Grid:
             first, count = k // self._cuts, 1
             cut = slice(k % self._cuts * self.chunk, (k % self._cuts + 1) * self.chunk)
         line = np.array(self.axes[names[0]])[cut]
-        # the last key varies fastest among the lines
-        rest = islice(product(*(self.axes[n] for n in names[1:])), first, first + count)
-        return [{names[0]: line, **{n: np.full(line.size, v) for n, v in zip(names[1:], r, strict=True)}} for r in rest]
+        lines = range(first, min(first + count, self.points // self._line))
+        return [{names[0]: line, **{n: np.full(line.size, v) for n, v in self._rest(i).items()}} for i in lines]
+
+    def _rest(self, i: int) -> dict[str, float]:
+        """What stays fixed on line i; the last key varies fastest among the lines."""
+        found = {}
+        for n in reversed(list(self.axes)[1:]):
+            i, k = divmod(i, len(self.axes[n]))
+            found[n] = self.axes[n][k]
+        return dict(reversed(found.items()))
 
     @cached_property
     def signature(self) -> str:
@@ -81,13 +88,31 @@ class Grid:
         return digest({"axes": {k: list(v) for k, v in self.axes.items()}, "chunk": self.chunk})
 
 
+def check_size(asking: str, sizes: Mapping[str, int]) -> None:
+    """Refuse a product of axes that no table holds, before anything is laid out.
+
+    >>> check_size("sweep", {"alpha": 50, "lam": 20})
+    >>> check_size("sweep", {"alpha": 100000, "lam": 10000})
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: sweep: 100,000 alpha x 10,000 lam are 1,000,000,000 points, and 1,000,000 at most are solved at once; \
+take fewer values, or one part of the grid after another
+    """
+    points = prod(sizes.values())
+    if points > MOST_POINTS:
+        said = " x ".join(f"{k:,} {n}" for n, k in sizes.items() if k > 1)
+        raise BadInput(f"{asking}: {said} are {points:,} points, and {MOST_POINTS:,} at most are solved at once; "
+                       "take fewer values, or one part of the grid after another")
+
+
 def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
     """The product of the axes, checked; raises `BadInput` naming an axis that is empty, not finite or not a line."""
-    if not axes:
+    if not isinstance(axes, Mapping) or not axes:
         raise BadInput("the grid of a sweep is empty; give at least one parameter, e.g. {'alpha': [0.5, 1, 2]}")
-    if int(chunk) != chunk or chunk < 1:
-        raise BadInput(f"chunk must be a positive whole number, not {chunk}")
-    out = {}
+    if not isinstance(chunk, int | np.integer) or chunk < 1:
+        raise BadInput(f"chunk must be a positive whole number, not {chunk!r}")
+    check_size("sweep", {str(n): len(v) for n, v in axes.items() if hasattr(v, "__len__")})
+    out: dict[str, Any] = {}
     for name, values in axes.items():
         try:
             v = np.atleast_1d(np.asarray(values, dtype=float))
@@ -97,8 +122,10 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
             raise BadInput(f"the grid of {name} must be a line of at least one number, not of shape {v.shape}")
         if np.isnan(v).any():
             raise BadInput(f"the grid of {name} contains NaN")
-        out[str(name)] = tuple(float(x) for x in v)
-    return Grid(out, int(chunk))
+        if str(name) in out:
+            raise BadInput(f"the grid has two lines of values for {name}; give it once")
+        out[str(name)] = v
+    return Grid({n: tuple(v.tolist()) for n, v in out.items()}, int(chunk))
 
 
 def digest(content: Any) -> str:

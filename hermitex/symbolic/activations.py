@@ -17,6 +17,7 @@ from sympy import (
     Abs,
     Expr,
     Heaviside,
+    Lambda,
     Max,
     Min,
     Piecewise,
@@ -82,7 +83,8 @@ class Activation:
     def __call__(self, u: Any, *values: Any) -> Expr:
         """sigma(u); parameters may follow, as in leaky_relu(u, 1/10)."""
         if len(values) > len(self.parameters):
-            raise BadInput(f"{self.name} takes at most {1 + len(self.parameters)} arguments")
+            most = f"at most {1 + len(self.parameters)} arguments" if self.parameters else "one argument"
+            raise BadInput(f"{self.name} takes {most}, not {1 + len(values)}")
         rule = dict(self.parameters) | {p: sympify(v, strict=True) for (p, _), v in zip(self.parameters, values, strict=False)}
         return self.form.xreplace({z: sympify(u, strict=True), **rule})
 
@@ -249,8 +251,8 @@ def activation(sigma: Any) -> Activation:
         return _from_class(sigma)
     if isinstance(sigma, str):
         return _from_text(sigma.strip())
-    if isinstance(sigma, Operation) or (callable(sigma) and not isinstance(sigma, Expr)):
-        return _of_one_variable(str(getattr(sigma, "name", getattr(sigma, "__name__", "sigma"))), sigma(z))
+    if isinstance(sigma, Operation | Lambda) or (callable(sigma) and not isinstance(sigma, Expr)):
+        return _from_callable(sigma)
     from hermitex.symbolic.parsing import expression
 
     expr = expression(sigma)
@@ -271,9 +273,22 @@ def _from_text(text: str) -> Activation:
 def _from_class(function: Any) -> Activation:
     name = function.__name__
     known = NAMED.get(name)
-    if isinstance(known, Activation) and not isinstance(function, UndefinedFunction):
-        return known
-    return Activation(name, function(z))
+    if known is not None and not isinstance(function, UndefinedFunction):
+        return known if isinstance(known, Activation) else _from_text(name)
+    return _from_callable(function)
+
+
+def _from_callable(function: Any) -> Activation:
+    """What a function of Python or SymPy makes of z; one of several variables is refused."""
+    name = str(getattr(function, "name", getattr(function, "__name__", "sigma")))
+    try:
+        value = function(z)
+        from hermitex.symbolic.parsing import expression
+
+        return _of_one_variable(name, expression(value))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{name} is not a function of one variable on formulas ({str(error).splitlines()[0][:120]}); "
+                       "write an expression in z, e.g. 'tanh(2*z)'") from None
 
 
 def _of_one_variable(name: str, expr: Expr) -> Activation:

@@ -37,7 +37,7 @@ class Run:
                  tolerance: float) -> None:
         self.program, self.points, self.tolerance = program, points, tolerance
         self.quad = program.quadratures()
-        self.s: State = {n: self._column(v) if v.ndim else float(v) for n, v in numbers.items()}
+        self.s: State = {n: self._column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)

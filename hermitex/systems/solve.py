@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.grid import check_size
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import Run
@@ -45,6 +46,7 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
     except ValueError:
         shapes = ", ".join(f"{n} {v.shape}" for n, v in values.items() if v.ndim)
         raise BadInput(f"solve: the parameters do not broadcast: {shapes}") from None
+    check_size("solve", {f"along axis {i}": n for i, n in enumerate(shape)})
     flat = {n: (np.broadcast_to(v, shape).ravel() if v.ndim else v) for n, v in values.items()}
     points = int(np.prod(shape)) if shape else 1
     if points == 0:

@@ -17,10 +17,12 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.grid import Piece, digest
+from hermitex.solvers.grid import grid as points
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
 from hermitex.solvers.table import Sweep
+from hermitex.systems.names import by_name, spelt
 from hermitex.systems.program import Program
 from hermitex.systems.solve import solve
 
@@ -63,10 +65,13 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     >>> round(float(table["V"][2]), 6)
     0.844289
     """
+    points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
+        by_name("sweep", grid, parameters)
         line: Line = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, system)
     else:
         program = _program(system)
+        by_name("sweep", grid, parameters, parameters=program.parameters)
         line = Line(program, _fixed(program, grid, parameters or {}), tolerance)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
@@ -83,8 +88,6 @@ def _program(system: Any) -> Program:
 def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The fixed numbers of a theory; what its own check says of them and of the grid is said before anything is solved."""
     numbers = {str(k): v for k, v in numbers.items()}
-    if twice := [k for k in grid if str(k) in numbers]:
-        raise BadInput(f"sweep: {twice[0]} stands both in the grid and among the fixed parameters")
     fixed = theory.given(numbers)
     if several := [n for n, v in fixed.items() if v.ndim]:
         raise BadInput(f"sweep: {several[0]} has several values; they go into the grid")
@@ -96,25 +99,17 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
 
 def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of the parameters that are not swept, by the names that the formulas use."""
-    twice = [n for n in numbers if parameter_name(str(n), program) in {parameter_name(str(k), program) for k in grid}]
-    if twice:
-        raise BadInput(f"sweep: {twice[0]} stands both in the grid and among the fixed parameters")
     for name in (*grid, *numbers):
-        if parameter_name(str(name), program) not in program.parameters:
+        if spelt(str(name), program.parameters) not in program.parameters:
             raise UnknownName(str(name), program.parameters, "parameter")
-    given = {parameter_name(str(k), program) for k in (*grid, *numbers)}
+    given = {spelt(str(k), program.parameters) for k in (*grid, *numbers)}
     missing = [n for n in program.parameters if n not in given]
     if missing:
         raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
     try:
-        return {parameter_name(str(k), program): float(v) for k, v in numbers.items()}
+        return {spelt(str(k), program.parameters): float(v) for k, v in numbers.items()}
     except (TypeError, ValueError):
         raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
-
-
-def parameter_name(name: str, program: Program) -> str:
-    """`lam` is the keyword for the symbol lamda."""
-    return "lamda" if name == "lam" and "lam" not in program.parameters and "lamda" in program.parameters else name
 
 
 @dataclass(frozen=True)
@@ -156,7 +151,7 @@ class Line:
         return self._columns([rows[k] for k in range(points)])
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
-        numbers = {**self.fixed, **{parameter_name(n, self.program): v[np.asarray(index)] for n, v in piece.items()}}
+        numbers = {**self.fixed, **{spelt(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
         return solve(self.program, numbers, start=start, tolerance=self.tolerance, raise_on_failure=False)
 
     def _start(self, found: Solution) -> dict[str, float]:

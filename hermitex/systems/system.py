@@ -18,6 +18,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import Names
+from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 
 
@@ -65,19 +66,16 @@ class System(Shown):
         put = object.__setattr__
         if not self.equations:
             raise BadInput("System: no equation was given")
-        twice = sorted({str(u) for u in self.equations if [str(v) for v in self.equations].count(str(u)) > 1})
-        if twice:
-            raise BadInput(f"System: {', '.join(twice)} has two equations")
+        put(self, "parameters", None if self.parameters is None else listed(self.parameters))
+        self._check_names()
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(v) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
-        put(self, "positive", frozenset(self._unknown(v) for v in self.positive)
+        put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
-        put(self, "kept", frozenset(k for k in self.where if k.name in {str(n) for n in self.kept}))
-        clash = sorted({u.name for u in self.equations} & {k.name for k in self.where})
-        if clash:
-            raise BadInput(f"System: {', '.join(clash)} is both an unknown and a where name")
+        put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
         put(self, "parameters", self._parameters())
+        self._check_names()
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -85,10 +83,20 @@ class System(Shown):
         """The unknowns in the order of their equations."""
         return tuple(self.equations)
 
+    def _check_names(self) -> None:
+        check_distinct({"an unknown": self.equations, "a where name": self.where, "an observable": self.observables,
+                        "a parameter": self.parameters or ()})
+
     def _unknown(self, name: Any) -> Symbol:
         found = next((u for u in self.equations if u.name == str(name)), None)
         if found is None:
             raise UnknownName(str(name), [u.name for u in self.equations], "unknown of the system")
+        return found
+
+    def _where_name(self, name: Any) -> Symbol:
+        found = next((k for k in self.where if k.name == str(name)), None)
+        if found is None:
+            raise UnknownName(str(name), [k.name for k in self.where], "where name in kept")
         return found
 
     def _parameters(self) -> tuple[Symbol, ...]:
@@ -181,12 +189,12 @@ class System(Shown):
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
         given: Any = {} if not args else args[0] if len(args) == 1 else [args]
-        old = {**dict(given), **kwargs}
-        by_name = {p.name: p for p in self.parameters}
+        known = {p.name: p for p in self.parameters}
+        old = by_name("subs", dict(given), kwargs, parameters=known)
         for k in old:
-            if str(k) not in by_name:
-                raise UnknownName(str(k), by_name, "parameter")
-        rule = {by_name[str(k)]: expression(v) for k, v in old.items()}
+            if k not in known:
+                raise UnknownName(k, known, "parameter")
+        rule = {known[k]: expression(v) for k, v in old.items()}
         return self._mapped(lambda e: e.subs(rule, simultaneous=True))
 
     def substitute(self, **functions: Any) -> System:
@@ -199,6 +207,8 @@ class System(Shown):
             if name not in known:
                 raise UnknownName(name, known, "function of the system")
             put = activation(sigma)
+            for e in self._all():
+                check_calls(e, name, put)
             system = system._mapped(lambda e, name=name, put=put: _put_in(e, name, put) if e.atoms(Function) else e)
         return system
 
@@ -248,18 +258,14 @@ class System(Shown):
         """
         from hermitex.systems.solve import solve
 
-        names = {self._spelt(str(k)): v for k, v in {**(numbers or {}), **keywords}.items()}
-        return solve(self.compile(blocks=blocks), names, start={str(k): v for k, v in (start or {}).items()}, tolerance=tolerance,
+        names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
+        return solve(self.compile(blocks=blocks), names, start=by_name("start", start), tolerance=tolerance,
                      raise_on_failure=raise_on_failure)
-
-    def _spelt(self, name: str) -> str:
-        """The parameter that a keyword means: lam is the ridge, whose symbol is lamda."""
-        return "lamda" if name == "lam" and any(p.name == "lamda" for p in self.parameters) else name
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""
         names = {p.name for p in self.parameters}
-        return {self._spelt(k): v for k, v in numbers.items() if self._spelt(k) in names}
+        return by_name("solve", {k: v for k, v in numbers.items() if spelt(k, names) in names}, parameters=names)
 
     def export(self, path: Any, *, reference: Any = None, tolerance: float = 1e-11) -> Any:
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`."""
@@ -320,8 +326,15 @@ class System(Shown):
 
 def _put_in(e: Expr, name: str, put: Any) -> Expr:
     """`e` with a function put in for its name; its derivatives are taken, expectations stay as they are written."""
-    e = e.replace(lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(f.args[0]))
+    e = e.replace(lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(*f.args))
     return e.replace(lambda d: isinstance(d, Derivative | Subs), lambda d: d.doit(deep=False))
+
+
+def check_calls(e: Expr, name: str, put: Any) -> None:
+    """Refuse a function of one variable for a name that stands with several arguments in `e`."""
+    for f in e.atoms(Function):
+        if type(f).__name__ == name and not 1 <= len(f.args) <= 1 + len(put.parameters):
+            raise BadInput(f"System: {f} has {len(f.args)} arguments, and {put.name} takes one")
 
 
 def _symbol(name: Any) -> Symbol:

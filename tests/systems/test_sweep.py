@@ -84,10 +84,10 @@ def test_progress_is_said_only_when_asked(capsys):
 
 @pytest.mark.parametrize("grid, parameters, error, told", [
     ({"alpha": [1.0]}, RIDGE, BadInput, "lamda has no value"),
-    ({"alpha": [1.0], "lam": [1.0]}, {**RIDGE, "lamda": 1.0}, BadInput, "both in the grid"),
+    ({"alpha": [1.0], "lam": [1.0]}, {**RIDGE, "lamda": 1.0}, BadInput, "give it once"),
     ({"alfa": [1.0]}, RIDGE, UnknownName, "did you mean alpha"),
     ({"alpha": [1.0], "lam": [1.0]}, {**RIDGE, "rho": [1.0, 2.0]}, BadInput, "one number"),
-    ({}, RIDGE, BadInput, "no value"),
+    ({}, RIDGE, BadInput, "is empty"),
     ({"alpha": [], "lam": [1.0]}, RIDGE, BadInput, "alpha"),
     ({"alpha": [np.nan], "lam": [1.0]}, RIDGE, BadInput, "NaN"),
 ])

@@ -368,7 +368,7 @@ def test_a_sweep_speaks_the_letters_of_the_theory():
     for grid, numbers, told in [({"alpha": [1.0, -1.0]}, {**POINT}, "alpha = -1"), ({"alph": [1.0]}, {}, "did you mean alpha"),
                                 ({"alpha": [1.0]}, {"lam": 0.1}, "features are missing"),
                                 ({"alpha": [1.0]}, {"lam": [0.1, 0.2]}, "they go into the grid"),
-                                ({"alpha": [1.0], "lam": [0.1]}, {"lam": 0.1}, "both in the grid")]:
+                                ({"alpha": [1.0], "lam": [0.1]}, {"lam": 0.1}, "give it once")]:
         with pytest.raises(BadInput, match=told):
             hx.sweep(theory, grid, parameters=numbers)
 

@@ -80,12 +80,20 @@ def declared(given: Any) -> dict[str, Any]:
     if given is None:
         return {}
     if isinstance(given, str):
-        given = dict(_declaration(part) for part in given.split(",") if part.strip())
+        given = _once(_declaration(part) for part in given.split(",") if part.strip())
     elif not isinstance(given, Mapping):
         if not isinstance(given, Iterable):
             raise BadInput(f"parameters are declared as 'mu, s>0' or {{'mu': 'real'}}, not {str(given)[:40]!r}")
-        given = {str(s): s for s in given}
+        given = _once((str(s), s) for s in given)
     return {str(name): _parameter(str(name), kind) for name, kind in given.items()}
+
+
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, kind in pairs:
+        if found.setdefault(name, kind) != kind:
+            raise BadInput(f"{name} is declared twice, and not alike; declare it once")
+    return found
 
 
 def _declaration(text: str) -> tuple[str, str]:

@@ -1,0 +1,80 @@
+"""One name, one meaning; one number, one spelling: what every way of giving names and numbers checks.
+
+    {"lam": 1, "lamda": 2}  and  {lamda: 1, "lamda": 2}  give a number twice;   lam is the keyword for the symbol lamda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from hermitex import symbols
+from hermitex.errors import BadInput
+
+
+#: what a solution, its table and an exported file say of themselves, and the keywords of `solve`
+DIAGNOSTICS = ("residual", "converged", "iterations", "contraction", "error", "stability", "method", "branch", "reason",
+               "quadrature_error")
+KEYWORDS = ("numbers", "start", "tolerance", "blocks", "raise_on_failure", "method", "damping", "budget")
+
+
+def spelt(name: str, parameters: Collection[str]) -> str:
+    """The parameter that a keyword means: lam is the ridge, whose symbol is lamda, unless there is a parameter lam.
+
+    >>> spelt("lam", ["alpha", "lamda"]), spelt("lam", ["lam", "lamda"]), spelt("mu", ["alpha"])
+    ('lamda', 'lam', 'mu')
+    """
+    return "lamda" if name == "lam" and "lam" not in parameters and "lamda" in parameters else name
+
+
+def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[str, Any]:
+    """Mappings as one with texts for keys; a name that stands twice, in whatever spelling, is refused.
+
+    >>> by_name("solve", {"alpha": 2}, {"lam": 0.1}, parameters=["alpha", "lamda"])
+    {'alpha': 2, 'lamda': 0.1}
+    >>> by_name("solve", {"lam": 1, "lamda": 2}, parameters=["lamda"])
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: solve: lam and lamda are one parameter; give it once
+    """
+    found: dict[str, Any] = {}
+    said: dict[str, str] = {}
+    parts = [part for part in given if part is not None]
+    if strangers := [part for part in parts if not isinstance(part, Mapping)]:
+        raise BadInput(f"{asking}: numbers are given by name, {{'alpha': 2}}, not as {str(strangers[0])[:60]!r}")
+    for key, value in ((str(k), v) for part in parts for k, v in part.items()):
+        name = spelt(key, parameters)
+        if name in found:
+            both = f"{said[name]} and {key} are one parameter" if said[name] != key else f"{key} has two values"
+            raise BadInput(f"{asking}: {both}; give it once")
+        found[name], said[name] = value, key
+    return found
+
+
+def listed(names: Any) -> list[Any]:
+    """Names as a list; a text holds them between commas.
+
+    >>> listed("alpha, lamda"), listed(["V"])
+    (['alpha', 'lamda'], ['V'])
+    """
+    return [n.strip() for n in names.split(",") if n.strip()] if isinstance(names, str) else list(names)
+
+
+def check_distinct(groups: Mapping[str, Iterable[Any]]) -> None:
+    """Refuse a name that stands twice in a group, in two groups, or that is a standard normal.
+
+    groups : {what a name of this group is: its names}
+    """
+    role: dict[str, str] = {}
+    for what, names in groups.items():
+        for name in map(str, names):
+            if symbols.is_normal_name(name):
+                raise BadInput(f"System: {name} is a standard normal and cannot be {what}; choose another name")
+            if name in DIAGNOSTICS or (what == "a parameter" and name in KEYWORDS):
+                means = "what a solution says of itself" if name in DIAGNOSTICS else "a keyword of solve"
+                raise BadInput(f"System: {name} is {means} and cannot be {what}; choose another name")
+            if name in role:
+                alike = "has two equations" if what == "an unknown" else f"stands twice, as {what}"
+                clash = alike if role[name] == what else f"is both {role[name]} and {what}"
+                raise BadInput(f"System: {name} {clash}; give one of them another name")
+            role[name] = what

@@ -1,0 +1,63 @@
+"""Grids that no table holds are refused before anything is laid out, in one line that says how large they are."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from hermitex import System, sweep, theories
+from hermitex.errors import BadInput
+from hermitex.solvers.grid import grid
+from hermitex.symbols import V, alpha, lamda
+
+RIDGE = System({V: 1/(alpha + lamda)})
+
+
+@pytest.mark.parametrize("axes", [
+    {"alpha": np.linspace(1, 2, 30_000), "lam": np.linspace(1, 2, 30_000)}, {"alpha": np.ones(1001), "lam": np.ones(1000)},
+    {"alpha": range(10**9), "lam": [1.0]}, {"alpha": range(10**12), "lam": range(10**12)},
+])
+def test_a_grid_that_is_too_large_is_refused_at_once(axes):
+    begun = time.process_time()
+    with pytest.raises(BadInput, match="points, and 1,000,000 at most") as error:
+        sweep(RIDGE, axes)
+    assert time.process_time() - begun < 0.5 and "\n" not in str(error.value)
+    with pytest.raises(BadInput, match="points, and 1,000,000 at most"):
+        sweep(theories.one_step("tanh", "sin"), axes, parameters={"r": 1, "c": 1, "gamma": 0.5})
+
+
+def test_numbers_that_broadcast_to_too_many_points_are_refused():
+    line = np.linspace(1, 2, 40_000)
+    with pytest.raises(BadInput, match="1,600,000,000 points"):
+        RIDGE.solve(alpha=line, lam=line[:, None])
+
+
+@pytest.mark.parametrize("axes", [{}, [1, 2], {"alpha": []}, {"alpha": [[1, 2]]}, {"alpha": ["a"]}, {"alpha": [float("nan")]},
+                                  {"alpha": itertools.count()}, {"alpha": (v for v in [1, 2])}, {"alpha": None}, {"alpha": 1j}])
+def test_what_is_no_grid_is_refused_in_one_line(axes):
+    with pytest.raises(BadInput) as error:
+        sweep(RIDGE, axes)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 1.5, float("inf"), "3", None])
+def test_a_chunk_is_a_whole_number(chunk):
+    with pytest.raises(BadInput, match="chunk"):
+        sweep(RIDGE, {"alpha": [1.0], "lam": [1.0]}, chunk=chunk)
+
+
+def test_the_lines_of_a_grid_of_several_axes_come_in_their_order():
+    axes = {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0], "c": [5.0, 6.0, 7.0], "d": [8.0]}
+    for chunk in (1, 2, 3, 7, 100):
+        g = grid(axes, chunk)
+        rows = [row for k in range(g.chunks) for p in g.pieces(k) for row in zip(*(p[n].tolist() for n in axes), strict=True)]
+        assert rows == [(a, b, c, d) for b, c, d in itertools.product(axes["b"], axes["c"], axes["d"]) for a in axes["a"]]
+
+
+def test_a_late_chunk_of_many_short_lines_costs_no_more_than_an_early_one():
+    g = grid({"a": [1.0, 2.0], "b": np.arange(700.0), "c": np.arange(700.0)}, 50)
+    begun = time.process_time()
+    for k in range(g.chunks - 200, g.chunks):
+        g.pieces(k)
+    assert time.process_time() - begun < 1
