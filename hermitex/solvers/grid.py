@@ -95,8 +95,8 @@ def check_size(asking: str, sizes: Mapping[str, int]) -> None:
     >>> check_size("sweep", {"alpha": 100000, "lam": 10000})
     Traceback (most recent call last):
     ...
-    hermitex.errors.BadInput: sweep: 100,000 alpha x 10,000 lam are 1,000,000,000 points, and 1,000,000 at most are solved at once; \
-take fewer values, or one part of the grid after another
+    hermitex.errors.BadInput: sweep: 100,000 alpha x 10,000 lam are 1,000,000,000 points, and 1,000,000 at most are \
+solved at once; take fewer values, or one part of the grid after another
     """
     points = prod(sizes.values())
     if points > MOST_POINTS:

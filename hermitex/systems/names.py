@@ -11,7 +11,6 @@ from typing import Any
 from hermitex import symbols
 from hermitex.errors import BadInput
 
-
 #: what a solution, its table and an exported file say of themselves, and the keywords of `solve`
 DIAGNOSTICS = ("residual", "converged", "iterations", "contraction", "error", "stability", "method", "branch", "reason",
                "quadrature_error")

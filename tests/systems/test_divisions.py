@@ -37,7 +37,7 @@ def test_a_quotient_at_zero_is_its_limit_or_no_answer(seed):
         assert all(abs(side) != oo and abs(float(side) - found["x"]) < 1e-12 for side in sides), (form, sides)
 
 
-@pytest.mark.parametrize("form", [1/alpha, 1/(2*alpha), 1/sqrt(alpha), 1/alpha**2, sin(alpha)/alpha, (1 + alpha)/alpha, log(1/alpha)])
+@pytest.mark.parametrize("form", [1/alpha, 1/sqrt(alpha), 1/alpha**2, sin(alpha)/alpha, (1 + alpha)/alpha, log(1/alpha)])
 def test_no_number_where_a_formula_has_none(form):
     with pytest.raises(NotConverged, match="not finite"):
         System({V: form}).solve(alpha=0.0)
