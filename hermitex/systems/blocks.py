@@ -15,6 +15,7 @@ from math import comb
 from sympy import Expr, S, Symbol
 from sympy.utilities.iterables import strongly_connected_components
 
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.derivatives import Names, derivative
 
 _MOST_SUBSETS = 5_000
@@ -98,7 +99,8 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tupl
         for v in unknowns:
             entry = derivative(e.residual, v)
             if entry.free_symbols & inside:
-                if entry.count_ops() > _LONG:
+                # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
+                if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation)):
                     return None
                 entry = entry.expand()
             if entry.free_symbols & inside:
