@@ -73,13 +73,14 @@ Point = tuple[dict[str, float], dict[str, float]]  # parameters, solution
 
 
 def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
-          tolerance: float = 1e-11, check: bool = True) -> Exported:
+          start: Numbers | None = None, tolerance: float = 1e-11, check: bool = True) -> Exported:
     """Write the standalone solver of a system; the file is whole or is not there.
 
     Parameters
     ----------
     path : of the file to be written
     reference : parameter values (one point or several) for its self-test; default: points found by trial
+    start : {unknown: first guess}, the default of its `solve` and where the self-test begins
     tolerance : the default of its `solve`
     check : re-check the residuals of the first reference point with mpmath
 
@@ -98,9 +99,13 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
     >>> done.equations, done.blocks, done.checked
     (2, 1, 'mpmath, 20 digits, 2 of 2 equations')
     """
-    points = _reference(system, reference, tolerance)
+    try:
+        first = {str(u): float(v) for u, v in (start or {}).items()}
+    except (TypeError, ValueError):
+        raise BadInput(f"export: start = {start!r} holds something that is no number; the file begins at one number each") from None
+    points = _reference(system, reference, first, tolerance)
     checked = _checked(system, points[0]) if check else ""
-    text = render(system, points, tolerance=tolerance, checked=checked)
+    text = render(system, points, start=first, tolerance=tolerance, checked=checked)
     target = Path(path)
     if not target.parent.is_dir():
         raise BadInput(f"export: there is no folder {target.parent}")
@@ -126,15 +131,15 @@ def _selftest(text: str) -> None:
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
-def _reference(system: System, given: Numbers | Iterable[Numbers] | None, tolerance: float) -> list[Point]:
+def _reference(system: System, given: Numbers | Iterable[Numbers] | None, start: Numbers, tolerance: float) -> list[Point]:
     if given is not None:
         wanted = [given] if isinstance(given, Mapping) else list(given)
-        return [_solved(system, p, tolerance) for p in wanted]
+        return [_solved(system, p, start, tolerance) for p in wanted]
     found: list[Point] = []
     failure: HermitexError | None = None
     for k in range(_TRIES):
         try:
-            found.append(_solved(system, _trial(system, k), tolerance))
+            found.append(_solved(system, _trial(system, k), start, tolerance))
         except HermitexError as error:
             failure = failure or error
         if len(found) == _POINTS or not system.parameters:
@@ -154,8 +159,8 @@ def _trial(system: System, k: int) -> dict[str, float]:
     return numbers
 
 
-def _solved(system: System, point: Mapping[str, Any], tolerance: float) -> Point:
-    found = system.solve(point, tolerance=tolerance)
+def _solved(system: System, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
+    found = system.solve(point, start=start, tolerance=tolerance)
     known = {p.name for p in _parameters(system)}
     numbers = {("lamda" if k == "lam" and k not in known else str(k)): float(v) for k, v in point.items()}
     return numbers, {n: float(v) for n, v in found.value.items()}
@@ -193,7 +198,7 @@ def _depth(expr: Any) -> int:
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
-def render(system: System, points: Sequence[Point], *, tolerance: float, checked: str = "") -> str:
+def render(system: System, points: Sequence[Point], *, start: Numbers | None = None, tolerance: float, checked: str = "") -> str:
     """The text of the file."""
     from hermitex import __version__
 
@@ -216,7 +221,8 @@ def render(system: System, points: Sequence[Point], *, tolerance: float, checked
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "quadrature": quadrature, "solving": solving, "rules": rules,
         "axes": "AXES = (" + " ".join(f'Axis("{a.identifier}", {a.depth}),' for a in axes) + ")\n" if axes else "",
-        "code": _code(program), "reference": _points(points, system), "checked": checked or "no",
+        "code": _code(program), "start": repr(dict(start or {})),
+        "reference": _points(points, system), "checked": checked or "no",
     }
     return PAGE.render(page)
 

@@ -267,11 +267,11 @@ class System(Shown):
         names = {p.name for p in self.parameters}
         return by_name("solve", {k: v for k, v in numbers.items() if spelt(k, names) in names}, parameters=names)
 
-    def export(self, path: Any, *, reference: Any = None, tolerance: float = 1e-11) -> Any:
+    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11) -> Any:
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`."""
         from hermitex.systems.export import write
 
-        return write(self, path, reference=reference, tolerance=tolerance)
+        return write(self, path, reference=reference, start=start, tolerance=tolerance)
 
     def branches(self, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any] | None = None,
                  **keywords: Any) -> tuple[Any, ...]:

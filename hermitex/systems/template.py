@@ -49,7 +49,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     Parameters
     ----------
 <<parameters>>
-    start     : {unknown: first guess}; by default 1 for what Newton's method seeks as positive, else 0
+    start     : {unknown: first guess}; by default START, beside it 1 for what Newton's method seeks as positive, else 0
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
 
     Returns
@@ -62,7 +62,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     ValueError : a parameter is not finite, or the shapes do not broadcast.
     """
     numbers = {<<given>>}
-    return solve_all(CODE, numbers, start or {}, tolerance)
+    return solve_all(CODE, numbers, START if start is None else start, tolerance)
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
@@ -90,6 +90,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     functions=globals(),
 <<code>>    quadratures=<<rules>>,
 )
+START = <<start>>
 
 
 # -- the self-test -----------------------------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ def main(argv=None):
     grid = np.meshgrid(*(given[n] for n in CODE.parameters), indexing="ij")  # every combination
     points = {n: v.ravel() for n, v in zip(CODE.parameters, grid, strict=True)}
     try:
-        found = {**points, **solve_all(CODE, points, {}, <<tolerance>>)}
+        found = {**points, **solve_all(CODE, points, START, <<tolerance>>)}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1

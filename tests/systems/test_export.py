@@ -198,3 +198,21 @@ def test_a_system_without_parameters(tmp_path):
     module = load(tmp_path / "solver.py")
     assert module.solve()["x"] == pytest.approx((5**0.5 - 1)/2, rel=1e-12)
     assert run(tmp_path / "solver.py").returncode == 0
+
+
+def test_a_file_begins_where_the_session_began(tmp_path):
+    """x = x^2 + alpha is solved by two numbers: the start says which of them the file finds."""
+    x = Symbol("x", real=True)
+    system = System({x: Eq(x**2 + alpha, x)})
+    low, high = (lambda a: (1 - np.sqrt(1 - 4*a))/2), (lambda a: (1 + np.sqrt(1 - 4*a))/2)
+    for name, begin, root in (("low", {}, low), ("high", {"x": 2.0}, high)):
+        system.export(tmp_path / f"{name}.py", reference={"alpha": 0.1}, start=begin)
+        module = load(tmp_path / f"{name}.py")
+        assert module.selftest() < 1e-12 and module.solve(alpha=0.2)["x"] == pytest.approx(root(0.2), rel=1e-12)
+    table = run(tmp_path / "high.py", "--alpha", "0.2", "--json")
+    assert json.loads(table.stdout)["x"] == pytest.approx([high(0.2)], rel=1e-12)
+    assert module.solve(alpha=0.2, start={})["x"] == pytest.approx(low(0.2), rel=1e-12)
+    for wrong in ({"y": 1.0}, {"x": "much"}, {"x": [1.0, 2.0]}, {"x": float("nan")}):
+        with pytest.raises(HermitexError):
+            system.export(tmp_path / "never.py", reference={"alpha": 0.1}, start=wrong)
+    assert not (tmp_path / "never.py").exists()
