@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Float, Rational, Symbol, lambdify
+from sympy import Expr, Float, Rational, Symbol
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.gaussian import Expectation
 
 Array = np.ndarray[Any, Any]

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol, expand_log, factorial, gamma, lambdify, log, loggamma
+from sympy import Expr, Symbol, expand_log, factorial, gamma, log, loggamma
 
 from hermitex.errors import BadInput
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbols import natural, normals
 
 _OFF = 1e-5       # a total this far from one is no rounding

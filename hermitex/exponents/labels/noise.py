@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Float, Symbol, exp, lambdify, log, pi, sqrt
+from sympy import Abs, Expr, Float, Symbol, exp, log, pi, sqrt
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import array_function
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints

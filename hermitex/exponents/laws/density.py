@@ -15,8 +15,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff, lambdify
+from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate

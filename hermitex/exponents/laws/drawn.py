@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Symbol, lambdify
+from sympy import Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
@@ -14,6 +14,7 @@ from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, Second, of_masses
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 
 _COUNTS = {1: (400, 240), 2: (120, 90), 3: (44, 36)}  # nodes in each variable, and fewer to compare with

@@ -31,7 +31,6 @@ from sympy import (
     erf,
     erfinv,
     exp,
-    lambdify,
     log,
     pi,
     preorder_traversal,
@@ -40,6 +39,8 @@ from sympy import (
     tan,
     tanh,
 )
+
+from hermitex.kernels.arrays import lambdify
 
 _DEEPEST = 12
 

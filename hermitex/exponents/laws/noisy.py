@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, lambdify, pi
+from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -27,6 +27,7 @@ from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import E

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 import numpy as np
-from sympy import Dummy, Expr, Symbol, lambdify
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.critical import critical, rounded
@@ -20,6 +20,7 @@ from hermitex.exponents.laws.inverse import Solution, solutions
 from hermitex.exponents.laws.scanned import Scanned
 from hermitex.exponents.laws.sections import smooth_slope, switch_arguments
 from hermitex.exponents.laws.sums import pairs
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 
 _CHUNK = 300

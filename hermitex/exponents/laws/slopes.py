@@ -11,10 +11,11 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
-from sympy import Expr, Symbol, lambdify
+from sympy import Expr, Symbol
 
 from hermitex.exponents.laws.brackets import bracketed
 from hermitex.exponents.laws.density import modules_for, unguarded
+from hermitex.kernels.arrays import lambdify
 
 REACH = 9.0
 _SCAN = 1801

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
-from sympy import Abs, Dummy, Expr, Heaviside, Symbol, lambdify, preorder_traversal, sign
+from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function, distinct, graded
 from hermitex.exponents.laws.discrete import indices
+from hermitex.kernels.arrays import lambdify
 
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
-from sympy import Dummy, Expr, Symbol, lambdify
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.noisy import effective
+from hermitex.kernels.arrays import lambdify
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
 from hermitex.theories.overlaps.contours import ContourOutput
