@@ -6,15 +6,15 @@ A kernel is its source: it pickles from it (no SymPy in the worker), shows it, a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
-from hermitex.kernels.adaptive import Quadratures, moving_kinks
+from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
+from hermitex.kernels.places import moving_kinks
 from hermitex.kernels.source import Writer, load
 from hermitex.show.display import Shown, latex, letter
 
@@ -34,12 +34,13 @@ class Kernel(Shown):
     quadratures: Quadratures
     tolerance: float = 1e-12
     formula: str = ""
-    _functions: dict[str, Any] = field(default_factory=dict, repr=False)
+    _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
+    _last: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def error(self) -> float:
         """Relative quadrature error of the last call (0 where everything is in closed form)."""
-        return float(self.quadratures.error.max())
+        return self._last.get("error", np.nan if self.quadratures.axes else 0.0)
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -61,11 +62,12 @@ class Kernel(Shown):
         points = int(np.prod(shape))
         nodes = int(np.prod([len(r) for r in self.quadratures.rules.values()] or [1]))
         size = max(1, _CHUNK // nodes)
-        parts = []
-        for start in range(0, max(points, 1), size):
+        parts: list[np.ndarray] = []
+        self._last["error"] = 0.0
+        for start in range(0, points, size):
             chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
             parts.append(np.broadcast_to(self._evaluate(chunk), (min(size, points - start),)))
-        result = np.concatenate(parts).reshape(shape)
+        result = np.concatenate(parts).reshape(shape) if parts else np.empty(shape)
         return result if shape else float(result)
 
     def _arguments(self, args: tuple, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -81,38 +83,49 @@ class Kernel(Shown):
         return {n: _number(n, v) for n, v in given.items()}
 
     def _evaluate(self, values: dict[str, np.ndarray]) -> np.ndarray:
-        ndim = self.quadratures.ndim
-        s = {n: v.reshape(-1, *[1] * (ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
+        quad = self.quadratures
+        s = {n: v.reshape(-1, *[1] * (quad.ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
+        quad.forget()
+        out: list[Any] = []
+
+        def run(average: Any) -> None:
+            out.append(self._run(s, quad.arrays(), average))
+
         with np.errstate(all="ignore"):
             for _ in range(60):
-                quad = self.quadratures.arrays()
-                if self.quadratures.examine(partial(self._run, s, quad), self.tolerance).all():
+                out.clear()
+                if quad.examine(run, self.tolerance).all() and quad.verify(run, self.tolerance).all():
                     break
-            value = np.asarray(self._run(s, self.quadratures.arrays(), None))
-        value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values())))
-        bad = np.flatnonzero(~np.isfinite(value))
-        reached = float(self.quadratures.error.max())
-        if bad.size and reached > self.tolerance:
-            at = ", ".join(f"{n} = {np.broadcast_to(v, value.shape).ravel()[bad[0]]:g}" for n, v in s.items())
-            raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{' at ' + at if at else ''}; "
-                               "it seems to diverge")
-        if reached > max(self.tolerance, 1e-13) * 100:
-            raise NotConverged(value, f"kernel: the quadrature reached {reached:.1e} where {self.tolerance:.0e} was "
-                               "asked; the integrand may diverge, or have a kink that was not found. "
-                               "Try hx.compile(expr, tolerance=...)")
-        return value.ravel()
+        value = np.asarray(out[0])
+        value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values()))).ravel()
+        error = np.broadcast_to(quad.error, value.shape)
+        self._last["error"] = max(self._last["error"], float(np.max(error, initial=0.0)))
+        self._verdict(value, error, values)
+        return value
+
+    def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
+        """Raise NotConverged at the first point that has no value, or not the digits asked for."""
+        missing = ~np.isfinite(value) & ~(error <= self.tolerance)
+        short = ~(error <= max(self.tolerance, 1e-13) * 100)
+        bad = np.flatnonzero(missing if missing.any() else short)
+        if not bad.size:
+            return
+        at = ", ".join(f"{n} = {np.broadcast_to(v, value.shape)[bad[0]]:g}" for n, v in values.items())
+        at = f" at {at}" if at else ""
+        if missing.any():
+            raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{at}; it seems to diverge")
+        raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} where {self.tolerance:.0e} was asked; "
+                           "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
 
     def _run(self, s: dict, quad: dict, average: Any) -> Any:
-        key = "plain" if average is None else "traced"
-        if key not in self._functions:
-            self._functions[key] = load(self.source)
-        namespace = self._functions[key]
-        if average is not None:
-            namespace["average"] = average
-        return namespace["kernel"](s, quad)["value"]
+        if "module" not in self._loaded:
+            self._loaded["module"] = load(self.source)
+        module = self._loaded["module"]
+        module["average"] = average
+        return module["kernel"](s, quad)["value"]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_functions": {}}
+        return {**self.__dict__, "_loaded": {}}
 
     def __repr__(self) -> str:
         return f"Kernel({', '.join(self.parameters)}) -> {self.formula}"

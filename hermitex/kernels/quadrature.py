@@ -17,6 +17,10 @@ WINDOW = 10.0  # P(|z| > 10) < 2e-23: room for integrands that are concentrated 
 _FEJER = 31
 _FINEST = 1 / 64
 _MOST_PANELS = 4096
+_GAUSS = 18  # nodes of each part of a panel in verification
+_SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
+_CLOSER = 0.786151377757423
+_WIDER = 1.557377045
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,8 @@ class Rule:
 
     The error is estimated as |fine - coarse| times the rate |fine - coarse|/|coarse - coarser| at which it shrinks.
 
-    kind "trapezoid" has a `step`; kind "panels" has `edges`, and its nodes stand panel by panel, 31 on each.
+    kind "trapezoid" has a `step`; kind "panels" has `edges`, and its nodes stand panel by panel, 31 on each; kind "unit"
+    has panels of [0, 1] without the density, to be laid between moving break points.
     """
 
     nodes: np.ndarray
@@ -69,10 +74,31 @@ class Rule:
         assert self.edges is not None
         return panels(np.union1d(self.edges, [-window, window]))
 
+    @cached_property
+    def closer(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes and weights of another rule on the same window, or the same panels, that shares no node with this one.
+
+        Trapezoid: shifted, with a shorter step. Panels: each in two unequal parts, so that no symmetry about 0 is left
+        (an odd pole must not cancel).
+        """
+        if self.kind == "trapezoid":
+            return _shifted(self.step * _CLOSER, self.window)
+        assert self.edges is not None
+        x, w = _gauss()
+        edges = np.sort(np.concatenate([self.edges, self.edges[:-1] + _SHIFT * np.diff(self.edges)]))
+        half = np.diff(edges)[:, None] / 2
+        nodes, weights = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+        return nodes, weights * _density(nodes) if self.kind == "panels" else weights
+
+    @cached_property
+    def wider(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same with a longer step, where that of this rule is short enough by far."""
+        return _shifted(self.step * _WIDER, self.window) if self.kind == "trapezoid" else self.closer
+
     @property
     def full(self) -> bool:
         """True if refining further is refused."""
-        return self.edges is not None and len(self.edges) > _MOST_PANELS
+        return self.kind == "panels" and self.edges is not None and len(self.edges) > _MOST_PANELS
 
     def panel_errors(self, integrand: np.ndarray) -> np.ndarray:
         """|fine - coarse| of each panel, for integrands of shape (..., nodes): shape (..., panels)."""
@@ -116,6 +142,18 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
     return Rule(nodes.ravel(), weights, coarse, coarser, "panels", float(np.max(np.abs(edges))), edges=edges)
 
 
+def unit(count: int, grades: int = 0) -> Rule:
+    """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them."""
+    x, *levels = fejer()
+    ends = 0.25 ** np.arange(1, grades + 1) / count
+    edges = np.concatenate([np.linspace(0.0, 1.0, count + 1), ends, 1.0 - ends])
+    edges.sort()
+    half = np.diff(edges)[:, None] / 2
+    nodes = (edges[:-1, None] + half * (1 + x)).ravel()
+    weights, coarse, coarser = ((half * w).ravel() for w in levels)
+    return Rule(nodes, weights, coarse, coarser, "unit", WINDOW, edges=edges)
+
+
 def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:
     """Panels of width at most 1/2 between the kinks, for piecewise analytic integrands."""
     kinks = np.asarray([k for k in np.ravel(kinks) if np.isfinite(k) and abs(k) < window])
@@ -130,6 +168,18 @@ def fejer() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     coarse[1::2] = _fejer_rule(15)[1]
     coarser[3::4] = _fejer_rule(7)[1]
     return x, fine, coarse, coarser
+
+
+def _shifted(step: float, window: float) -> tuple[np.ndarray, np.ndarray]:
+    reach = int(window / step)
+    nodes = step * (np.arange(-reach, reach) + _SHIFT)
+    return nodes, step * _density(nodes)
+
+
+@lru_cache(maxsize=1)
+def _gauss() -> tuple[np.ndarray, np.ndarray]:
+    x, w = np.polynomial.legendre.leggauss(_GAUSS)
+    return x, w
 
 
 def _fejer_rule(n: int) -> tuple[np.ndarray, np.ndarray]:

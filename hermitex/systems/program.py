@@ -16,8 +16,9 @@ from typing import Any
 
 from sympy import Expr, Mul, Symbol, numbered_symbols
 
-from hermitex.kernels.adaptive import Quadratures, moving_kinks
+from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
+from hermitex.kernels.places import moving_kinks
 from hermitex.kernels.source import Writer, load
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import Names, derivative

@@ -22,6 +22,7 @@ from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
+_VERDICT = ("right_hand_sides", "observables")
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
@@ -57,13 +58,19 @@ class Run:
                 self._settle_tables(quality)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
-                good = self.quad.examine(partial(self._into, verdict, ("right_hand_sides", "observables")), quality)
-                good = np.broadcast_to(good, (self.points,))
+                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), quality)
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
                 last, self.moved = self.moved, self._moved(self.before, values)
                 self.before = {n: self._row(v) for n, v in values.items()}
                 self.rounds += 1
-                done = good | (np.maximum(last, self.moved) <= quality) | (self.rounds == _REFINEMENTS)
+                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS
+                done = good | resting | end
+                if done.any():
+                    other: State = {}
+                    agreed = self.quad.verify(partial(self._again, other), quality)
+                    shift = self._moved({n: self._row(verdict[n]) for n in other}, other) if other else np.zeros(self.points)
+                    self.moved = np.maximum(self.moved, shift)
+                    done &= agreed | (resting & (shift <= quality)) | end
                 ended = self._finish(found, verdict, done)
             if done.all():
                 return ended
@@ -90,7 +97,7 @@ class Run:
         return other
 
     def _moved(self, before: State, now: State) -> np.ndarray:
-        """How far the last refinement moved the solution, relative; what is small counts as one of the floor's size."""
+        """How far two sets of numbers differ at each point, relative; what is small counts as one of the floor's size."""
         if not before:
             return np.full(self.points, np.inf)
         gaps = [np.abs(self._row(now[n]) - before[n])
@@ -101,20 +108,26 @@ class Run:
         """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
         for _ in range(_REFINEMENTS):
             tables: State = {}
-            good = self.quad.examine(partial(self._into, tables, ("tables",)), quality)
+            good = self.quad.examine(partial(self._into, self.s, tables, ("tables",)), quality, "tables")
             self.s.update(tables)
             if good.all():
                 break
-        self.unsettled = self._row(self.quad.error)
+        self.unsettled = self._row(self.quad.reached("tables"))
 
-    def _into(self, out: State, names: tuple[str, ...], average: Any) -> None:
+    def _into(self, s: State, out: State, names: tuple[str, ...], average: Any) -> None:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
         absolute = partial(average, floor=FLOOR) if average else None
         for name in names:
-            out.update(self._call(name, absolute if name == "observables" else average))
+            out.update(self.program.call(name, s, self.quad.arrays(), absolute if name == "observables" else average))
 
-    def _call(self, name: str, average: Any = None) -> dict[str, Any]:
-        return self.program.call(name, self.s, self.quad.arrays(), average)
+    def _again(self, out: State, average: Any) -> None:
+        """Tables, right-hand sides and observables at the solution, on whatever nodes are in force."""
+        tables: State = {}
+        self._into(self.s, tables, ("tables",), average)
+        self._into({**self.s, **tables}, out, _VERDICT, average)
+
+    def _call(self, name: str) -> dict[str, Any]:
+        return self.program.call(name, self.s, self.quad.arrays())
 
     # -- blocks ------------------------------------------------------------------------------------------------------
     def _block(self, k: int, block: BlockCode) -> Solution:
@@ -250,8 +263,8 @@ class Run:
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
-                f"the quadrature reached a relative error of {quadrature[k]:.1e} only: something is steep or oscillates on a "
-                "small scale; take less extreme numbers")
+                f"the quadrature reached a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
+                "small scale or diverges; take less extreme numbers")
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}

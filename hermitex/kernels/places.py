@@ -1,0 +1,145 @@
+"""Where the integrands of a program have kinks: break points as formulas of the parameters, the unknowns and outer variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
+
+from hermitex.errors import HermitexError
+from hermitex.kernels.lowering import Axis, Lowered
+from hermitex.kernels.recognition import plain
+
+_MOST_KINKS = 80  # of one function
+_FAR = 40  # how far out the kinks of a function of one linear form are listed
+_ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
+
+
+def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
+    """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
+    from hermitex.symbolic.pieces import breakpoints
+
+    definitions = {s.target: plain(s.expr) for s in lowered.statements if not s.axes}
+    rough = _Roughness(lowered, definitions)
+    found: dict[str, list[Expr]] = {}
+    for s in lowered.statements:
+        if not s.axes:
+            continue
+        integrand = plain(s.expr)
+        for axis in s.axes:
+            if axis.symbol not in rough.along(integrand):
+                continue
+            body = _inlined(integrand, definitions, axis)
+            points = _along_lines(body, axis.symbol)
+            try:
+                points = points or breakpoints(body, axis.symbol)
+            except (HermitexError, NotImplementedError, ValueError, TypeError):
+                points = _where_linear(body, axis.symbol)  # none: the adaptive panels look for them
+            inside = {a.symbol for a in s.axes[s.axes.index(axis):]}
+            known = found.setdefault(axis.identifier, [])
+            known += [p for p in points if p not in known and not p.free_symbols & inside]
+    return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= 3 * _MOST_KINKS}
+
+
+def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """-b/a for each switch in a x + b, whatever the signs are, which a kernel need not know; empty if one is not linear."""
+    from hermitex.symbolic.pieces import switch_arguments
+
+    found = []
+    for argument in switch_arguments(body):
+        if x not in argument.free_symbols:
+            continue
+        slope = argument.diff(x)
+        if slope == 0 or x in slope.free_symbols or body.has(floor, ceiling, log):
+            return ()
+        found.append(-(argument - slope * x).expand() / slope)
+    return tuple(dict.fromkeys(found))
+
+
+def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """(t_k - b)/a for the break points t_k of f in each rough part f(a x + b): floor(a x + b), Abs(tanh(a x + b) - 1/2), ...
+
+    A function with infinitely many gives those nearest to 0. Empty if a part is no function of one linear form.
+    """
+    from hermitex.symbolic.pieces import breakpoints
+
+    t = Symbol("t", real=True)
+    found: dict[Expr, None] = {}
+    for part in _rough_parts(body, x):
+        forms = _linear_forms(part, x)
+        if not forms:
+            return ()
+        unit = forms[0].diff(x).as_coeff_Mul()[0]  # sin(3 u) is asked as far out in u as sin(u)
+        line = expand(forms[0] / unit)
+        slope = line.diff(x)
+        ratios = [cancel(form.diff(x) / slope) for form in forms]
+        shifts = [expand(form - k * line) for form, k in zip(forms, ratios, strict=True)]
+        f = part.xreplace({form: k * t + b for form, k, b in zip(forms, ratios, shifts, strict=True)})
+        if f.free_symbols != {t}:
+            return ()
+        try:
+            points = breakpoints(f, t, (-_FAR, _FAR))
+        except (HermitexError, NotImplementedError, ValueError, TypeError):
+            return ()
+        nearest = sorted(points, key=lambda p: abs(float(p)))[:_MOST_KINKS]
+        found |= dict.fromkeys((p - (line - slope * x).expand()) / slope for p in sorted(nearest, key=float))
+    return tuple(found)
+
+
+def _rough_parts(e: Basic, x: Symbol) -> list[Expr]:
+    """The outermost switches, steps, logarithms and roots in x."""
+    if x not in e.free_symbols:
+        return []
+    if isinstance(e, _ROUGH) or (isinstance(e, Pow) and not e.exp.is_Integer and x in e.base.free_symbols):
+        return [e]
+    return list(dict.fromkeys(part for a in e.args for part in _rough_parts(a, x)))
+
+
+def _linear_forms(e: Basic, x: Symbol) -> list[Expr]:
+    """The largest parts of `e` that are linear in x."""
+    if x not in e.free_symbols:
+        return []
+    if isinstance(e, Expr) and not e.has(*_ROUGH) and (slope := e.diff(x)) != 0 and x not in slope.free_symbols:
+        return [e]
+    return list(dict.fromkeys(form for a in e.args for form in _linear_forms(a, x)))
+
+
+class _Roughness:
+    """Along which axes something in a formula may have a kink, a jump or a branch point, seen without writing it out."""
+
+    def __init__(self, lowered: Lowered, definitions: dict[Symbol, Expr]) -> None:
+        self.axes = {a.symbol for a in lowered.axes}
+        self.moves: dict[Symbol, set[Symbol]] = {}
+        self.known: dict[Symbol, set[Symbol]] = {}
+        for v, e in definitions.items():  # each reads only what stands before it
+            self.moves[v], self.known[v] = self._varies(e), self.along(e)
+
+    def _varies(self, e: Expr) -> set[Symbol]:
+        return (e.free_symbols & self.axes).union(*(self.moves.get(v, set()) for v in e.free_symbols))
+
+    def along(self, e: Expr) -> set[Symbol]:
+        """The symbols of the axes along which `e` may be rough."""
+        own = (self._varies(a) for a in e.atoms(*_ROUGH, Pow) if not (isinstance(a, Pow) and a.exp.is_Integer))
+        return set().union(*own, *(self.known.get(v, set()) for v in e.free_symbols))
+
+
+def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:
+    """The integrand with what depends on the axis written out; what does not stays a symbol."""
+    for _ in range(len(definitions) + 1):
+        swap = {v: definitions[v] for v in expr.free_symbols if v in definitions and _reaches(v, definitions, axis)}
+        if not swap:
+            return expr
+        expr = expr.xreplace(swap)
+    return expr
+
+
+def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
+    seen, stack = set(), [symbol]
+    while stack:
+        s = stack.pop()
+        if s == axis.symbol:
+            return True
+        if s in definitions and s not in seen:
+            seen.add(s)
+            stack += definitions[s].free_symbols
+    return False
