@@ -47,7 +47,7 @@ class Kernel(Shown):
         """Quadrature nodes by variable."""
         return self.quadratures.nodes
 
-    def __call__(self, *args: Any, **numbers: Any) -> Any:
+    def __call__(self, /, *args: Any, **numbers: Any) -> Any:
         """The value at the given numbers; positional arguments follow `parameters`.
 
         Raises BadInput for a missing or unknown name; NotConverged where the tolerance is not reached.

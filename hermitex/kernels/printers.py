@@ -7,6 +7,7 @@ scipy.special, and only those are imported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
@@ -52,6 +53,12 @@ _SHORT, _HORNER = 4, 4
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
+
+_FORMS = " ".join(form for _, form in _COMPOSED.values())
+#: Functions and constants of NumPy that it may call, and the functions of generated modules.
+NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values(), *re.findall(r"np\.(\w+)", _FORMS), "heaviside",
+                   "logical_not", "maximum", "power", "sqrt", "square", "where", "broadcast_arrays", "ravel"})
+CONSTANTS = frozenset({"e", "inf", "nan", "pi"})
 
 
 class Printer(Protocol):
@@ -137,7 +144,7 @@ class NumPyPrinter(SymPyPrinter):
 
         if e.loss not in self.solvers:
             name = f"prox_{len(self.solvers) + 1}"
-            self.solvers[e.loss] = (name, function_source(name, e.loss, self.doprint))
+            self.solvers[e.loss] = (name, function_source(name, e.loss, self.doprint, self._rename))
         return f"{self.solvers[e.loss][0]}({', '.join(self._print(a) for a in e.args[1:])})"
 
     # -- arithmetic --------------------------------------------------------------------------------------------------

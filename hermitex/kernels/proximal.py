@@ -11,6 +11,7 @@ from typing import Any
 from sympy import Expr, oo
 
 from hermitex.errors import NoClosedForm
+from hermitex.kernels.words import prose
 from hermitex.symbolic.losses import Loss
 
 SOLVER = '''
@@ -52,27 +53,27 @@ def middle(low, high):
 '''
 
 
-def function_source(name: str, loss: Loss, printed: Any) -> str:
-    """The source of `name(omega, V, p1, ...)`, the minimiser of one smooth loss; `printed` writes an expression.
+def function_source(name: str, loss: Loss, printed: Any, named: Any = str) -> str:
+    """The source of `name(omega, V, p1, ...)`, the minimiser of one smooth loss; `printed` writes an expression, `named` a symbol.
 
     Raises NoClosedForm where the loss has a switch: such a loss is resolved into its branches first.
     """
     if not loss.smooth:
         raise NoClosedForm(loss, "a proximal operator with kinks reaches the printer unresolved", "Use .doit()")
-    arguments = "".join(f", {p.name}" for p in loss.parameters)
+    arguments = "".join(f", {named(p)}" for p in loss.parameters)
     lines = [f"def {name}(omega, V{arguments}):",
-             f'    """argmin_f (f - omega)**2/(2V) + {_one_line(loss.expr)}."""']
+             f'    """argmin_f (f - omega)**2/(2V) + {prose(_one_line(loss.expr))}."""']
     if loss.parameters:
-        names = ", ".join(p.name for p in loss.parameters)
+        names = arguments[2:]
         lines.append(f"    omega, V, {names} = np.broadcast_arrays(omega, V, {names})")
     for label, form in (("slope", loss.slope), ("curvature", loss.curvature)):
-        lines += [f"    def {label}(f, k):"]
-        used = [p.name for p in loss.parameters if p in form.free_symbols]
+        lines += [f"    def {label}({named(loss.f)}, k):"]
+        used = [named(p) for p in loss.parameters if p in form.free_symbols]
         text = printed(form)
         for p in used:
             lines.append(f"        {p} = flat_{p}[k]")
-        lines.append(f"        return {text} + 0.0*f" if loss.f not in form.free_symbols else f"        return {text}")
-    flat = [f"    flat_{p.name} = np.ravel({p.name})" for p in loss.parameters]
+        lines.append(f"        return {text}" + (f" + 0.0*{named(loss.f)}" if loss.f not in form.free_symbols else ""))
+    flat = [f"    flat_{named(p)} = np.ravel({named(p)})" for p in loss.parameters]
     at = next(i for i, line in enumerate(lines) if line.startswith("    def "))
     lines[at:at] = flat
     ends = "".join(f", {label}={printed(e)}" for label, e in zip(("low", "high"), loss.domain, strict=True) if e not in (oo, -oo))
@@ -81,5 +82,5 @@ def function_source(name: str, loss: Loss, printed: Any) -> str:
 
 
 def _one_line(expr: Expr) -> str:
-    text = str(expr)
+    text = " ".join(str(expr).split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -12,7 +12,6 @@ The text is all there is: an in-memory kernel, a pickled one and an exported mod
 
 from __future__ import annotations
 
-import keyword
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,21 +19,16 @@ from typing import Any
 import numpy as np
 from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
 
+from hermitex.errors import HermitexError
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
 from hermitex.kernels.lowering import Axis, Lowered, Statement
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
-
-_KEYWORDS = {"lambda": "lamda", **{n: f"{n}_" for n in (*keyword.kwlist, *HELPERS, *SPECIAL, "np", "s", "quad") if n != "lambda"}}
+from hermitex.kernels.whitelist import checked
+from hermitex.kernels.words import Names, comment, literal, prose
 
 _WIDTH = 116
-
-
-def identifier(symbol: Symbol) -> str:
-    """A legal, readable Python name for a symbol."""
-    name = symbol.name.replace("\\", "").replace("{", "").replace("}", "").replace("^", "_").replace("'", "_prime")
-    return _KEYWORDS.get(name, name)
 
 
 #: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
@@ -79,8 +73,12 @@ class Writer:
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
                       if p.exp.is_Rational and p.exp.q == 2 and p.base.free_symbols <= parameters}
-        self.printer = NumPyPrinter(identifier)
+        every = {v.name for st in lowered.statements for v in (st.target, *st.needs)} | {p.name for p in parameters}
+        self.names = Names(SPECIAL, first=every | {a.symbol.name for a in self.axes})
+        self.weights = {a: self.names.fresh(f"w_{self.names(a.symbol)}") for a in self.axes}
+        self.printer = NumPyPrinter(self.names)
         self.functions: list[str] = []
+        self.docs: dict[str, str] = {}
 
     def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "") -> None:
         """Write one function of (s, quad) that returns {label: value}."""
@@ -92,8 +90,8 @@ class Writer:
         used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes}
         kinks = {a: self.kinked.get(a.identifier, ()) for a in used}
         reads |= {v for points in kinks.values() for p in points for v in p.free_symbols}
-        lines = [f'"""{doc}"""'] if doc else []
-        lines += [f'{identifier(v)} = s["{v.name}"]' for v in sorted(reads, key=lambda v: v.name) if v not in made | set(mine)]
+        given = sorted(reads - made - set(mine), key=lambda v: v.name)
+        lines = [f"{self.names(v)} = s[{literal(v.name)}]" for v in given]
         pending = sorted(used, key=self.axes.index)
         # An axis is laid out before the first statement that needs it, and after those that its break points need.
         done = set(reads) - made - set(mine)
@@ -110,7 +108,9 @@ class Writer:
             done.add(step.target)
             lines.append(self._line(step, clipped=name == "tables"))
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))
-        self.functions.append(f"def {name}(s, quad):\n" + textwrap.indent("\n".join(lines), "    "))
+        self.docs[name] = doc.replace("\n", "\n    ")
+        head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")
+        self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
 
     def _text(self, e: Expr) -> str:
         return self.printer.doprint(divisions(e, self.parameters, self._from_above))
@@ -131,11 +131,12 @@ class Writer:
         return rest in self.roots or bool(rest.is_nonnegative)
 
     def _axis_line(self, axis: Axis) -> str:
-        name, points = axis.identifier, self.kinked.get(axis.identifier, ())
+        points, rule = self.kinked.get(axis.identifier, ()), f"quad[{literal(axis.identifier)}]"
+        names = f"{self.names(axis.symbol)}, {self.weights[axis]}"
         if not points:
-            return f'{name}, w_{name} = quad["{name}"]'
+            return f"{names} = {rule}"
         kinks = ", ".join(self.printer.doprint(p) for p in points)
-        return f'{name}, w_{name} = between(quad["{name}"], {kinks})'
+        return f"{names} = between({rule}, {kinks})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:
         text = self._text(s.expr)
@@ -143,9 +144,9 @@ class Writer:
         clipped = clipped and bool(s.target.is_nonnegative) and not s.target.is_positive and not s.axes
         text = f"np.maximum({text}, 0.0)" if clipped else text
         for axis in reversed(s.axes):
-            text = f"average({text}, w_{axis.identifier}, {1 + self.axes.index(axis)})"
-        note = self.lowered.notes.get(s.target, "")
-        line = f"{identifier(s.target)} = {text}"
+            text = f"average({text}, {self.weights[axis]}, {1 + self.axes.index(axis)})"
+        note = comment(self.lowered.notes.get(s.target, ""))
+        line = f"{self.names(s.target)} = {text}"
         return f"{line}  # {note}" if s.axes and len(line) + len(note) <= _WIDTH - 8 else line
 
     def source(self) -> str:
@@ -155,24 +156,34 @@ class Writer:
         helpers = used("\n".join(bodies))
         self.printer.special.update(n for name in helpers for n in HELPERS[name][0])
         parts = [HELPERS[name][1] for name in helpers] + bodies
-        return "\n".join(self.printer.imports()) + "\n\n\n" + "\n\n\n".join(p.strip("\n") for p in parts) + "\n"
+        text = "\n".join(self.printer.imports()) + "\n\n\n" + "\n\n\n".join(p.strip("\n") for p in parts) + "\n"
+        docs = checked(text)[1]
+        if any(docs.get(name) != doc for name, doc in self.docs.items()):
+            raise HermitexError("the source that was generated does not read as it was meant; nothing is computed with it")
+        return text
 
 
 def _returned(items: Mapping[str, str]) -> str:
     """The return statement: one line, or one line for each formula and as many names as fit on a line."""
-    parts = [f'"{label}": {text}' for label, text in items.items()]
+    parts = [f"{literal(label)}: {text}" for label, text in items.items()]
     line = f"return {{{', '.join(parts)}}}"
     if len(line) <= _WIDTH - 4:
         return line
-    names = all(text.isidentifier() for text in items.values())
-    inside = textwrap.wrap(", ".join(parts).replace(": ", ":\0"), _WIDTH - 8) if names else parts
-    return "return {\n" + "".join(f"    {part.strip(',')},\n" for part in inside).replace(":\0", ": ") + "}"
+    lines = [""]
+    for part in parts:
+        together = f"{lines[-1]}, {part}" if lines[-1] else part
+        fits = len(together) <= _WIDTH - 8 and all(text.isidentifier() for text in items.values())
+        lines[-1:] = [together] if fits or not lines[-1] else [lines[-1], part]
+    return "return {\n" + "".join(f"    {line},\n" for line in lines) + "}"
 
 
 def load(source: str, **replace: Callable) -> dict[str, Any]:
-    """Run generated source and give its namespace; `replace` puts other helpers in (to trace averages, for instance)."""
+    """Run generated source and give its namespace; `replace` puts other helpers in (to trace averages, for instance).
+
+    Raises BadInput where something else than formulas stands in it, see `whitelist`: it may come from a file or a pickle.
+    """
     namespace: dict[str, Any] = {}
-    exec(compile(source, "<hermitex kernel>", "exec"), namespace)  # our own printers wrote it; no user text gets here
+    exec(checked(source)[0], namespace)
     namespace.update(replace)
     return namespace
 

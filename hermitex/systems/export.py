@@ -24,7 +24,7 @@ import numpy as np
 from sympy import Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged
-from hermitex.kernels.source import identifier
+from hermitex.kernels.words import Names, comment, literal, prose
 from hermitex.show.display import words_table
 from hermitex.solvers.journal import write_whole
 from hermitex.symbolic.budget import budget
@@ -33,10 +33,12 @@ from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
-from hermitex.systems.template import FORMULAS, PAGE
+from hermitex.systems.template import FORMULAS, PAGE, PLACES
+from hermitex.systems.verified import verified
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
 _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
+_STANDARD = ("import argparse", "import json", "import sys")
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
@@ -199,7 +201,7 @@ def _depth(expr: Any) -> int:
 
 # -- text --------------------------------------------------------------------------------------------------------------
 def render(system: System, points: Sequence[Point], *, start: Numbers | None = None, tolerance: float, checked: str = "") -> str:
-    """The text of the file."""
+    """The text of the file, read again and compared with what was meant (`verified`)."""
     from hermitex import __version__
 
     program, parameters = system.compile(), _parameters(system)
@@ -208,23 +210,41 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", "solve_all")]
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     more, (quadrature, solving) = flat(*groups, rename=_RENAME)
-    imports = _merged([*imports, *more, "import argparse", "import json", "import sys"])
+    imports = _merged([*imports, *more, *_STANDARD])
     kinked = {a: len(points) for a, points in program.kinked.items()}
     grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
     rules = f"lambda: Quadratures(AXES, {kinked}{grid})" if axes else "Exact"
-    page = {
-        "title": system.name or "Self-consistent equations", "formulas": _formulas(system), "version": __version__,
-        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy",
-        "imports": "\n".join(imports), "signature": _folded("".join(f"{_argument(p)}, " for p in parameters), 10),
-        "tolerance": repr(tolerance), "parameters": _documented(parameters), "returned": _returned(program),
-        "given": _folded(", ".join(f'"{p.name}":\x00{_argument(p)}' for p in parameters), 15),
-        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
-        "quadrature": quadrature, "solving": solving, "rules": rules,
-        "axes": "AXES = (" + " ".join(f'Axis("{a.identifier}", {a.depth}),' for a in axes) + ")\n" if axes else "",
-        "code": _code(program), "start": repr(dict(start or {})),
-        "reference": _points(points, system), "checked": checked or "no",
+    own_page = {
+        **dict.fromkeys(PLACES, ""), "start": "{}", "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),
+        "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
-    return PAGE.render(page)
+    own_text = PAGE.render(own_page)
+    arguments = _arguments(parameters, own_text)
+    said = {
+        "title": " ".join(system.name.split()) or "Self-consistent equations", "formulas": _formulas(system),
+        "parameters": _documented(parameters, arguments), "returned": _returned(program),
+        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy", "version": __version__,
+    }
+    page = {
+        **own_page, **{name: prose(text) for name, text in said.items()}, "checked": comment(checked) or "no",
+        "imports": "\n".join(imports), "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
+        "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
+        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
+        "axes": "AXES = (" + " ".join(f"Axis({literal(a.identifier)}, {a.depth})," for a in axes) + ")\n" if axes else "",
+        "code": _code(program), "start": f"{{{_values(start or {})}}}", "reference": _points(points, arguments),
+    }
+    docs = PAGE.docstrings({**page, **said})
+    return verified(PAGE.render(page), own_text, docs=docs, arguments=arguments)
+
+
+def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
+    """{parameter: keyword of `solve` and option of the command line}, which shadow nothing of either."""
+    tree = ast.parse(own)
+    solve = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "solve")
+    used = {n.id for n in ast.walk(solve) if isinstance(n, ast.Name)} | {n.arg for n in ast.walk(solve) if isinstance(n, ast.arg)}
+    options = {str(n.value)[2:] for n in ast.walk(tree) if isinstance(n, ast.Constant) and str(n.value).startswith("--")}
+    names = Names(used | options - {"lam"} | {"help"}, first=[p.name for p in parameters])
+    return {p.name: names(p) for p in parameters}
 
 
 def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
@@ -242,19 +262,7 @@ def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
         found = {n.id for n in ast.walk(ast.parse(texts[left.pop()])) if isinstance(n, ast.Name)} & set(texts) - used
         used |= found
         left += found
-    return imports, [texts[n] for n in texts if n in used - set(results)], [_wrapped(texts[n]) for n in results]
-
-
-def _wrapped(text: str) -> str:
-    """Long lines of a generated function, folded: dictionaries at their commas, docstrings at their blanks."""
-    out = []
-    for line in text.split("\n"):
-        if len(line) > _WIDTH and line.lstrip().startswith("return {"):
-            inner = line.strip()[len("return {"):-1].replace(": ", ":\x00")
-            folded = textwrap.indent(textwrap.fill(inner, _WIDTH - 8, break_long_words=False), "        ")
-            line = "    return {\n" + folded.replace(":\x00", ": ") + ",\n    }"
-        out.append(line)
-    return "\n".join(out)
+    return imports, [texts[n] for n in texts if n in used - set(results)], [texts[n] for n in results]
 
 
 def _merged(lines: Sequence[str]) -> list[str]:
@@ -290,7 +298,7 @@ def _formulas(system: System) -> str:
         f"    {k}. {b}" for k, b in enumerate(system.blocks, start=1)))
     if system.source:
         parts.append(_source(system.source))
-    return "\n\n".join(parts).replace("\\", "\\\\").replace('"""', "'''")
+    return "\n\n".join(parts)
 
 
 def _source(key: str) -> str:
@@ -307,12 +315,12 @@ def _parameters(system: System) -> tuple[Symbol, ...]:
     return tuple(system.parameters or ())
 
 
-def _documented(parameters: Sequence[Symbol]) -> str:
-    width = max([len(_argument(p)) for p in parameters] + [9])
+def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str]) -> str:
+    width = max([len(a) for a in arguments.values()] + [9])
 
     def line(p: Symbol) -> str:
         kind = next((f", {k}" for k in ("positive", "nonnegative", "negative") if getattr(p, f"is_{k}")), "")
-        return f"    {_argument(p):<{width}} : number or array{kind}"
+        return f"    {arguments[p.name]:<{width}} : number or array{kind}"
 
     return "\n".join(map(line, parameters))
 
@@ -326,7 +334,7 @@ def _returned(program: Any) -> str:
 
 
 def _tuple(names: Iterable[Any]) -> str:
-    items = [repr(n) if not isinstance(n, str) else f'"{n}"' for n in names]
+    items = [literal(n) if isinstance(n, str) else repr(n) for n in names]
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
@@ -343,15 +351,18 @@ def _code(program: Any) -> str:
             f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n")
 
 
-def _points(points: Sequence[Point], system: System) -> str:
-    rename = {p.name: _argument(p) for p in _parameters(system)}
-
-    def table(values: Mapping[str, float]) -> str:
-        items = ", ".join(f'"{n}":\x00{_number(v)}' for n, v in values.items())
-        return _folded(items, 6)
-
-    return "".join(f"    ({{{table({rename.get(n, n): v for n, v in given.items()})}}},\n     {{{table(values)}}}),\n"
+def _points(points: Sequence[Point], arguments: Mapping[str, str]) -> str:
+    return "".join(f"    ({{{_values({arguments.get(n, n): v for n, v in given.items()})}}},\n     {{{_values(values)}}}),\n"
                    for given, values in points)
+
+
+def _values(values: Mapping[str, float]) -> str:
+    return _folded(", ".join(f"{_name(n)}:\x00{_number(v)}" for n, v in values.items()), 6)
+
+
+def _name(name: str) -> str:
+    """A name as a literal that is not folded at its blanks."""
+    return literal(name).replace(" ", "\x00")
 
 
 def _folded(text: str, indent: int) -> str:
@@ -361,12 +372,6 @@ def _folded(text: str, indent: int) -> str:
     folded = textwrap.fill(text, _WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False,
                            subsequent_indent=" "*indent)
     return folded.replace("\x00", " ") + (" " if text.endswith(" ") else "")
-
-
-def _argument(p: Symbol) -> str:
-    """The keyword of a parameter."""
-    name = identifier(p)
-    return f"{name}_" if name in ("start", "tolerance") else name
 
 
 def _number(v: float) -> str:

@@ -85,6 +85,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     lowered, fixed = _hoisted(lowered, fixed, set(parameters), {a.symbol for a in lowered.axes if a.identifier not in kinked})
     settled = fixed - lowered.along_axes()
     writer = Writer(lowered, set(parameters) | settled, kinked)
+    for name in (*parameters, *unknowns, *where, *observables):
+        writer.names(name)  # refuses what is no name
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,

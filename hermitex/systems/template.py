@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,16 +16,23 @@ class Page:
     text: str
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The text with every place filled."""
+        """The text with every place filled, each once: what a value holds is not read again."""
         text = self.text
         for name in ("helpers", "quadrature"):
             if not values[name]:
                 head, _, rest = text.partition(f"<<begin {name}>>")
                 text = head + rest.partition(f"<<end {name}>>")[2].lstrip("\n")
             text = text.replace(f"<<begin {name}>>\n", "").replace(f"<<end {name}>>\n", "")
-        for name, value in values.items():
-            text = text.replace(f"<<{name}>>", value)
-        return text.rstrip() + "\n"
+        return _filled(text, values).rstrip() + "\n"
+
+    def docstrings(self, values: Mapping[str, str]) -> dict[str, str]:
+        """What the docstrings of the file ("") and of its `solve` are to say, the values as they stand."""
+        head, _, rest = self.text.partition('"""')[2].partition('"""')
+        return {"": _filled(head, values), "solve": _filled(rest.partition('"""')[2].partition('"""')[0], values)}
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"<<(\w+)>>", lambda m: values[m[1]], text)
 
 
 PAGE = Page('''#!/usr/bin/env python3
@@ -117,10 +125,11 @@ def values(text):
 
 def main(argv=None):
     """Print the self-test or a table; exit 0, or 1 if something failed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0], conflict_handler="resolve")
-    for name in CODE.parameters:
-        also = ["--lam"] if name == "lamda" else []
-        parser.add_argument(f"--{name}", *also, dest=name, type=values, metavar="VALUES")
+    parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0].replace("%(", "% ("), conflict_handler="resolve")
+    words = dict(zip(CODE.parameters, solve.__code__.co_varnames, strict=False))  # the options are the keywords of `solve`
+    for name, word in words.items():
+        also = ["--lam"] if name == "lamda" and "lam" not in words else []
+        parser.add_argument(f"--{word}", *also, dest=word, type=values, metavar="VALUES")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
@@ -129,11 +138,13 @@ def main(argv=None):
         good = worst <= 1e-9
         print(f"selftest: {len(REFERENCE)} points, largest deviation {worst:.1e}: {'passed' if good else 'FAILED'}")
         return 0 if good else 1
-    missing = [n for n in CODE.parameters if given[n] is None]
+    missing = [word for word in words.values() if given[word] is None]
     if missing:
         parser.error(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest")
-    grid = np.meshgrid(*(given[n] for n in CODE.parameters), indexing="ij")  # every combination
-    points = {n: v.ravel() for n, v in zip(CODE.parameters, grid, strict=True)}
+    total, done, points = int(np.prod([given[word].size for word in words.values()])), 1, {}
+    for name, word in words.items():  # every combination
+        done *= given[word].size
+        points[name] = np.tile(np.repeat(given[word], total//done), done//given[word].size)
     try:
         found = {**points, **solve_all(CODE, points, START, <<tolerance>>)}
     except NotSolved as error:
@@ -142,7 +153,7 @@ def main(argv=None):
     if given["json"]:
         print(json.dumps({n: np.atleast_1d(v).tolist() for n, v in found.items()}))
         return 0
-    rows = zip(*(np.broadcast_to(v, max(v.size for v in grid)) if grid else [v] for v in found.values()), strict=True)
+    rows = zip(*(np.broadcast_to(v, total) for v in found.values()), strict=True)
     table = [list(found), *([f"{v:.8g}" for v in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
@@ -151,5 +162,9 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    if sys.stdout:
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
     sys.exit(main())
 ''')
+
+PLACES = frozenset(re.findall(r"<<(\w+)>>", PAGE.text))

@@ -58,9 +58,9 @@ def test_names_keep_their_place_in_the_source():
     lowered = lower([E(tanh(kappa)**2/(1 + a*kappa**2), kappa)], names={Q: 1/(1 + a*kappa**2)}, taken=["a"])
     assert Q in {s.target for s in lowered.statements}
     writer = Writer(lowered, {a})
-    writer.function("f", list(lowered.statements), {"value": lowered.outputs[0]})
+    writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]})
     assert "Q = 1/(1 + " in writer.source() and "E(Q*tanh(kappa)**2, kappa)" in writer.source()
-    assert callable(load(writer.source())["f"])
+    assert callable(load(writer.source())["kernel"])
 
 
 def test_correlated_variables_become_independent_ones():
@@ -73,7 +73,7 @@ def test_a_product_of_numbers_is_not_taken_at_every_node():
     """Temporaries that vary along fewer axes stay where they are."""
     lowered = lower([E(tanh(a*b*kappa)*kappa, kappa)*a*b], taken=["a", "b"])
     writer = Writer(lowered, {a, b})
-    writer.function("f", list(lowered.statements), {"value": lowered.outputs[0]})
+    writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]})
     text = writer.source()
     code = "\n".join(line.split("#")[0] for line in text.splitlines())
     assert code.count("a*b") == 1 and np.isfinite(value(E(tanh(a*b*kappa)*kappa, kappa)*a*b, a=1.0, b=0.5))
