@@ -215,7 +215,8 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
     rules = f"lambda: Quadratures(AXES, {kinked}{grid})" if axes else "Exact"
     own_page = {
-        **dict.fromkeys(PLACES, ""), "start": "{}", "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),
+        **dict.fromkeys(PLACES, ""), "start": "{}",
+        "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),
         "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
     own_text = PAGE.render(own_page)
