@@ -50,8 +50,13 @@ class Parser(argparse.ArgumentParser):
         options: list[str] = []
         expressions: list[str] = []
         words = iter(argv)
+        seen: set[str] = set()
         for word in words:
             name, equals, _ = word.partition("=")
+            if name in known and known[name].nargs != 0:
+                if known[name].dest in seen:
+                    self.error(f"{name} is given twice; give it once")
+                seen.add(known[name].dest)
             if word == "--":
                 expressions.extend(words)
             elif name in known and (equals or known[name].nargs == 0):

@@ -22,6 +22,8 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 SECTIONS = ("symbols", "functions", "structure", "where", "equations", "observables", "parameters", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
+_LARGEST, _PARTS = 1_000_000, 20
+_DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,13 @@ def load(text: str) -> Spec:
 
 
 def _text(path: Path) -> str:
+    """The text of a file; a device, a pipe or a file that is too large for a spec is refused before it is read."""
     try:
-        return path.read_text(encoding="utf-8")
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{path} is {'a folder' if path.is_dir() else 'no file but a device or a pipe'}; a spec is a file")
+        if path.exists() and path.stat().st_size > _LARGEST:
+            raise BadInput(f"{path} has {path.stat().st_size:,} bytes; a spec has {_LARGEST:,} at most")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -122,10 +129,16 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     >>> spec.grid, spec.parameters
     ({'alpha': [1.0, 2.0]}, {'lam': 0.1})
     """
+    if long := _DOTTED.search(text):  # tomllib takes a time quadratic in the number of parts
+        raise BadInput(f"{where}: a key of more than {_PARTS} parts, {long[0][:20]}...; a spec has sections and keys")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{where} is not TOML: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{where} is nested too deeply; a spec has sections and keys") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise BadInput(f"{where} is not TOML: {str(error).partition(';')[0]}") from None
     return _Reader(where, table).spec()
 
 
@@ -144,21 +157,26 @@ class _Reader:
                 self.fail(None, key, "it is a text in quotes")
 
     def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
-        place = " ".join(filter(None, (f"[{section}]" if section else "", key)))
-        raise BadInput(f"{self.where}: {place}: {why}")
+        place = " ".join(filter(None, (f"[{section}]" if section else "", key and key[:60])))
+        raise BadInput(": ".join(filter(None, (self.where, place, str(why)))))
 
     def section(self, name: str) -> dict[str, Any]:
         return dict(self.table.get(name, {}))
 
     def spec(self) -> Spec:
+        from hermitex.solvers.grid import check_size
+        from hermitex.systems.names import by_name
+
         options = {**_SWEEP, **self._options()}
         system = self._theory(self.table["theory"]) if "theory" in self.table else self._system()
         grid = {k: self._grid(k, v) for k, v in self.section("grid").items()}
         numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
-        for key in grid:
-            if key in numbers:
-                self.fail("grid", key, "it has a number in [parameters] too; give it once")
         known = set(system.letters()) if is_theory(system) else {p.name for p in system.parameters}
+        try:
+            by_name("[parameters] and [grid]", numbers, grid, parameters=known)
+            check_size("[grid]", {k: len(v) for k, v in grid.items()})
+        except BadInput as error:
+            self.fail(None, None, error)
         known |= {"lam"} if "lamda" in known else set()
         for name in ("parameters", "grid"):
             for key in self.section(name):
@@ -183,8 +201,11 @@ class _Reader:
         for section in ("functions", "structure"):
             for key, value in self.section(section).items():
                 argument = "g" if key == "target" and "g" in takes else key
-                if argument not in takes or argument in given:
+                if argument not in takes:
                     self.fail(section, key, UnknownName(key, [*takes, "target"], f"argument of {name}"))
+                if argument in given:
+                    self.fail(section, key, f"{'target and g are one argument' if argument == 'g' else key + ' is given twice'}; "
+                                            "give it once")
                 given[argument] = self._string(section, key, value) if section == "functions" else value
         for argument, p in inspect.signature(make).parameters.items():
             if p.default is p.empty and argument not in given:
@@ -192,7 +213,9 @@ class _Reader:
         try:
             return make(**given)
         except HermitexError as error:
-            self.fail("functions", None, error)
+            self.fail(None, None, error)
+        except (TypeError, ValueError) as error:
+            self.fail("structure", None, f"{name} cannot be made of this ({error})")
 
     def _system(self) -> Any:
         from hermitex.systems.system import System
@@ -254,8 +277,9 @@ class _Reader:
 
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = repr(value)
+        text = self._string(section, key, value)
         try:
-            return parse(self._string(section, key, value), symbols=self.letters)
+            return parse(text, symbols=self.letters)
         except HermitexError as error:
             # In a spec a letter is declared by a line of the section [symbols].
             self.fail(section, key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
@@ -283,7 +307,10 @@ class _Reader:
             self.fail(section, key, "a number is needed; several values go into [grid]")
         if value != value:
             self.fail(section, key, "NaN is not a value")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            self.fail(section, key, "it is too large for a number in double precision")
 
     def _range(self, section: str, key: str, text: str) -> list[float]:
         from hermitex.face.output import grid

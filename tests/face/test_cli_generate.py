@@ -168,7 +168,7 @@ X = '[equations]\nx = "1/(1 + x + alpha)"\n'
     (X + "[parameters]\nalpha = 'one'", "[parameters] alpha: 'one' in 'one' is not a number"),
     (X + "[parameters]\nalpha = nan", "[parameters] alpha: NaN"),
     (X + "[parameters]\nalpha = [1, 2]", "[parameters] alpha: a number is needed; several values go into [grid]"),
-    (X + "[parameters]\nalpha = 1\n[grid]\nalpha = [1]", "[grid] alpha: it has a number in [parameters] too"),
+    (X + "[parameters]\nalpha = 1\n[grid]\nalpha = [1]", "[parameters] and [grid]: alpha has two values; give it once"),
     (X + "[grid]\nalpha = []", "[grid] alpha: it is empty"),
     (X + "[grid]\nalpha = '0:1'", "[grid] alpha: a range is written first:last:points"),
     (X + "[grid]\nalpha = [true]", "[grid] alpha: a number is needed"),

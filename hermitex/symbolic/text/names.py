@@ -19,6 +19,8 @@ from hermitex.symbolic.text import bounded
 CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
 ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "function")
 
+_LONGEST = 100
+
 # What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
 _EXACT = {"OwenT": 2, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
 
@@ -110,6 +112,8 @@ def _declaration(text: str) -> tuple[str, str]:
 def _parameter(name: str, kind: Any) -> Any:
     if not (name.isidentifier() and name.isascii()):
         raise BadInput(f"{name[:40]!r} is not a name; a parameter is declared as 'mu' or 's>0'")
+    if len(name) > _LONGEST:
+        raise BadInput(f"{name[:40]}... has {len(name)} letters; a name has {_LONGEST} at most")
     if field.is_normal_name(name):
         raise BadInput(f"{name} is a standard normal and cannot be declared; choose another letter")
     if name in CONSTANTS or name in ("E", "I", "oo", "nan", "zoo", "Piecewise"):
@@ -117,6 +121,8 @@ def _parameter(name: str, kind: Any) -> Any:
     if isinstance(kind, Symbol | UndefinedFunction):
         return kind
     if kind == "function":
+        if is_function(name):
+            raise BadInput(f"{name} is a known function and cannot be declared; choose another name")
         return Function(name)
     if kind not in ASSUMPTIONS:
         raise UnknownName(str(kind)[:40], ASSUMPTIONS, what=f"assumption on {name}:")
