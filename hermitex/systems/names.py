@@ -77,3 +77,5 @@ def check_distinct(groups: Mapping[str, Iterable[Any]]) -> None:
                 clash = alike if role[name] == what else f"is both {role[name]} and {what}"
                 raise BadInput(f"System: {name} {clash}; give one of them another name")
             role[name] = what
+    if role.get("lam", "a parameter") != "a parameter" and role.get("lamda") == "a parameter":
+        raise BadInput(f"System: lam is {role['lam']}, and the keyword of the parameter lamda; choose another name for it")

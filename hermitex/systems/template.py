@@ -119,6 +119,7 @@ def values(text):
     """0.5, or 0.2,0.9, or first:last:points."""
     if ":" in text:
         first, last, points = text.split(":")
+        check_size("a range", {"values": int(points)})
         return np.linspace(float(first), float(last), int(points))
     return np.array([float(v) for v in text.split(",")])
 
@@ -129,7 +130,7 @@ def main(argv=None):
     words = dict(zip(CODE.parameters, solve.__code__.co_varnames, strict=False))  # the options are the keywords of `solve`
     for name, word in words.items():
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
-        parser.add_argument(f"--{word}", *also, dest=word, type=values, metavar="VALUES")
+        parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
@@ -141,15 +142,25 @@ def main(argv=None):
     missing = [word for word in words.values() if given[word] is None]
     if missing:
         parser.error(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest")
-    total, done, points = int(np.prod([given[word].size for word in words.values()])), 1, {}
+    for word in words.values():
+        if len(given[word]) > 1:
+            parser.error(f"--{word} has two values; give it once")
+    sizes = {word: given[word][0].size for word in words.values()}
+    try:
+        check_size("the grid", sizes)
+    except ValueError as error:
+        parser.error(str(error))
+    total, done, points = int(np.prod(list(sizes.values()))), 1, {}
     for name, word in words.items():  # every combination
-        done *= given[word].size
-        points[name] = np.tile(np.repeat(given[word], total//done), done//given[word].size)
+        done *= sizes[word]
+        points[name] = np.tile(np.repeat(given[word][0], total//done), done//sizes[word])
     try:
         found = {**points, **solve_all(CODE, points, START, <<tolerance>>)}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1
+    except ValueError as error:
+        parser.error(str(error))
     if given["json"]:
         print(json.dumps({n: np.atleast_1d(v).tolist() for n, v in found.items()}))
         return 0

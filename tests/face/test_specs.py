@@ -1,0 +1,127 @@
+"""Odd specs: each is read right, or refused in one line that names the place, in bounded time."""
+
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+
+from hermitex.errors import HermitexError
+from hermitex.face import cli, spec
+from hermitex.systems.sweep import sweep
+
+BASE = {
+    "equations": {"V": '"1/(lamda + Vhat)"', "Vhat": '"alpha/(1 + V)"'},
+    "where": {"k": '"alpha**2"'},
+    "observables": {"e": '"k*V"'},
+    "parameters": {"lam": "0.1"},
+    "grid": {"alpha": "[1, 2]"},
+}
+
+
+def text(sections, head=""):
+    return head + "".join(f"[{s}]\n" + "".join(f"{k} = {v}\n" for k, v in rows.items()) for s, rows in sections.items())
+
+
+def solved(written):
+    """V at alpha = 2, or the one line that refuses the spec."""
+    try:
+        found = spec.from_toml(written)
+        table = sweep(found.system, found.grid, parameters=found.parameters)
+        return float(table["V"][-1]), float(table["e"][-1])
+    except HermitexError as error:
+        assert "\n" not in str(error) and len(str(error)) < 400, str(error)
+        return str(error)
+
+
+TRUE = (0.844288770224761, 0.844288770224761*4)
+
+
+def test_the_plain_spec():
+    assert solved(text(BASE)) == pytest.approx(TRUE, rel=1e-10)
+
+
+def doubled(draw):
+    """A name of one section put into another one too."""
+    sections = {s: dict(rows) for s, rows in BASE.items()}
+    one, other = draw.sample(list(sections), 2)
+    name = draw.choice(list(sections[one]))
+    sections[other][name] = "[1, 2]" if other == "grid" else "1.5" if other == "parameters" else '"alpha/3"'
+    return text(sections)
+
+
+def respelt(draw):
+    """The ridge under both of its names."""
+    sections = {s: dict(rows) for s, rows in BASE.items()}
+    sections[draw.choice(["parameters", "grid"])]["lamda"] = "0.2"
+    return text(sections)
+
+
+def overcalled(draw):
+    """A function of one variable with more arguments, or one that is known."""
+    sections = {s: dict(rows) for s, rows in BASE.items()}
+    name = draw.choice(["f", "tanh", "erf", "Max"])
+    count = 1 if name != "f" else draw.randint(2, 4)
+    sections["observables"] = {"e": f'"{name}({", ".join(["alpha"]*count)})"'}
+    sections["functions"] = {name: draw.choice(['"tanh"', '"z**2"', '"relu"'])}
+    return text(sections)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("make", [doubled, respelt, overcalled])
+def test_a_spec_that_says_two_things_is_refused(make, seed):
+    told = solved(make(random.Random(seed)))
+    assert isinstance(told, str), told
+
+
+STRANGE = [
+    "true", "[]", "[[1]]", "{}", "2020-01-01", '""', '"("', '"1:2"', '"1:2:0"', '"1:2:1e9"', '"1:2:99999999999"', "nan", "-inf",
+    "1e400", "9"*400, "9"*5000, '"__import__(1)"', '"z"', '"1/0"', '"alpha alpha"', '"' + "("*200 + "1" + ")"*200 + '"', "[1, true]",
+    "[1, inf]"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_strange_value_anywhere_is_refused(seed):
+    draw = random.Random(seed)
+    sections = {s: dict(rows) for s, rows in BASE.items()}
+    section = draw.choice(list(sections))
+    sections[section][draw.choice(list(sections[section]))] = value = draw.choice(STRANGE)
+    begun = time.process_time()
+    told = solved(text(sections))
+    assert time.process_time() - begun < 3
+    assert isinstance(told, str) or (section == "grid" and value == "[1, inf]" and np.isnan(told[0])), (section, value, told)
+
+
+KEY = ".".join(["a"]*20000)
+
+
+@pytest.mark.parametrize("written", [
+    KEY + " = 1", "[" + KEY + "]\nx = 1", '"a".'*20000 + "a = 1", "a = {" + KEY + " = 1}", "a = " + "["*20000,
+    "a = " + "["*20000 + "]"*20000, "a = " + "{a = "*20000 + "1" + "}"*20000, "x"*900_000, '"'*900_000, "a. "*300_000,
+    "[equations]\n" + "V"*100_000 + ' = "1"', '[equations]\nV = "' + "+".join(["a"]*200_000) + '"', "[equations]\nV = 'a\0'",
+    "[equations]\nV = " + "9"*100_000, "\n"*900_000, "[equations]\nx = 1\nx = 2"])
+def test_what_is_no_spec_is_refused_soon(written):
+    begun = time.process_time()
+    with pytest.raises(HermitexError) as error:
+        spec.from_toml(written)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 400 and time.process_time() - begun < 3
+
+
+def test_a_device_a_pipe_a_folder_and_a_huge_file_are_no_specs(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "large.toml").write_text("#" + "x"*1_000_001)
+    for path in ("/dev/zero", "/dev/random", tmp_path / "pipe.toml", tmp_path, tmp_path / "large.toml", tmp_path / "none.toml"):
+        for verb in (["sweep", str(path), "-o", str(tmp_path / "out")], ["generate", str(path)]):
+            assert cli.main(verb) == 2
+            told = capsys.readouterr().err
+            assert told.count("\n") == 1 and str(path) in told
+
+
+@pytest.mark.parametrize("line", [
+    "spectrum --sigma tanh --r 1 --r 2 --alpha 1 --beta 1",
+    "curve random-features --sigma tanh --target sin --alpha 1 --lam 1 --lam=2",
+    "spectrum --sigma tanh --r 1 --alpha 1 --beta 1 --normalisation p --normalization n", "mu tanh --order 1 --order 2"])
+def test_an_option_that_is_given_twice_is_refused(line, capsys):
+    assert cli.main(line.split()) == 2
+    assert "give it once" in capsys.readouterr().err
