@@ -28,7 +28,6 @@ from hermitex.exponents.laws.exact_eigenvalue import (
     exact_largest,
     exact_largest_of_two,
     largest_of_exact,
-    tidy,
 )
 from hermitex.exponents.laws.later_channel import later_stage
 from hermitex.exponents.laws.linearised import charged, largest
@@ -38,6 +37,7 @@ from hermitex.exponents.laws.separate import pair_of_labels, without_silent_sign
 from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.laws.value import Late, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
+from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, orthonormal, stack
@@ -101,12 +101,12 @@ def _silent(g: Expr, law: Named, hidden: Sequence[Symbol]) -> Value | None:
         return None
     u = next(iter(factor.free_symbols))
     try:
-        live = tidy(indicator_moment([p for p in pieces(factor, u) if p.expr != 0], 0))
+        live = compact(indicator_moment([p for p in pieces(factor, u) if p.expr != 0], 0))
     except HermitexError:
         return None
     inner = _unconditional(rest, law, hidden)
     chance = evaluate(live, 25)
-    exact = None if inner.exact is None else tidy(inner.exact / live)
+    exact = None if inner.exact is None else compact(inner.exact / live)
     return Value(inner.alpha / chance, exact, inner.error / chance, inner.notes)
 
 
@@ -227,7 +227,7 @@ def _of_axes(axes: Axes, rows: Any) -> Value:
     """Exactly, from exact couplings over orthonormal axes."""
     inverse = exact_largest(axes.couplings, list(range(len(axes.rows))))
     assert inverse is not None  # the couplings leave M diagonal, or are those of a line
-    alpha = tidy(1 / inverse)
+    alpha = compact(1 / inverse)
     numbers = {k: float(evaluate(v, 20)) for k, v in axes.couplings.items()}
     return Value(evaluate(alpha, 25), alpha, mpf(0), (), _partial(numbers, axes.rows @ rows))
 
@@ -240,7 +240,7 @@ def _of_atoms(atoms: Atoms, names: Sequence[Symbol], rows: Any) -> Value | None:
     if found is None:
         found = exact_largest(couplings, spots)
     if found is not None:
-        alpha = tidy(1 / found) if found != 0 else None
+        alpha = compact(1 / found) if found != 0 else None
         return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0), (), _partial(_numbers(atoms), rows))
     alpha = 1 / largest_of_exact(couplings, spots)
     return Value(alpha, None, alpha * mpf(10) ** -25, (), _partial(_numbers(atoms), rows))

@@ -19,6 +19,7 @@ from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import parity
+from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
@@ -98,24 +99,16 @@ def _exact(g: Expr, channel: Named | Channel, x: Symbol) -> Expr | None:
         if classes is None:
             return None
         pairs = [(indicator_moment(v, 2), indicator_moment(v, 0)) for v in classes.values()]
-        return _tidy(1 / sum(a**2 / b for a, b in pairs))
+        return compact(1 / sum(a**2 / b for a, b in pairs))
     if labels.probabilities and (isinstance(channel, Named) or channel.finite):
         try:
             pairs = [(closed_form(E(p * He(2, x), x)), closed_form(E(p, x))) for p in labels.probabilities]
         except HermitexError:
             return None
-        return _tidy(1 / sum(a**2 / b for a, b in pairs))
+        return compact(1 / sum(a**2 / b for a, b in pairs))
     if channel.name == "poisson":
         return _poisson(g, x)
     return None
-
-
-def _tidy(value: Expr) -> Expr:
-    """A compact form of an exact constant; a few elementary functions only, so simplification is cheap."""
-    forms = [value, value.expand(), value.together(), value.factor() if value.count_ops() < 200 else value]
-    if value.count_ops() < 120:
-        forms.append(value.simplify())
-    return min(forms, key=lambda e: e.count_ops())
 
 
 def _poisson(g: Expr, x: Symbol) -> Expr | None:
@@ -133,7 +126,7 @@ def _poisson(g: Expr, x: Symbol) -> Expr | None:
         square = Poly(ratio**2, y)
         moments = sum(c * sum(functions.combinatorial.numbers.stirling(n, j) * g**j for j in range(n + 1))
                       for (n,), c in square.terms())
-        return _tidy(1 / closed_form(E(moments, x)))
+        return compact(1 / closed_form(E(moments, x)))
     except HermitexError:
         return None
 

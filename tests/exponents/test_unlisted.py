@@ -4,6 +4,8 @@ The coefficients c_k are plain sums over a uniform grid; lambda_k^2 and 1/alpha_
 bins (deterministic targets) or from the matrix P(y|z) on a grid (noisy ones).
 """
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import erf, erfc, expit, gammaln, xlogy
@@ -296,3 +298,18 @@ def test_teeth():
     # a target whose order 2 is lost counts as order 4
     with pytest.raises(AssertionError):
         agrees(found, 4, generative, 2*lambdas[1])
+
+
+@pytest.mark.parametrize(("target", "alpha_c"), [
+    ("Heaviside(abs(z) - 0.6797) - Heaviside(abs(z) - 1.3594)", 46620389.528),
+    ("sign(abs(z) - 0.123456789)", 9.2714171922)])
+def test_a_target_in_decimals(target, alpha_c):
+    """1/alpha_c = sum_y E[(z^2 - 1) 1_y]^2/P_y, with E[(z^2 - 1) 1(|z| > a)] = 2 a phi(a)."""
+    edges = [float(a) for a in re.findall(r"0\.\d+|1\.\d+", target)]
+    part = [2*a*norm.pdf(a) for a in edges]
+    cut = [2*norm.sf(a) for a in edges]
+    moments, chances = ([part[0] - part[1], part[1] - part[0]], [cut[0] - cut[1], 1 - cut[0] + cut[1]]) if len(edges) == 2 else \
+        ([part[0], -part[0]], [cut[0], 1 - cut[0]])
+    expected = 1/sum(m**2/p for m, p in zip(moments, chances, strict=True))
+    found = hx.exponents(target).to_dict()["weak_recovery"]["alpha_c"]
+    assert found == pytest.approx(alpha_c, rel=1e-9) and found == pytest.approx(expected, rel=1e-6)

@@ -94,6 +94,8 @@ REFUSED = [
     ("(z", "never closed"), ("z)", "open here"),
     ("loggamma(z)", "not real"), ("LambertW(z)", "not real"), ("erfinv(z)", "not real"), ("besselk(0, z)", "not real"),
     ("0**z", "no definite"), ("e**z", r"exp\(1\)"), ("lambda*z", "lamda"), ("CRootOf(x**x, 0)", "polynomial"),
+    ("CRootOf(x**2 + 1, 0)", "it has none"), ("CRootOf(x**5 - x - 1, 7)", "numbered from 0"),
+    ("CRootOf(x**2 - 2, -1)", "numbered from 0"),
     ("E(log(z))", r"log\(z\) is not real at z"),
     ("E", r"exp\(1\)"), ("I*z", "imaginary"), ("tanh", r"write tanh\(z\)"), ("z(1)", "not a function"),
     ("sqrt(z)", r"sqrt\(abs\(z\)\)"), ("log(z)", r"log\(abs\(z\)\)"), ("z**(1/3)", "sign"), ("sqrt(-1)", "not a real"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import (
     Abs,
+    Heaviside,
     Max,
     Rational,
     acos,
@@ -131,3 +132,14 @@ def test_a_declared_variance_is_not_forgotten():
     assert decide(E(z*tanh(z), z, cov=wide) - E(z*tanh(z), z)).status == "nonzero"
     with pytest.raises(Divergent):
         decide(E(exp(z**2/5), z, cov=wide))
+
+
+@pytest.mark.parametrize("decimal", ["0.6797", "1.3594", "0.123456789"])
+def test_decimals_make_no_polynomial_of_their_denominators(decimal):
+    """exp(-0.6797^2/2) is a power 46199209 of exp(-1/200000000), and a dense polynomial of it fills the memory."""
+    a, root = Rational(decimal), sqrt(2)
+    assert is_identically_zero((1 + exp(-a**2/2))**2 - 1 - 2*exp(-a**2/2) - exp(-a**2))
+    assert is_identically_zero(root*exp(a**2/2)*(1/root - root/2))
+    assert not is_identically_zero(a*exp(-a**2/2) - a*exp(-a**2))
+    assert decide(E((z**2 - 1)*Heaviside(Abs(z) - a), z)).status == "nonzero"
+    assert decide(E((z**2 - 1)*(Heaviside(z - a) - Heaviside(-z - a)), z)).status == "zero"

@@ -27,8 +27,8 @@ from hermitex.exponents.labels.rising import injective
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, signed
 from hermitex.exponents.laws.blocks import inner_quantities
 from hermitex.exponents.laws.discrete import split_products
-from hermitex.exponents.laws.exact_eigenvalue import tidy
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.engine.tidy import compact
 
 
 def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
@@ -45,7 +45,7 @@ def without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, 
             if law.name == "multiplicative" and nonzero_almost_everywhere(factor):
                 g = rest
             elif factor.is_number and factor.is_nonzero and factor != 1:
-                g, law = rest, _named(f"gaussian:{tidy(law.parameter / factor**2)}")
+                g, law = rest, _named(f"gaussian:{compact(law.parameter / factor**2)}")
         if (g, law) == (old, old_law):
             return g, law
 

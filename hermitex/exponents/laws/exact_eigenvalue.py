@@ -14,6 +14,7 @@ from sympy import Expr, Matrix, Rational, S
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms
 from hermitex.exponents.laws.linearised import operator
+from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.precise import evaluate
 
 
@@ -25,15 +26,7 @@ def exact_couplings(atoms: Atoms) -> dict[tuple[Index, Index], Expr]:
         for a, b in combinations_with_replacement(sorted(present, key=lambda a: (len(a), a)), 2):
             if len(a) == len(b):
                 found[a, b] = found.get((a, b), S.Zero) + nu[a] * nu[b] / nu[()]
-    return {key: v for key, v in ((k, tidy(v)) for k, v in found.items()) if v != 0}
-
-
-def tidy(value: Expr) -> Expr:
-    """A compact form of an exact constant; a few elementary functions only, so simplification is cheap."""
-    forms = [value, value.expand(), value.together(), value.factor() if value.count_ops() < 200 else value]
-    if value.count_ops() < 120:
-        forms.append(value.simplify())
-    return min(forms, key=lambda e: e.count_ops())
+    return {key: v for key, v in ((k, compact(v)) for k, v in found.items()) if v != 0}
 
 
 def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> Expr | None:
@@ -66,7 +59,7 @@ def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
     if len(tops) < len(found):
         return None
     radius = max(tops, key=lambda v: evaluate(v, 30))
-    return tidy(radius**2 * sum(1 / nu[()] for _, nu in atoms))
+    return compact(radius**2 * sum(1 / nu[()] for _, nu in atoms))
 
 
 def _spectral_radius(h: Matrix) -> Expr | None:
@@ -76,7 +69,7 @@ def _spectral_radius(h: Matrix) -> Expr | None:
         return Abs(h[0, 0])
     if h.rows == 2:
         (a, b), (_, d) = h.tolist()
-        return tidy((Abs(a + d) + ((a - d) ** 2 + 4 * b**2) ** Rational(1, 2)) / 2)
+        return compact((Abs(a + d) + ((a - d) ** 2 + 4 * b**2) ** Rational(1, 2)) / 2)
     return None
 
 
@@ -94,14 +87,14 @@ def _connected(matrix: Matrix) -> list[list[int]]:
 
 def _top_of_block(block: Matrix) -> Expr | None:
     if block.rows == 1:
-        return tidy(block[0, 0])
+        return compact(block[0, 0])
     guess = _simple_eigenvalue(block)
     if guess is not None:
         return guess
     if block.rows == 2:
         (a, b), (c, d) = block.tolist()
-        root = tidy((a - d) ** 2 + 4 * b * c)
-        return tidy((a + d + root ** Rational(1, 2)) / 2)
+        root = compact((a - d) ** 2 + 4 * b * c)
+        return compact((a + d + root ** Rational(1, 2)) / 2)
     return None
 
 
@@ -119,6 +112,6 @@ def _simple_eigenvalue(block: Matrix) -> Expr | None:
         return None
     first = next(i for i in range(block.rows) if rational[i] != 0)
     moved = block * rational
-    value = tidy(moved[first] / rational[first])
-    wrong = [tidy(moved[i] - value * rational[i]) for i in range(block.rows)]
+    value = compact(moved[first] / rational[first])
+    wrong = [compact(moved[i] - value * rational[i]) for i in range(block.rows)]
     return value if all(w == 0 or w.simplify() == 0 for w in wrong) else None

@@ -11,10 +11,13 @@ from math import lcm
 
 import sympy as sp
 from sympy import Basic, Dummy, Expr, Integer, Rational
+from sympy.polys.rings import PolyRing, ring
 
 from hermitex.symbolic.budget import checkpoint
 
 _LARGE = 3000  # operations beyond which nothing is expanded
+_POWER = 300  # of a sum: higher ones are not multiplied out
+_ROUNDS = 6
 
 
 def is_identically_zero(expr: Expr) -> bool:
@@ -81,23 +84,27 @@ def _split(expr: Expr) -> Expr:
 
 
 def _polynomial_is_zero(expr: Expr) -> bool:
-    """expr over a common denominator, its numerator reduced modulo r^q = p for every root r = p^(1/q)."""
+    """expr over a common denominator, its numerator reduced modulo r^q = p for every root r = p^(1/q).
+
+    The polynomials are sparse: in exp(-0.6797**2/2) the generator exp(1/200000000) stands to the power 46199209.
+    """
     table = _Generators(expr)
     try:
-        rational = table.replace(expr)
-        numerator, denominator = sp.fraction(sp.together(rational))
-        symbols = sorted(numerator.free_symbols, key=lambda s: s.dummy_index)
-        if not symbols:
+        numerator, denominator = sp.fraction(sp.together(table.replace(expr)))
+        if not table.symbols:
             return bool(numerator == 0)
-        polynomial = sp.Poly(numerator, *symbols)
-        bottom = denominator if not denominator.free_symbols else sp.Poly(denominator, *symbols)
-    except (sp.PolynomialError, sp.CoercionFailed):
+        if any(k > _POWER for e in (numerator, denominator) for k in _powers_of_sums(e)):
+            return False
+        polynomials = ring(list(table.symbols.values()), sp.QQ)[0]
+        # 0/0 proves nothing: the denominator must not reduce to zero itself.
+        return table.vanishes(numerator, polynomials) and not table.vanishes(denominator, polynomials)
+    except (sp.PolynomialError, sp.CoercionFailed, ValueError):
         return False
-    reduced = table.reduced(polynomial)
-    if not reduced.is_zero:
-        return False
-    # 0/0 proves nothing: the denominator must not reduce to zero itself.
-    return not (isinstance(bottom, sp.Poly) and table.reduced(bottom).is_zero)
+
+
+def _powers_of_sums(expr: Expr) -> list[int]:
+    """The exponents of what has to be multiplied out."""
+    return [int(p.exp) for p in expr.atoms(sp.Pow) if p.base.is_Add and p.exp.is_Integer]
 
 
 class _Generators:
@@ -151,27 +158,27 @@ class _Generators:
             self.roots[root] = (d, self.replace(base))
         return root
 
-    def reduced(self, polynomial: sp.Poly) -> sp.Poly:
-        """Powers r^q replaced by what they are, until none is left."""
-        current = polynomial
-        for _ in range(6):
+    def vanishes(self, expr: Expr, polynomials: PolyRing) -> bool:
+        """True if the polynomial is zero once powers r^q are replaced by what they are, until none is left."""
+        current = polynomials.from_expr(expr)
+        relations = {k: (q, polynomials.from_expr(p)) for k, g in enumerate(polynomials.symbols)
+                     for q, p in [self.roots.get(g, (0, Integer(0)))] if q}
+        for _ in range(_ROUNDS):
             checkpoint("exact algebra")
-            swap = [(r, q, p) for r, (q, p) in self.roots.items() if r in current.gens and current.degree(r) >= q]
-            if not swap:
+            if not any(monomial[k] >= q for monomial in current for k, (q, _) in relations.items()):
                 break
-            expr = Integer(0)
+            total = polynomials.zero
             for monomial, coefficient in current.terms():
-                factor = coefficient
-                for g, k in zip(current.gens, monomial, strict=True):
-                    q, p = self.roots.get(g, (0, Integer(1)))
-                    factor *= p ** (k // q) * g ** (k % q) if q else g**k
-                expr += factor
-            expr = sp.expand(expr)
-            free = sorted(expr.free_symbols, key=lambda s: s.dummy_index)
-            if not free:
-                return sp.Poly(expr, *current.gens)
-            current = sp.Poly(expr, *free)
-        return current
+                left, factor = list(monomial), polynomials.one
+                for k, (q, p) in relations.items():
+                    if left[k] >= q:
+                        if len(p) > 1 and left[k] // q > _POWER:
+                            raise sp.PolynomialError("a high power of a sum")
+                        factor *= p ** (left[k] // q)
+                        left[k] %= q
+                total += factor.mul_term((tuple(left), coefficient))
+            current = total
+        return not current
 
 
 def _algebraic_is_zero(expr: Expr) -> bool:

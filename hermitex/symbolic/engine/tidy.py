@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, asin, atan, expand, factor, fraction, sqrt, together
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, asin, atan, exp, expand, factor, fraction, ilcm, sqrt, together
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
 _circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
 _LONG = 120  # operations beyond which a coefficient is left as it was derived
+_STEEP = 40  # the highest power of one exponential that polynomials are made of
 
 
 @contextmanager
@@ -61,7 +62,34 @@ def tidy(e: Expr) -> Expr:
         return grown
     if not any(p.exp.is_negative for p in grown.atoms(Pow)):
         return _shortest(e, grown)
-    return _shortest(e, grown, factor(together(e)))
+    light, held = hold_steep(e)
+    return _shortest(e, grown, factor(together(light)).xreplace(held))
+
+
+def compact(value: Expr) -> Expr:
+    """A short form of an exact constant; a few elementary functions only, so simplification is cheap."""
+    value, held = hold_steep(value)
+    size = value.count_ops()
+    forms = [value, value.expand(), value.together(), value.factor() if size < 200 else value]
+    if size < _LONG:
+        forms.append(value.simplify())
+    return _shortest(*(f.xreplace(held) for f in forms))
+
+
+def hold_steep(e: Expr) -> tuple[Expr, dict[Expr, Expr]]:
+    """`e` with letters for exponentials that are high powers of one another, and what the letters stand for.
+
+    SymPy reads exp(-0.6797**2/2) as a power 46199209 of exp(-1/200000000), and its dense polynomials fill the memory.
+    """
+    units: dict[Expr, list[tuple[Expr, Expr]]] = {}
+    for power in e.atoms(exp):
+        for term in Add.make_args(power.args[0]):
+            coefficient, unit = term.as_coeff_Mul(rational=True)
+            units.setdefault(unit, []).append((coefficient, power))
+    steep = {power: None for found in units.values() for power in [p for _, p in found]
+             if max(abs(q) for q, _ in found)*ilcm(1, *(q.q for q, _ in found)) > _STEEP}
+    held = {Dummy("e", positive=True): power for power in steep}
+    return e.xreplace({power: d for d, power in held.items()}), held
 
 
 def root(e: Expr) -> Expr:

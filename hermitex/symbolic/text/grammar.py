@@ -272,6 +272,10 @@ class Reader:
         polynomial = form.as_poly(x) if form.free_symbols == {x} and bounded.small(form) else None
         if polynomial is None or not polynomial.domain.is_ZZ or not isinstance(index, Integer):
             self.fail(node, "CRootOf takes a polynomial in x with integer coefficients, of degree 40 at most")
+        real = len(polynomial.real_roots(radicals=False))  # these come first
+        if not 0 <= int(index) < real:
+            known = f"it has {real}, numbered from 0" if real else "it has none"
+            self.fail(node, f"CRootOf: the real root {index} of {form} was asked; {known}")
         return CRootOf(polynomial, int(index))
 
     def _piecewise(self, node: ast.Call, depth: int) -> Any:
