@@ -13,13 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sympy import (
+    Abs,
     Add,
     Dummy,
     Expr,
     Function,
+    Heaviside,
     Max,
     Min,
     Mul,
+    Piecewise,
     Pow,
     Rational,
     Symbol,
@@ -28,6 +31,7 @@ from sympy import (
     default_sort_key,
     numbered_symbols,
     preorder_traversal,
+    sign,
     tan,
     tanh,
 )
@@ -42,6 +46,7 @@ from hermitex.symbolic.moreau import resolve
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
 _HOPELESS = (tanh, tan)
+_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Axis:
     name: str
     depth: int
     symbol: Symbol = field(compare=False)
+    beside: tuple[str, ...] = ()  # the variables that its break points move with
 
     @property
     def identifier(self) -> str:
@@ -167,7 +173,7 @@ class _Lowering:
         self.names = names
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
         self.hiding = {s for s in names if s.name not in taken}
-        self.axes: dict[tuple[str, int], Axis] = {}
+        self.axes: dict[tuple[str, int, tuple[str, ...]], Axis] = {}  # by name, depth and what its switches hold beside it
         self.fresh = numbered_symbols("E", start=1, real=True)
         self.nodes: dict[Expr, Symbol] = {}  # flat body with its axes -> the symbol of its value
         self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
@@ -199,7 +205,7 @@ class _Lowering:
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
             outer = tuple(a for a in outer if a.symbol in node.free_symbols)
         depth = len(outer)
-        axes = tuple(self._axis(b.name, depth) for b in node.bound)
+        axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, self._coupled(node, outer), strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
         if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
@@ -213,13 +219,28 @@ class _Lowering:
             self.contractions.append((symbol, body, axes))
         return self.nodes[body]
 
-    def _axis(self, name: str, depth: int) -> Axis:
-        if (name, depth) not in self.axes:
+    def _coupled(self, node: Expectation, outer: tuple[Axis, ...]) -> list[tuple[str, ...]]:
+        """For each variable, those outside of it with which it shares a switch: its break points move with them.
+
+        Such nodes serve no average that does not vary with the others; a name that hides a variable speaks of the common ones.
+        """
+        if node.body.free_symbols & self.hiding:
+            return [()] * len(node.bound)
+        switches = [s.free_symbols for s in node.body.atoms(*_SWITCHES)]
+        around = {a.symbol: a.identifier for a in outer}
+        found = []
+        for b in node.bound:
+            found.append(tuple(name for v, name in around.items() if any({b, v} <= s for s in switches)))
+            around[b] = b.name
+        return found
+
+    def _axis(self, name: str, depth: int, beside: tuple[str, ...] = ()) -> Axis:
+        if (name, depth, beside) not in self.axes:
             printed = name if depth == 0 else f"{name}_{depth}"
-            while printed in self.taken:
+            while printed in self.taken or any(printed == a.identifier for a in self.axes.values()):
                 printed += "_"
-            self.axes[name, depth] = Axis(name, depth, Symbol(printed, real=True))
-        return self.axes[name, depth]
+            self.axes[name, depth, beside] = Axis(name, depth, Symbol(printed, real=True), beside)
+        return self.axes[name, depth, beside]
 
     # -- statements ------------------------------------------------------------------------------------------------
     def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:

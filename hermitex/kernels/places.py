@@ -20,7 +20,7 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
     from hermitex.symbolic.pieces import breakpoints
 
     definitions = {s.target: plain(s.expr) for s in lowered.statements if not s.axes}
-    rough = _Roughness(lowered, definitions)
+    rough, reach = _Roughness(lowered, definitions), lowered.reach()
     found: dict[str, list[Expr]] = {}
     for s in lowered.statements:
         if not s.axes:
@@ -34,26 +34,22 @@ def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
             try:
                 points = points or breakpoints(body, axis.symbol)
             except (HermitexError, NotImplementedError, ValueError, TypeError):
-                points = _where_linear(body, axis.symbol)  # none: the adaptive panels look for them
-            inside = {a.symbol for a in s.axes[s.axes.index(axis):]}
+                points = _solved(body, axis.symbol)  # none: the adaptive panels look for them
+            inner = {a.symbol for a in s.axes[s.axes.index(axis):]}
+            inside = inner | {v for v, along in reach.items() if along & inner}
             known = found.setdefault(axis.identifier, [])
             known += [p for p in points if p not in known and not p.free_symbols & inside]
     return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= 3 * _MOST_KINKS}
 
 
-def _where_linear(body: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """-b/a for each switch in a x + b, whatever the signs are, which a kernel need not know; empty if one is not linear."""
-    from hermitex.symbolic.pieces import switch_arguments
+def _solved(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """Where the switches may turn, whatever the signs are, which a kernel need not know; empty if that is not known."""
+    from hermitex.symbolic.surfaces import turning_places
 
-    found = []
-    for argument in switch_arguments(body):
-        if x not in argument.free_symbols:
-            continue
-        slope = argument.diff(x)
-        if slope == 0 or x in slope.free_symbols or body.has(floor, ceiling, log):
-            return ()
-        found.append(-(argument - slope * x).expand() / slope)
-    return tuple(dict.fromkeys(found))
+    try:
+        return () if body.has(floor, ceiling, log) else turning_places(body, x) or ()
+    except HermitexError:
+        return ()
 
 
 def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:

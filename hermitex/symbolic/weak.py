@@ -55,7 +55,8 @@ from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.breaks.singular import SINGULAR
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.pieces import Piece, breakpoints, pieces, switch_arguments
+from hermitex.symbolic.pieces import Piece, breakpoints, pieces
+from hermitex.symbolic.surfaces import surfaces
 
 _JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _SWITCHES = (*_JUMPING, Abs, Max, Min)
@@ -93,7 +94,7 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
         expr = expr.replace(acot, lambda u: sign(u)*pi/2 - atan(u))              # SymPy's acot jumps at 0
     rough = _may_jump_where_singular(expr, x)
     if not (rough or _holds(expr, x, _JUMPING)):
-        return _off_the_breaks(expr, x)
+        return off_the_breaks(expr, x)
     steps = _holds(expr, x, (floor, ceiling, frac))
     moving = Add(*(a for a in Add.make_args(expr) if _holds(a, x, _JUMPING) or _may_jump_where_singular(a, x)))
     try:
@@ -101,11 +102,11 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     except (NoClosedForm, AssumptionNeeded):
         if steps:
             raise
-        return _by_the_chain_rule(expr, x)
+        return _by_surfaces(expr, x)
     jumps = Add(*(_jump(a, b, x) for a, b in pairwise(branches)))
     if rough and any(_cancels(n, x) for n in moving.atoms(Mul)):          # z/|z| is constant on each branch
-        return _off_the_breaks(expr - moving, x) + _branch_derivative(branches, x) + jumps
-    return _off_the_breaks(expr, x) + jumps
+        return off_the_breaks(expr - moving, x) + _branch_derivative(branches, x) + jumps
+    return off_the_breaks(expr, x) + jumps
 
 
 def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:
@@ -118,7 +119,7 @@ def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:
 
 
 # -- off the break points ---------------------------------------------------------------------------------------------
-def _off_the_breaks(f: Expr, x: Symbol) -> Expr:
+def off_the_breaks(f: Expr, x: Symbol) -> Expr:
     """The ordinary derivative, where f is differentiable (almost everywhere)."""
     checkpoint("differentiating")
     if x not in f.free_symbols:
@@ -128,10 +129,10 @@ def _off_the_breaks(f: Expr, x: Symbol) -> Expr:
     if isinstance(f, (sign, Heaviside, floor, ceiling)):
         return S.Zero
     if isinstance(f, frac):
-        return _off_the_breaks(f.args[0], x)
+        return off_the_breaks(f.args[0], x)
     if isinstance(f, Piecewise):
-        return Piecewise(*((_off_the_breaks(value, x), c) for value, c in f.args))
-    return _rule(f, x, _off_the_breaks)
+        return Piecewise(*((off_the_breaks(value, x), c) for value, c in f.args))
+    return _rule(f, x, off_the_breaks)
 
 
 def _rule(f: Expr, x: Symbol, d: Callable[[Expr, Symbol], Expr]) -> Expr:
@@ -191,7 +192,7 @@ def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
 
 
 def _branch_derivative(branches: Sequence[Piece], x: Symbol) -> Expr:
-    slopes = [_off_the_breaks(p.expr, x) for p in branches]
+    slopes = [off_the_breaks(p.expr, x) for p in branches]
     slopes = [cancel(s) if s.count_ops() < 40 else s for s in slopes]
     if len(set(slopes)) == 1:
         return slopes[0]
@@ -226,26 +227,13 @@ def _value(branch: Expr, x: Symbol, end: tuple[Expr, str]) -> Expr:
 
 
 # -- where the break points are not numbers: delta of the argument ----------------------------------------------------
-def _by_the_chain_rule(f: Expr, x: Symbol) -> Expr:
-    if not _holds(f, x, _JUMPING):
-        return _off_the_breaks(f, x)
-    if isinstance(f, sign):
-        return _delta(f.args[0], x, 2)
-    if isinstance(f, Heaviside):
-        return _delta(f.args[0], x, 1)
-    if isinstance(f, Piecewise):
-        return _by_the_chain_rule(in_heavisides(f), x)
-    if f.is_Mul:
-        shared = [_turning(a, x) for a in f.args]
-        if any(p & q for i, p in enumerate(shared) for q in shared[i + 1:]):
-            raise NoClosedForm(f, "two factors jump at the same point, which is not known exactly")
-    elif not f.is_Add and any(_holds(a, x, _JUMPING) for a in f.args) and not isinstance(f, (Abs, Max, Min)):
-        raise NoClosedForm(f, f"{f.func.__name__} of a jump whose place is not known exactly")
-    return _rule(f, x, _by_the_chain_rule)
+def _by_surfaces(f: Expr, x: Symbol) -> Expr:
+    """[f'] + sum over the surfaces u = 0 of jump delta(u) u'."""
+    return off_the_breaks(f, x) + Add(*(_delta(u, x, jump) for u, jump in surfaces(f, x)))
 
 
-def _delta(u: Expr, x: Symbol, size: int) -> Expr:
-    """The derivative of size*Heaviside(u): the factors of u that do not move keep only their sign."""
+def _delta(u: Expr, x: Symbol, size: Expr) -> Expr:
+    """The derivative of size*Heaviside(u), but for that of its size: the factors of u that do not move keep only their sign."""
     fixed, moving = u.as_independent(x, as_Add=False)
     if u.is_Mul and fixed != 1:
         return sign(fixed)*_delta(moving, x, size)
@@ -265,10 +253,6 @@ def _crosses(u: Expr, x: Symbol) -> bool:
     if all(x not in a.free_symbols or (a.is_Pow and a.exp.is_Rational and a.exp.is_negative) for a in Mul.make_args(u.diff(x))):
         return True                                              # as of m + s(x) z with s a square root: u' has no zero
     return u.is_polynomial(x) and u.count_ops() <= 60 and discriminant(u, x).expand() != 0
-
-
-def _turning(f: Expr, x: Symbol) -> set[Expr]:
-    return {u if not u.could_extract_minus_sign() else -u for u in switch_arguments(f) if x in u.free_symbols}
 
 
 def in_heavisides(f: Piecewise) -> Expr:

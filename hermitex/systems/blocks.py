@@ -15,6 +15,7 @@ from math import comb
 from sympy import Expr, S, Symbol
 from sympy.utilities.iterables import strongly_connected_components
 
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.derivatives import Names, derivative
 
@@ -71,16 +72,16 @@ def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, nam
     for component in components:
         ordered = [u for u in unknowns if u in set(component)]
         through = any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
-        blocks.append(_classify(ordered, equations, depends, linear=split and not through))
+        blocks.append(_classify(ordered, equations, depends, linear=split and not through, names=names))
     return tuple(blocks)
 
 
 def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], depends: Mapping[Symbol, list[Symbol]], *,
-              linear: bool) -> Block:
+              linear: bool, names: Names) -> Block:
     if len(component) == 1 and not equations[component[0]].implicit and component[0] not in depends[component[0]]:
         return Block(tuple(component), "explicit")
     if linear:
-        found = linear_form([equations[u] for u in component], component)
+        found = linear_form([equations[u] for u in component], component, names)
         if found is not None:
             torn = _torn(component, equations, depends)
             return Block(tuple(component), "linear", torn, _order([u for u in component if u not in torn], depends), *found)
@@ -90,14 +91,17 @@ def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], dep
     return Block(tuple(component), "nonlinear", torn, _order([u for u in component if u not in torn], depends))
 
 
-def linear_form(equations: list[Equation], unknowns: list[Symbol]) -> tuple[tuple, tuple] | None:
+def linear_form(equations: list[Equation], unknowns: list[Symbol], names: Names | None = None) -> tuple[tuple, tuple] | None:
     """(A, b) with residual = A x + b, if that is proved: no derivative holds an unknown."""
     inside = set(unknowns)
     rows = []
     for e in equations:
         row = []
         for v in unknowns:
-            entry = derivative(e.residual, v)
+            try:
+                entry = derivative(e.residual, v, names)
+            except NoClosedForm:
+                return None
             if entry.free_symbols & inside:
                 # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
                 if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation)):

@@ -1,14 +1,53 @@
-"""d/dv of formulas with nodes: d E[f]/dv = E[df/dv], by the chain rule through the nodes; weak where v moves a switch."""
+"""d E[f]/dv = E[f_v] + sum_u E[delta(u) u_v (f(u+) - f(u-))]: derivatives of formulas with nodes, for the steps of a solver.
+
+f_v is taken off the switches of f, u = 0 are the surfaces across which f jumps, and the delta is integrated over a variable
+that stands linearly in u. What has no such derivative gets a difference quotient: the residual decides what is solved, a
+derivative only how fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from sympy import Abs, Add, Basic, Dummy, Expr, Heaviside, Max, Min, Piecewise, S, Symbol, ceiling, diff, floor, sign
+from sympy import (
+    Abs,
+    Add,
+    Basic,
+    Derivative,
+    DiracDelta,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Piecewise,
+    Rational,
+    S,
+    Subs,
+    Symbol,
+    ceiling,
+    diff,
+    exp,
+    floor,
+    frac,
+    pi,
+    sign,
+    sqrt,
+)
 
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.kernels.lowering import independent
+from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.moreau import has_nodes, resolve
+from hermitex.symbolic.surfaces import integrated, surfaces
+from hermitex.symbolic.weak import off_the_breaks
 
-_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling)
+_STEPS = (floor, ceiling, frac)
+_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
+_UNTAKEN = (Derivative, Subs, DiracDelta)  # a derivative with one of these in it is a name and not a formula
+_SECONDS = 10.0  # of processor time for one exact derivative
+_STEP = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many
 
 
 class Names:
@@ -46,11 +85,11 @@ class Names:
             self._slopes[name, v] = through_names(self.definitions[name], v, self)
         return self._slopes[name, v]
 
-    def partial(self, node: Expectation, n: Symbol) -> Expr:
+    def partial(self, node: Expectation, n: Symbol, missing: list[str] | None = None) -> Expr:
         """d node/dn with the other names held, branch by branch: the integrand does not jump where n moves it."""
         if (node, n) not in self._parts:
             body, fresh = node.open()
-            self._parts[node, n] = node.with_body(derivative(body, n), fresh, keep=True)
+            self._parts[node, n] = node.with_body(derivative(body, n, None, missing), fresh, keep=True)
         return self._parts[node, n]
 
     def hidden(self, expr: Basic) -> set[str]:
@@ -58,48 +97,56 @@ class Names:
         return {s.name for s in expr.free_symbols}.union(*(self.hides.get(s, ()) for s in expr.free_symbols))
 
 
-def through_names(expr: Expr, v: Symbol, names: Names) -> Expr:
+def through_names(expr: Expr, v: Symbol, names: Names, missing: list[str] | None = None) -> Expr:
     """The derivative with respect to an unknown, by the chain rule through names."""
     if v not in names.reach(expr):
         return S.Zero
     nodes = [n for n in _outermost(expr) if v in names.reach(n)]
     stand = {n: Dummy(real=True) for n in nodes}
     flat = expr.xreplace(stand)
-    parts = [diff(flat, v), *(diff(flat, n) * names.slope(n, v) for n in names.within(flat, v))]
-    parts += [diff(flat, d) * _of_node(node, v, names) for node, d in stand.items()]
+    parts = [_of_flat(flat, v, missing), *(_of_flat(flat, n, missing) * names.slope(n, v) for n in names.within(flat, v))]
+    parts += [_of_flat(flat, d, missing) * _of_node(node, v, names, missing) for node, d in stand.items()]
     return Add(*parts).xreplace({d: n for n, d in stand.items()})
 
 
-def _of_node(node: Expectation, v: Symbol, names: Names) -> Expr:
+def _of_node(node: Expectation, v: Symbol, names: Names, missing: list[str] | None) -> Expr:
     bound = {b.name for b in node.bound}
     inner = {n: names.slope(n, v) for n in names.within(node, v)}
     if not any(bound & (names.hidden(slope) | names.hidden(n)) for n, slope in inner.items()):
         # what does not depend on the variables of the node stands before it, so that unknowns share its averages
-        return names.partial(node, v) + Add(*(names.partial(node, n) * slope for n, slope in inner.items()))
+        return names.partial(node, v, missing) + Add(*(names.partial(node, n, missing) * slope for n, slope in inner.items()))
     body, fresh = node.open()
-    inside = through_names(body, v, names)
+    inside = through_names(body, v, names, missing)
     # a definition speaks of the bound variables by their names
     same = {s: w for s in inside.free_symbols for w in fresh if s.name == w.name}
     return node.with_body(inside.xreplace(same), fresh, keep=True)
 
 
-def derivative(expr: Expr, v: Symbol, names: Names | None = None) -> Expr:
-    """The derivative with respect to an unknown, through the names that stay names."""
+def derivative(expr: Expr, v: Symbol, names: Names | None = None, missing: list[str] | None = None) -> Expr:
+    """The derivative with respect to an unknown, through the names that stay names.
+
+    Parameters
+    ----------
+    missing : collects what has no exact derivative; its difference quotient is put in. Without it that is refused.
+
+    Raises
+    ------
+    NoClosedForm : with the reason, where there is no exact derivative and nothing to collect it.
+    """
     if names is not None and names.definitions:
-        return through_names(expr, v, names)
+        return through_names(expr, v, names, missing)
     if v not in expr.free_symbols:
         return expr * 0
     nodes = [n for n in _outermost(expr) if v in n.free_symbols]
     stand = {n: Dummy(real=True) for n in nodes}
     flat = expr.xreplace(stand)
-    back = {d: n for n, d in stand.items()}
-    total = diff(flat, v)
+    total = _of_flat(flat, v, missing)
     for node, d in stand.items():
-        total += diff(flat, d) * _node_derivative(node, v)
-    return total.xreplace(back)
+        total += _of_flat(flat, d, missing) * _node_derivative(node, v, names, missing)
+    return total.xreplace({d: n for n, d in stand.items()})
 
 
-def _outermost(expr: Expr) -> list[Expectation]:
+def _outermost(expr: Basic) -> list[Expectation]:
     if isinstance(expr, Expectation):
         return [expr]
     found: list[Expectation] = []
@@ -108,8 +155,76 @@ def _outermost(expr: Expr) -> list[Expectation]:
     return found
 
 
-def _node_derivative(node: Expectation, v: Symbol) -> Expr:
-    if any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)) or not node.independent:
+def _of_flat(flat: Expr, v: Symbol, missing: list[str] | None) -> Expr:
+    """The derivative of what holds no node."""
+    return flat * 0 if v not in flat.free_symbols else _attempted(lambda: diff(flat, v), flat, v, missing)
+
+
+def _node_derivative(node: Expectation, v: Symbol, names: Names | None, missing: list[str] | None) -> Expr:
+    if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)):
+        body, fresh = node.open()
+        return node.with_body(derivative(body, v, names, missing), fresh, keep=True)  # mu_1 may stand for mu_1(kappa)
+    return _attempted(lambda: _with_jumps(node, v, names), node, v, missing)
+
+
+def _with_jumps(node: Expectation, v: Symbol, names: Names | None) -> Expr:
+    """E[f_v] and the masses of the jumps that v moves."""
+    if not node.independent and v in node.covariance.free_symbols:
         return node.diff(v)
-    body, fresh = node.open()
-    return node.with_body(derivative(body, v), fresh, keep=True)  # mu_1 may stand for mu_1(kappa)
+    body, fresh = independent(node).open()
+    body = resolve(body)
+    stand = {n: Dummy(real=True) for n in _outermost(body) if v in n.free_symbols}
+    back = {d: n for n, d in stand.items()}
+    flat = body.xreplace(stand)
+    if any({v, *back} & s.free_symbols for s in flat.atoms(*_STEPS)):
+        raise NoClosedForm(node, f"a step function moves with {v}")
+    slopes = {d: derivative(n, v, names) for n, d in stand.items()}
+
+    def total(e: Expr) -> Expr:
+        parts = [off_the_breaks(e, v), *(off_the_breaks(e, d) * slope for d, slope in slopes.items())]
+        return Add(*parts).xreplace(back)
+
+    hides = names.hides if names is not None else {}
+    hidden = set().union(*(hides.get(s, ()) for s in flat.free_symbols))  # a name may hold what it would be integrated over
+    jumps = [(u.xreplace(back), jump.xreplace(back), total(u)) for u, jump in surfaces(flat, v, *back)]
+    masses = integrated(jumps, tuple(w for w in fresh if w.name not in hidden), _density)
+    inner = [bind(mass, tuple(w for w in fresh if w != taken), None, keep=True) for mass, taken in masses]
+    return bind(total(flat), fresh, None, keep=True) + Add(*inner)
+
+
+def _density(w: Symbol) -> Expr:
+    return exp(-w**2/2)/sqrt(2*pi)
+
+
+# -- where there is no formula -----------------------------------------------------------------------------------------
+def _attempted(take: Callable[[], Expr], expr: Expr, v: Symbol, missing: list[str] | None) -> Expr:
+    """What `take` gives if it is a formula; else the difference quotient of `expr`, which is noted."""
+    try:
+        with effort(_SECONDS):
+            found = take()
+        if not found.has(*_UNTAKEN, S.NaN, S.ComplexInfinity):
+            return found
+        reason = "it holds a derivative that is not known"
+    except (HermitexError, NotImplementedError, ValueError, TypeError, RecursionError) as error:
+        checkpoint("differentiating")  # the user's own budget is not ours to spend
+        if missing is None and isinstance(error, HermitexError):
+            raise
+        reason = getattr(error, "reason", "") or str(error).split("\n")[0] or type(error).__name__
+        if isinstance(error, BudgetExceeded):
+            reason = f"it takes more than {_SECONDS:g} s"
+    if missing is None:
+        raise NoClosedForm(expr, reason)
+    text = str(expr)
+    missing.append(f"{text if len(text) <= 80 else text[:77] + '...'} by {v}: {reason}")
+    return quotient(expr, v)
+
+
+def quotient(expr: Expr, v: Symbol) -> Expr:
+    """(f(v) - f(v - h))/h, the step toward 0 where v cannot be negative.
+
+    >>> from hermitex.symbols import alpha
+    >>> round(float(quotient(alpha**3, alpha).subs(alpha, 2)), 3)
+    12.0
+    """
+    h = _STEP*v if v.is_nonnegative else _STEP*sqrt(v**2 + Rational(1, 10**4))
+    return (expr - expr.xreplace({v: v - h}))/(h + Rational(1, 10**250))

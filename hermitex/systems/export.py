@@ -347,9 +347,10 @@ def _code(program: Any) -> str:
         return whole if len(whole) <= _WIDTH else whole.replace(", torn=", ",\n              torn=")
 
     blocks = "".join(map(line, program.blocks))
+    notes = f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"
-            f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n")
+            f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n{notes}")
 
 
 def _points(points: Sequence[Point], arguments: Mapping[str, str]) -> str:

@@ -51,6 +51,7 @@ class Program:
     axes: tuple[Axis, ...]
     kinked: dict[str, tuple[Expr, ...]]
     grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
+    notes: tuple[str, ...] = ()  # what the reader of a solution should know
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
@@ -76,7 +77,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     """Lower every formula of a system at once (so that all share their tables) and write the module."""
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
-    labels, exprs = _formulas(equations, blocks, observables, kept)
+    missing: list[str] = []
+    labels, exprs = _formulas(equations, blocks, observables, kept, missing)
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
@@ -91,7 +93,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
-                   lowered.axes, kinked, _grid(lowered, fixed))
+                   lowered.axes, kinked, _grid(lowered, fixed),
+                   tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
@@ -144,8 +147,8 @@ def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], node
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr],
-              kept: Names | None) -> tuple[list[tuple], list[Expr]]:
-    """Every formula that is to be computed, with a label."""
+              kept: Names | None, missing: list[str]) -> tuple[list[tuple], list[Expr]]:
+    """Every formula that is to be computed, with a label; `missing` collects what has no exact derivative."""
     found: dict[tuple, Expr] = {("observable", o): e for o, e in observables.items()}
     for e in equations.values():
         found["rhs", e.unknown] = e.rhs
@@ -158,7 +161,7 @@ def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], o
         elif block.kind in ("nonlinear", "root"):
             for u in (*block.torn, *block.members):
                 for v in (*block.torn, *block.members):
-                    entry = derivative(equations[u].rhs, v, kept)
+                    entry = derivative(equations[u].rhs, v, kept, missing)
                     if entry != 0:
                         found["d", u, v] = entry
     return list(found), list(found.values())

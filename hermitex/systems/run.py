@@ -257,7 +257,7 @@ class Run:
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         quadrature = np.maximum(np.minimum(self._row(self.quad.error), self.moved), self.unsettled)
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
-        notes = found.notes
+        notes = (*self.program.notes, *found.notes)
         if poor > 10 * self.tolerance:
             notes = (*notes, f"quadrature: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)

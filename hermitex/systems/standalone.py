@@ -31,6 +31,7 @@ class Code(NamedTuple):
     implicit: tuple[str, ...]
     blocks: tuple[BlockCode, ...]
     quadratures: Any  # called for fresh rules
+    notes: tuple[str, ...] = ()
 
     def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None) -> Any:
         """Run a generated function, with another `average` (one that records its errors) if given."""
