@@ -43,7 +43,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Curve": ("theories.curve", "Curve"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
-    "budget": ("symbolic.budget", "budget"),
+    "budget": ("symbolic.deadline", "deadline"),
 }
 _ACTIVATIONS = ("tanh", "erf", "relu", "leaky_relu", "gelu", "sign", "sigmoid", "softplus", "silu", "elu", "Phi")
 _MODULES = ("errors", "symbols", "theories", "exponents")  # the last is called like a function

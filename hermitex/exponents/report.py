@@ -28,7 +28,6 @@ from hermitex.exponents.result import Exponents, Stage
 from hermitex.exponents.several import several
 from hermitex.exponents.weak_recovery import Threshold, weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET, remaining
-from hermitex.symbolic.budget import budget as time_budget
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix
@@ -77,7 +76,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     g, law, names, used = _read(target, channel, variables)
     if budget == 0:
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
-    with time_budget(budget):
+    with deadline(budget):
         try:
             found = _with_numbers(_of_plain(g, law, names, used))
             return _with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])

@@ -1,18 +1,19 @@
 """deadline = budget + grace: what the cooperative checks of a time budget miss, an alarm ends.
 
-The alarm raises a `BaseException`, so that no ``except Exception`` on the way can swallow it, and rings again until it
-is heard; it needs POSIX and the main thread, elsewhere the cooperative checks stand alone. Deadlines may be nested: the
-inner one ends its own part, and the outer alarm goes on.
+A thread waits beside the work and, when the time is over, has an exception raised in it: in whatever thread that is, after
+a fork too. The exception is a `BaseException`, so that no ``except Exception`` on the way can swallow it, and is raised
+again until it is heard. In a coroutine it waits until that one runs: another is not disturbed. Deadlines may be nested.
 """
 
 from __future__ import annotations
 
-import signal
+import contextlib
+import ctypes
+import inspect
+import sys
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from contextlib import AbstractContextManager
+from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import budget
@@ -21,46 +22,91 @@ GRACE, LEAST, AGAIN = 0.05, 0.2, 0.5
 
 
 class _Alarm(BaseException):
-    """Raised in the main thread by the timer."""
+    """Raised in the thread whose time is over."""
 
 
-@contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Run the body within a budget of `seconds`; whatever ignores it is ended by an alarm a little later.
+class deadline(AbstractContextManager[None]):
+    """Run the body within a budget of `seconds` (None: no bound); whatever ignores it is ended by an alarm a little later.
+
+    An enclosing budget still holds. Inside one step of a compiled library the alarm waits for that step.
 
     Raises
     ------
+    BadInput : not a number, or a negative one.
     BudgetExceeded : at a cooperative check, or from the alarm.
-    """
-    if seconds is None or not _alarm_possible():
-        with budget(seconds):
-            yield
-        return
-    began = time.monotonic()
-    outer, repeat = signal.getitimer(signal.ITIMER_REAL)
-    ours = seconds * (1 + GRACE) + LEAST
-    previous = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, min(ours, outer) if outer else ours, AGAIN)
-    try:
-        with budget(seconds):
-            yield
-    except (_Alarm, SystemError) as err:
+
+    Examples
+    --------
+    >>> with deadline(0.01):
+    ...     while True:
+    ...         pass
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BudgetExceeded: the time budget of 0.01 s ran out while in a step that does not check it; allow more with --budget SECONDS (budget=)
+    """  # noqa: E501
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._budget = budget(seconds)
+        self._alarm = type("_Alarm", (_Alarm,), {})  # one of its own: an outer deadline may ring inside this one
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._budget.__enter__()
+        if self.seconds is not None:
+            self._thread, self._frame = threading.get_ident(), _coroutine()
+            threading.Thread(target=self._watch, name="hermitex deadline", daemon=True).start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        while True:  # the alarm may ring while it is being switched off
+            try:
+                self._switch_off()
+                break
+            except self._alarm:
+                pass
+        self._budget.__exit__(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
-        if isinstance(err, SystemError) and not isinstance(err.__cause__ or err.__context__, _Alarm):
-            raise
-        if outer and time.monotonic() - began >= outer:
-            raise  # the outer one rang
-        raise BudgetExceeded(seconds, "in a step that does not check it") from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-        if outer:
-            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), 1e-3), repeat or AGAIN)
+        rang = (error.__cause__ or error.__context__) if isinstance(error, SystemError) else error
+        if isinstance(rang, self._alarm):
+            assert self.seconds is not None
+            raise BudgetExceeded(self.seconds, "in a step that does not check it") from None
+
+    def _watch(self) -> None:
+        assert self.seconds is not None
+        wait = self.seconds*(1 + GRACE) + LEAST
+        while not self._over.wait(wait):
+            wait = AGAIN
+            with self._lock:
+                if not self._over.is_set() and self._runs():
+                    _raise_in(self._thread, self._alarm)
+
+    def _runs(self) -> bool:
+        """Whether the body runs; a coroutine that waits is not on the stack of its thread."""
+        if self._frame is None:
+            return True
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is not None
+
+    def _switch_off(self) -> None:
+        self._over.set()
+        if self.seconds is not None:
+            with self._lock:  # nothing rings from here on, and what has not been heard yet is taken back
+                _raise_in(self._thread, None)
+        self._frame = None
 
 
-def _ring(signum: int, frame: FrameType | None) -> None:
-    raise _Alarm
+def _coroutine() -> FrameType | None:
+    """The frame of the `with` statement if that of a coroutine; contextlib may stand between."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == contextlib.__file__:
+        frame = frame.f_back
+    suspends = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    return frame if frame is not None and frame.f_code.co_flags & suspends else None
 
 
-def _alarm_possible() -> bool:
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+def _raise_in(thread: int, alarm: type[BaseException] | None) -> None:
+    """Have `alarm` raised in a thread at its next step of Python; None takes back what was not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if alarm is None else ctypes.py_object(alarm))

@@ -26,6 +26,7 @@ from sympy import (
     Symbol,
     expand,
     eye,
+    factorial2,
     sign,
     sqrt,
     zeros,
@@ -103,6 +104,10 @@ def _isserlis(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
         return None
     if poly.total_degree() > _DEGREE:
         return None
+    if cov.is_diagonal():  # E[z^n] = (n - 1)!!
+        moments = [{n: cov[i, i]**(n//2)*factorial2(n - 1) for n in {m[i] for m in poly.monoms()}} for i in range(len(variables))]
+        return Add(*(c * Mul(*(moments[i][n] for i, n in enumerate(powers)))
+                     for powers, c in poly.terms() if not any(n % 2 for n in powers)))
     known: dict[tuple[int, ...], Expr] = {}
     return Add(*(c * _moment(powers, cov, known) for powers, c in poly.terms()))
 

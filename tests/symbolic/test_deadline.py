@@ -1,0 +1,114 @@
+"""A budget ends in time whatever runs inside it: in threads, coroutines and forked processes, and once only."""
+
+import asyncio
+import multiprocessing
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+import pytest
+from sympy import Float
+
+import hermitex as hx
+from hermitex.errors import BudgetExceeded
+
+
+def forever(seconds=20.0):
+    """Work that asks no budget and lets no Exception through."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(Exception):
+            sum(range(1000))
+
+
+def bounded(seconds=0.1):
+    """How long a runaway took within a budget."""
+    start = time.monotonic()
+    with pytest.raises(BudgetExceeded, match="does not check it"), hx.budget(seconds):
+        forever()
+    return time.monotonic() - start
+
+
+def test_a_runaway_ends_in_any_thread():
+    took = []
+    threads = [threading.Thread(target=lambda: took.append(bounded())) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(took) == 3 and max(took) < 8
+
+
+def test_threads_have_budgets_of_their_own():
+    done = []
+
+    def patient():
+        with hx.budget(60):
+            forever(1.0)
+            done.append(True)
+
+    other = threading.Thread(target=patient)
+    other.start()
+    bounded()
+    other.join()
+    assert done == [True]
+
+
+def test_a_coroutine_that_waits_disturbs_no_other():
+    async def waiting():
+        with pytest.raises(BudgetExceeded), hx.budget(0.05):
+            await asyncio.sleep(1.0)
+            forever()
+        return "ended"
+
+    async def working():
+        await asyncio.sleep(0.01)
+        forever(0.9)
+        return "whole"
+
+    async def both():
+        return await asyncio.gather(waiting(), working())
+
+    assert asyncio.run(both()) == ["ended", "whole"]
+
+
+def _child(queue):
+    queue.put(bounded())
+
+
+def test_a_forked_process_keeps_budgets():
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("no fork here")
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_child, args=(queue,))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0 and queue.get() < 8
+
+
+def test_what_is_left_in_time_is_left_alone():
+    for _ in range(200):
+        with hx.budget(0.001), suppress(BudgetExceeded):
+            pass
+    with ExitStack() as stack:
+        stack.enter_context(hx.budget(0.05))
+    time.sleep(0.8)  # nothing rings afterwards
+
+
+def test_the_alarm_of_an_outer_budget_is_told_by_the_outer_one():
+    start = time.monotonic()
+    with pytest.raises(BudgetExceeded) as caught, hx.budget(0.2), hx.budget(30):
+        forever()
+    assert caught.value.seconds == 0.2 and time.monotonic() - start < 8
+
+
+@pytest.mark.parametrize("body", ["(z1+z2+z3)**60*(z1-z2)**40", "(z1+z2+z3+z4)**30*sign(z1)", "exp(z1*z2/3)*(z1+z2)**40"])
+@pytest.mark.parametrize("how", ["doit", "evalf"])
+def test_an_expectation_ends_with_its_budget(body, how):
+    node = hx.E(body)
+    start = time.process_time()
+    with suppress(BudgetExceeded), hx.budget(1):
+        value = node.doit() if how == "doit" else node.evalf(20)
+        assert value != 0 and isinstance(value.evalf(), Float)
+    assert time.process_time() - start < 1.2*1 + 1
