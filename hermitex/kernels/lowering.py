@@ -10,7 +10,9 @@ not depend on a variable has length 1 there, so an inner expectation that no unk
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sympy import (
     Abs,
@@ -72,10 +74,10 @@ class Statement:
     expr: Expr
     axes: tuple[Axis, ...] = ()
 
-    @property
-    def needs(self) -> set[Symbol]:
+    @cached_property
+    def needs(self) -> frozenset[Symbol]:
         """The symbols it reads."""
-        return set(self.expr.free_symbols)
+        return frozenset(self.expr.free_symbols)
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,22 @@ class Lowered:
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
 
-    def needed(self, outputs: Iterable[Expr], known: set[Symbol]) -> list[Statement]:
-        """The statements that compute `outputs` from `known`, in order."""
-        wanted = set().union(*(e.free_symbols for e in outputs)) - known
-        kept = []
-        for s in reversed(self.statements):
-            if s.target in wanted:
-                kept.append(s)
-                wanted |= s.needs - known
-        return kept[::-1]
+    @cached_property
+    def _places(self) -> dict[Symbol, int]:
+        return {s.target: k for k, s in enumerate(self.statements)}
+
+    def needed(self, outputs: Iterable[Expr], *known: AbstractSet[Symbol], own: AbstractSet[Symbol] = frozenset()
+               ) -> list[Statement]:
+        """The statements that compute `outputs` from what is known, in order; `own` are computed though they are known."""
+        found: set[int] = set()
+        left = list(set().union(*(e.free_symbols for e in outputs)))
+        while left:
+            v = left.pop()
+            k = self._places.get(v)
+            if k is not None and k not in found and (v in own or not any(v in names for names in known)):
+                found.add(k)
+                left += self.statements[k].needs
+        return [self.statements[k] for k in sorted(found)]
 
     def independent_of(self, varying: set[Symbol]) -> set[Symbol]:
         """The targets that do not depend, at any remove, on `varying`."""
@@ -343,16 +352,23 @@ def independent(node: Expectation) -> Expectation:
 
 
 def _ordered(statements: list[Statement]) -> list[Statement]:
-    """Topological order, stable: the earliest statement that is ready comes first."""
-    targets = {s.target for s in statements}
-    done: set[Symbol] = set()
-    left, result = list(statements), []
-    while left:
-        ready = [s for s in left if not (s.needs & targets) - done]
-        if not ready:
-            raise HermitexError("the named sub-expressions refer to each other in a circle")
-        result += ready
-        done |= {s.target for s in ready}
-        chosen = set(map(id, ready))
-        left = [s for s in left if id(s) not in chosen]
-    return result
+    """Topological order, stable: by how many others stand one upon another below each, then as given."""
+    places = {s.target: k for k, s in enumerate(statements)}
+    reads = [[places[v] for v in s.needs if v in places] for s in statements]
+    readers: list[list[int]] = [[] for _ in statements]
+    for k, below in enumerate(reads):
+        for j in below:
+            readers[j].append(k)
+    missing, level = [len(below) for below in reads], [0] * len(statements)
+    ready, done = [k for k, count in enumerate(missing) if not count], 0
+    while ready:
+        j = ready.pop()
+        done += 1
+        for k in readers[j]:
+            level[k] = max(level[k], level[j] + 1)
+            missing[k] -= 1
+            if not missing[k]:
+                ready.append(k)
+    if done < len(statements):
+        raise HermitexError("the named sub-expressions refer to each other in a circle")
+    return [statements[k] for k in sorted(range(len(statements)), key=lambda k: (level[k], k))]

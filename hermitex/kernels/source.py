@@ -13,6 +13,7 @@ The text is all there is: an in-memory kernel, a pickled one and an exported mod
 from __future__ import annotations
 
 import textwrap
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -69,6 +70,7 @@ class Writer:
         self.reach = lowered.reach()
         self.kinked = dict(kinked or {})
         self.parameters = parameters
+        self.loose = lowered.temporaries - {v for points in self.kinked.values() for p in points for v in p.free_symbols}
         self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
@@ -82,8 +84,7 @@ class Writer:
 
     def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "") -> None:
         """Write one function of (s, quad) that returns {label: value}."""
-        loose = self.lowered.temporaries - {v for points in self.kinked.values() for p in points for v in p.free_symbols}
-        statements, results = tidy(statements, results, loose=loose, reach=self.reach)
+        statements, results = tidy(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes}
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
@@ -95,7 +96,7 @@ class Writer:
         pending = sorted(used, key=self.axes.index)
         # An axis is laid out before the first statement that needs it, and after those that its break points need.
         done = set(reads) - made - set(mine)
-        rest = list(statements)
+        rest = deque(statements)
         while pending or rest:
             ready = next((a for a in pending if all(p.free_symbols <= done for p in kinks[a])), None)
             if ready is not None:
@@ -104,7 +105,7 @@ class Writer:
                 lines.append(self._axis_line(ready))
                 continue
             step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
-            rest.remove(step)
+            rest.remove(step)  # the first, but where an axis waits for its break points
             done.add(step.target)
             lines.append(self._line(step, clipped=name == "tables"))
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))

@@ -1,4 +1,4 @@
-"""Following a solution along a line of parameters, and telling branches apart.
+"""Following a solution along a line of parameters.
 
     y(s_{k+1}) ~ y(s_k) + (s_{k+1} - s_k) (y(s_k) - y(s_{k-1}))/(s_k - s_{k-1}),   y = log x for positive unknowns,
 
@@ -8,7 +8,7 @@ what fails is reached from its nearest solved neighbour by a shrinking homotopy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isqrt
@@ -86,52 +86,6 @@ def follow(
             line.approach(k, halvings)
     found = line.solution()
     return found.require() if raise_on_failure else found
-
-
-def branches(
-    solve: Callable[[Any], Solution], starts: Mapping[str, Any], *, names: Sequence[str], rtol: float = 1e-6
-) -> tuple[Solution, ...]:
-    """Solve from several starts and keep the answers that differ.
-
-    Parameters
-    ----------
-    solve : callable start -> Solution that does not raise, e.g. a partial of `follow` or `robust`
-    starts : {"informed": x0, "uninformed": x0, ...}
-    rtol : two answers are the same where they agree to this, or to ten times their error estimates
-
-    Returns
-    -------
-    tuple of Solution    one a branch; `.branch` is the start that led there, or "unique" at the points where all
-                         starts that converged agree
-
-    Examples
-    --------
-    >>> from hermitex.solvers.fixed_point import anderson
-    >>> G = lambda x, p: np.tanh(p["beta"]*x)           # Curie-Weiss: one solution above the critical temperature
-    >>> def solve(x0):
-    ...     return anderson(G, x0, {"beta": np.array([0.5, 2.0])}, names=["m"], raise_on_failure=False)
-    >>> up, down = branches(solve, {"informed": [1.0], "uninformed": [1e-12]}, names=["m"])
-    >>> up.branch, up["m"].round(4) + 0.0
-    (array(['unique', 'informed'], dtype=object), array([0.    , 0.9575]))
-    """
-    found: list[Solution] = []
-    for label, x0 in starts.items():
-        s = solve(x0)
-        shape = np.shape(s.converged)
-        found.append(replace(s, branch=np.full(shape, label, dtype=object) if shape else label))
-    kept: list[Solution] = []
-    for s in found:
-        if not any(np.all(_same(s, k, names, rtol) | ~np.asarray(s.converged)) for k in kept):
-            kept.append(s)
-    kept = [s for s in kept if np.any(s.converged)] or found[:1]
-    out = []
-    for s in kept:
-        alone = np.asarray(s.converged) & np.logical_and.reduce(
-            [_same(s, k, names, rtol) | ~np.asarray(k.converged) for k in kept]
-        )
-        branch: Any = np.where(alone, "unique", np.asarray(s.branch, dtype=object))
-        out.append(replace(s, branch=branch if np.ndim(branch) else str(branch)))
-    return tuple(out)
 
 
 class _Line:
@@ -227,13 +181,3 @@ class _Line:
 
 def _between(a: Any, b: Any, t: float) -> Any:
     return b if np.array_equal(a, b) else a + t * (np.asarray(b) - a)
-
-
-def _same(a: Solution, b: Solution, names: Sequence[str], rtol: float) -> Array:
-    same = np.ones(np.shape(a.converged), dtype=bool)
-    error = 10 * (np.nan_to_num(np.asarray(a.error)) + np.nan_to_num(np.asarray(b.error)))
-    for n in names:
-        u, v = np.asarray(a[n]), np.asarray(b[n])
-        same &= np.abs(u - v) <= np.maximum(rtol, error) * (np.abs(u) + np.abs(v)) + rtol**1.5
-    return same
-

@@ -178,25 +178,29 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
            observables: tuple[Symbol, ...], members: set[Symbol], doc: str) -> None:
     """The functions of the module, each with only what it needs."""
+    of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
+    for label, target in output.items():
+        of.setdefault(label[1], {})[label] = target
     parts: list[tuple[str, dict[str, Expr], set[Symbol], str]] = []
     for k, block in enumerate(blocks, start=1):
-        inside = set(block.unknowns)
-        results = {"/".join((label[0], *(s.name for s in label[1:]))): target for label, target in output.items()
-                   if label[0] in _RESULTS[block.kind] and label[1] in inside}
+        results = {"/".join((label[0], *(s.name for s in label[1:]))): target for u in block.unknowns
+                   for label, target in of[u].items() if label[0] in _RESULTS[block.kind]}
         own = set(block.members) & members
-        results |= {u.name: u for u in own}
-        title = f"Block {k}, {block}."
-        parts.append((f"block_{k}", results, own, title))
-    everything = {f"rhs/{u.name}": output["rhs", u] for b in blocks for u in b.unknowns}
-    # Torn members are computed afresh, so that the quadrature of their own averages is examined too.
-    parts.append(("right_hand_sides", everything, members, "Every right-hand side (or implicit form), at a full state."))
+        results |= {u.name: u for u in block.members if u in own}
+        parts.append((f"block_{k}", results, own, f"Block {k}, {block}."))
+    # Torn members are computed again under another name: from the state that is given, and so that their averages are examined.
+    taken = {v.name for s in lowered.statements for v in (s.target, *s.needs)}
+    again = {m: Symbol(_unused(f"{m.name}_again", taken), real=True) for m in sorted(members, key=str)}
+    everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again[u] for b in blocks for u in b.unknowns}
+    parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
     parts.append(("observables", named, set(), "Observables, at a full state."))
     # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
+    made = {s.target: replace(s, target=again[s.target]) for s in lowered.statements if s.target in members}
     bodies, boundary = [], set()
     for name, results, own, title in parts:
-        known = set(fixed) | (members - own)
-        statements = lowered.needed(results.values(), known)
+        later = [made[m] for m in again] if name == _MAP else []
+        statements = [*lowered.needed([*results.values(), *(s.expr for s in later)], fixed, members, own=own), *later]
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
         axes = {a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements)}
         reads |= {v for a in axes for p in writer.kinked.get(a.identifier, ()) for v in p.free_symbols}  # the nodes need them too
@@ -204,10 +208,18 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}
     boundary &= targets
-    writer.function("tables", lowered.needed(boundary, set()), {b.name: b for b in sorted(boundary, key=str)},
+    writer.function("tables", lowered.needed(boundary), {b.name: b for b in sorted(boundary, key=str)},
                     doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.")
     for name, statements, results, title in bodies:
         writer.function(name, statements, results, doc=title)
 
 
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, with underscores behind it until nothing bears it."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+_MAP = "right_hand_sides"
 _RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d"), "nonlinear": ("rhs", "d")}

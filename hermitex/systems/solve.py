@@ -40,6 +40,20 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
 
 def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float) -> Solution:
     """The solution at every point, converged or not: what the session and an exported file share."""
+    flat, shape = points_of(program, numbers)
+    points = int(np.prod(shape)) if shape else 1
+    parts = []
+    guess = checked_start(program, start, shape)
+    for first in range(0, points, _CHUNK):
+        chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
+        near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
+        parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
+    found = parts[0] if len(parts) == 1 else _joined(parts)
+    return shaped(found.with_stability_said(), shape)
+
+
+def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:
+    """The numbers, checked and flat, and the common shape of the points."""
     values = _numbers(program, numbers)
     try:
         shape = np.broadcast_shapes(*(v.shape for v in values.values()))
@@ -48,17 +62,9 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
         raise BadInput(f"solve: the parameters do not broadcast: {shapes}") from None
     check_size("solve", {f"along axis {i}": n for i, n in enumerate(shape)})
     flat = {n: (np.broadcast_to(v, shape).ravel() if v.ndim else v) for n, v in values.items()}
-    points = int(np.prod(shape)) if shape else 1
-    if points == 0:
+    if 0 in shape:
         raise BadInput("solve: an array of parameters is empty")
-    parts = []
-    guess = _start(program, start, shape)
-    for first in range(0, points, _CHUNK):
-        chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
-        near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-        parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
-    found = parts[0] if len(parts) == 1 else _joined(parts)
-    return shaped(found.with_stability_said(), shape)
+    return flat, shape
 
 
 def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -80,7 +86,7 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
     return values
 
 
-def _start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     """First guesses, checked: known unknowns, finite, positive where the unknown is, one or one a point."""
     positive = {u for b in program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
     values = {}

@@ -273,16 +273,33 @@ class System(Shown):
 
         return write(self, path, reference=reference, start=start, tolerance=tolerance)
 
-    def branches(self, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any] | None = None,
-                 **keywords: Any) -> tuple[Any, ...]:
-        """Solve from several starts, {"informed": {"m": 1}, "uninformed": {"m": 1e-3}}, and keep the solutions that differ.
+    def branches(self, starts: Mapping[str, Mapping[str, Any]] | None = None, numbers: Mapping[str, Any] | None = None, *,
+                 tolerance: float = 1e-11, **keywords: Any) -> tuple[Any, ...]:
+        """The solutions at given parameters: from named starts, {"informed": {"m": 1}, "uninformed": {"m": 1e-3}}, and from
+        starts over many scales, along the directions that unstable solutions are left by, and between stable ones.
 
-        `.branch` of each is the start that led there, or "unique" at the points where all starts agree.
+        Returns
+        -------
+        tuple of Solution : `.branch` of each is the name of the starts from which iteration of the equations, undamped, ends
+            there ("informed, uninformed" if both do); "unstable" where iteration leaves it; "stable" where it is stable and no
+            named start ends there; "unique" where nothing else was found. Of implicit equations, which are no map, it is the
+            start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
+
+        Every solution that is found is given; that there are no others is not proved.
+
+        Examples
+        --------
+        >>> from sympy import symbols
+        >>> q, lamda = symbols("q lamda", positive=True)
+        >>> hill = System({q: lamda*q**2/(1 + lamda*q**2)})
+        >>> [(s.branch, round(s["q"], 4)) for s in hill.branches({"informed": {"q": 1}}, lamda=8) if s["q"] > 1e-9]
+        [('informed', 0.8536), ('unstable', 0.1464)]
         """
-        from hermitex.solvers.continuation import branches
+        from hermitex.systems.branches import branches
 
-        return branches(lambda start: self.solve(numbers, start=start, raise_on_failure=False, **keywords), starts,
-                        names=[u.name for u in self.unknowns])
+        names = by_name("branches", numbers, keywords, parameters=[p.name for p in self.parameters])
+        return branches(self.compile(), {str(k): by_name("start", s) for k, s in (starts or {}).items()}, names,
+                        tolerance=tolerance)
 
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:

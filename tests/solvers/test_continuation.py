@@ -8,7 +8,7 @@ import saddles
 
 from hermitex.errors import NotConverged, UnknownName
 from hermitex.solvers.chain import robust
-from hermitex.solvers.continuation import branches, follow
+from hermitex.solvers.continuation import follow
 from hermitex.solvers.newton import newton
 
 
@@ -76,26 +76,6 @@ def test_what_no_method_solves_is_a_failure_with_the_state():
     with pytest.raises(NotConverged) as caught:
         robust([1.0], names=["q"], residual=lambda x, p: x * x + 1, jacobian=lambda x, p: 2 * x[None], max_steps=10)
     assert np.isfinite(caught.value.solution["q"])
-
-
-def test_informed_and_uninformed_starts_are_told_apart():
-    p = {"beta": np.linspace(0.5, 2, 16), "h": 0.0}
-    found = branches(partial(follow, solve_ising, p=p | {"beta": p["beta"][::-1]}, along="beta", names=["m"]),
-                     {"informed": [1.0], "uninformed": [0.0]}, names=["m"])  # fmt: skip
-    assert len(found) == 2
-    beta = p["beta"][::-1]
-    ordered = np.abs(found[0]["m"]) > 1e-4
-    assert (ordered == (beta > 1.0 + 1e-9)).all() or (ordered[beta > 1.05]).all()
-    assert found[0].branch[0] == "informed" and found[0].branch[-1] == "unique" and found[1].branch[0] == "uninformed"
-    assert (found[1]["m"] == 0).all() and found[1].stability[0] == pytest.approx(2.0)  # unstable, and seen to be
-
-
-def test_equal_answers_are_one_branch():
-    p = {"alpha": np.geomspace(0.2, 5, 5), "lam": 0.1}
-    solve = partial(robust, p=p, names=["V"], residual=saddles.ridge, jacobian=saddles.ridge_jacobian, positive=True,
-                    raise_on_failure=False)  # fmt: skip
-    (only,) = branches(solve, {"informed": [10.0], "uninformed": [0.01]}, names=["V"])
-    assert set(only.branch) == {"unique"}
 
 
 def test_an_unknown_parameter_is_named():

@@ -94,14 +94,6 @@ def test_two_stable_branches_are_found_from_two_starts():
     assert up == pytest.approx(-down) and up > 0.9
 
 
-def test_branches_that_differ_are_both_reported():
-    starts = {"informed": {"m": 1.0}, "uninformed": {"m": -1.0}}
-    up, down = MAGNET.branches(starts, beta=np.array([0.5, 2.0]))
-    assert list(up.branch) == ["unique", "informed"] and list(down.branch) == ["unique", "uninformed"]
-    assert up["m"][1] == pytest.approx(-down["m"][1]) and up["m"][1] > 0.9
-    assert len(MAGNET.branches(starts, beta=0.5)) == 1
-
-
 @pytest.mark.parametrize("start, text", [
     ({"q": -1}, "start q = -1 is infeasible: q is positive"),
     ({"q": float("nan")}, "start q holds nan"),
