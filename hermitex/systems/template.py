@@ -135,7 +135,11 @@ def main(argv=None):
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
     if given["selftest"]:
-        worst = selftest()
+        try:
+            worst = selftest()
+        except NotSolved as error:
+            print(f"selftest: {len(REFERENCE)} points: FAILED, {error}")
+            return 1
         good = worst <= 1e-9
         print(f"selftest: {len(REFERENCE)} points, largest deviation {worst:.1e}: {'passed' if good else 'FAILED'}")
         return 0 if good else 1
