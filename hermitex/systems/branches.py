@@ -25,7 +25,7 @@ def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers:
     points = int(np.prod(shape))
     rows = []
     for k in range(points):
-        here = {n: (v[k] if v.ndim else v[()]) for n, v in flat.items()}
+        here = {n: float(v[k] if v.ndim else v) for n, v in flat.items()}
         near = {label: {u: float(v[k] if v.ndim else v) for u, v in start.items()} for label, start in given.items()}
         rows.append(_at_point(program, near, here, tolerance))
     if not shape:
@@ -87,8 +87,8 @@ def _stacked(found: Sequence[Solution], program: Program) -> Solution:
 def _one(s: Solution) -> Solution:
     """A single point as a batch of one."""
     names = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
-    kinds = {"method": object, "branch": object, "reason": object, "converged": bool, "iterations": int}
-    fields = {n: np.array([getattr(s, n)], dtype=kinds.get(n, float)) for n in names}
+    kinds: dict[str, Any] = {"method": object, "branch": object, "reason": object, "converged": bool, "iterations": int}
+    fields: dict[str, Any] = {n: np.array([getattr(s, n)], dtype=kinds.get(n, float)) for n in names}
     return replace(s, value={n: np.array([v], dtype=float) for n, v in s.value.items()}, **fields)
 
 
@@ -100,11 +100,12 @@ def _along(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program:
     lines: list[dict[int, Solution]] = [{} for _ in labels]
     others: list[dict[int, Solution]] = []
     for k, row in enumerate(rows):
-        taken = set()
+        taken: set[int] = set()
         for line, label in zip(lines, labels, strict=True):
             for i, s in enumerate(row):
                 if s.branch == search.UNIQUE or label in str(s.branch).split(", "):
-                    line[k], _ = s, taken.add(i)
+                    line[k] = s
+                    taken.add(i)
         left = [s for i, s in enumerate(row) if i not in taken]
         for kind in dict.fromkeys(s.branch for s in left):
             _continue(others, k, [s for s in left if s.branch == kind], kind, program)

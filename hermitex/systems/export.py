@@ -329,8 +329,9 @@ def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str]) -> s
 def _returned(program: Any) -> str:
     text = f"dict: the unknowns {', '.join(program.unknowns)}"
     text += f"; {', '.join(program.observables)}" if program.observables else ""
-    text += ("; residual (the largest |x - rhs|/|x|), quadrature_error, converged. Arrays have the common shape of the "
-             "parameters, which broadcast; numbers give numbers.")
+    text += ("; residual (the largest |x - rhs|/|x|), stability (the spectral radius of the map x -> rhs(x); iteration leaves a "
+             "solution where it exceeds 1; nan where an equation is implicit), quadrature_error, converged. Arrays have the "
+             "common shape of the parameters, which broadcast; numbers give numbers.")
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 

@@ -87,7 +87,7 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
         error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try "
                           "start={unknown: value} from a neighbouring point, or a looser tolerance")
     quadrature = np.full(shape, found.origin["quadrature_error"])
-    rest = {"residual": found.residual, "quadrature_error": quadrature, "converged": found.converged}
+    rest = {"residual": found.residual, "stability": found.stability, "quadrature_error": quadrature, "converged": found.converged}
     values = {n: np.reshape(v, shape) if shape else v for n, v in {**found.value, **rest}.items()}
     if not good.all():
         error.values, error.converged = values, values["converged"]  # type: ignore[attr-defined]

@@ -126,3 +126,17 @@ def test_a_cycle_of_explicit_equations():
         system = System({x[k]: tanh(slopes[k]*x[k - 1]) for k in range(n)})
         found = system.solve(start={v.name: 0 for v in x})
         assert found.stability == pytest.approx(reduce(lambda p, s: p*s, slopes, 1)**(1/n))
+
+
+def test_an_exported_file_gives_it_too(tmp_path):
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    HILL.export(tmp_path / "hill.py", reference={"lamda": 8.0})
+    spec = spec_from_file_location("hill_file", tmp_path / "hill.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for start in (0.001, 0.9):
+        here, there = HILL.solve(lamda=8, start={"q": start}), module.solve(lamda=8, start={"q": start})
+        assert there["stability"] == here.stability and there["q"] == here["q"]
+    many = module.solve(lamda=[5.0, 8.0], start={"q": 0.9})
+    assert list(many["stability"]) == list(HILL.solve(lamda=[5.0, 8.0], start={"q": 0.9}).stability)
