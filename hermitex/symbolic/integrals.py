@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Symbol, diag, exp, sqrt, sympify
+from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Rational, S, Symbol, diag, exp, sqrt, sympify
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.engine.canonical import Diverges
@@ -179,13 +179,20 @@ def _answer(node: Expectation) -> Answer:
     body = node.body.xreplace(dict(zip(node.bound, variables, strict=True)))
     cov = None if node.independent else node.covariance
     there, back = _prepared(body if cov is None else body + Add(*cov.free_symbols), variables)
+    signed = _correlations(body, cov) - set(there)
+    there |= {s: Dummy(s.name, real=True) for s in signed}
+    back |= {there[s]: s for s in signed}
     if there:
         body = body.xreplace(there)
         cov = None if cov is None else cov.xreplace(there)
     found = expectation_of(body, variables, cov)
     if not back:
         return _closed(found, node, variables)
-    value = found.value.xreplace(back)
+    free = found.value.xreplace({d: e for d, e in back.items() if e not in signed})
+    value = free.xreplace(back)
+    if value.xreplace({s: there[s] for s in signed}) != free and not _same(free, value, {there[s]: s for s in signed}):
+        whole = (body.xreplace(back), "its form depends on the sign of a correlation")
+        return _closed(Answer(S.Zero, (whole,)), node, variables)
     rest = tuple((t.xreplace(back), why) for t, why in found.rest)
     return _closed(Answer(value, rest), node, variables)
 
@@ -216,6 +223,34 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=256)
 def _variable(name: str, position: int) -> Symbol:
     return Dummy(name, real=True)
+
+
+def _correlations(body: Expr, cov: Any) -> set[Symbol]:
+    """Symbols that are declared to have a sign and stand for a correlation, which may have the other one: rho, in (-1, 1).
+
+    Those of a covariance between two variables, and those in sqrt(1 - rho^2); a variance keeps its sign.
+    """
+    sized: set[Symbol] = set() if cov is None else set().union(*(cov[i, i].free_symbols for i in range(cov.rows)))
+    between: set[Symbol] = set() if cov is None else cov.free_symbols - sized
+    halves = [p.base for p in body.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2]
+    between |= {s for b in halves if b.is_Add for s in b.free_symbols if b == 1 - s**2} - sized
+    return {s for s in between if s.is_extended_nonnegative or s.is_extended_nonpositive}
+
+
+def _same(free: Expr, value: Expr, signed: dict[Symbol, Symbol]) -> bool:
+    """Do they agree where the correlations have the other sign? Where |rho| became rho they do not."""
+    others = sorted(free.free_symbols - set(signed), key=str)
+    point = {s: Rational(k + 3, k + 5) for k, s in enumerate(others)}
+    for r in (Rational(-2, 7), Rational(3, 11)):
+        here = {s: (r if s.is_extended_nonnegative else -r) for s in signed.values()}
+        sides = (free.xreplace({**point, **{d: here[s] for d, s in signed.items()}}), value.xreplace({**point, **here}))
+        try:
+            left, right = (complex(e.evalf(15)) for e in sides)
+        except (TypeError, ValueError):
+            return False
+        if not abs(left - right) <= 1e-10*(abs(left) + abs(right)):
+            return False
+    return True
 
 
 def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
