@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sympy import Dummy, Eq, Expr, Piecewise, S, Symbol, erf, sqrt, symbols
+from sympy import Dummy, Eq, Expr, Float, Piecewise, S, Symbol, erf, sqrt, symbols
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.activations import Activation
@@ -25,6 +25,7 @@ from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi,
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
+_STILL = Float(1e-100)  # a feature that does not vary at some kappa (a ReLU far on its dark side) divides by no variance
 mu_0, mu_1, B, J, J_z, J_2, J_s, t_0 = symbols("mu_0 mu_1 B J J_z J_2 J_s t_0", real=True)
 mu_22 = Symbol("mu_22", nonnegative=True)
 p, p_slope, s_plus, s_minus, f_plus, f_minus = symbols("p p_slope s_plus s_minus f_plus f_minus", real=True)
@@ -77,7 +78,7 @@ def _labels(st: Structure, K: Average) -> Output:
     """
     omega = B + S_*z1
     (up, f_up), (down, f_down) = st.loss.force(1, omega, V), st.loss.force(-1, omega, V)
-    where: dict[Any, Any] = {S_: sqrt(mu_1**2*q1 + mu_22*q2)}
+    where: dict[Any, Any] = {S_: sqrt(mu_1**2*q1 + mu_22*q2 + _STILL)}
     if st.aligned:
         where |= {p: (1 + st.g(st.aligned*kappa))/2}
     else:
@@ -131,7 +132,7 @@ def _residual(st: Structure, K: Average) -> Output:
     h = st.loss.of_residual
     assert h is not None
     e_star = Symbol("e_star", real=True)
-    where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta),
+    where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta + _STILL),
                              t_0: clean(st) - B - (0 if st.aligned else mu_1*psi*z1)}
     smoothed, fresh = closed_moments(h), closed_loss(h)
     at = {_M: t_0, _TAU: tau, _V: V}
@@ -197,7 +198,7 @@ def _values(st: Structure, K: Average) -> Output:
     third = (z3,) if st.noisy and not joined else ()
     over = (*outer, z2, *third)
     s, f_star = st.loss.force(label, omega, V)
-    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2), label: clean(st) + sum(sqrt(Delta)*v for v in third),
+    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + _STILL), label: clean(st) + sum(sqrt(Delta)*v for v in third),
              s_plus: s, f_plus: f_star}
     if joined:
         where |= {S_: sqrt(tau**2 + V**2*extra)}
@@ -247,7 +248,7 @@ def equations(st: Structure) -> System:
         mu_0: S.Zero if st.mute else E(st.sigma(w), z),
         mu_1: E(z*st.sigma(w), z)/sqrt(c),
         mu_22: S.Zero if st.linear else E(st.sigma(w)**2, z) - mu_0**2 - c*mu_1**2,
-        V: mu_1**2*V1 + mu_22*V2,
+        V: mu_1**2*V1 + mu_22*V2 + _STILL,
         B: mu_0*m + kappa*mu_1*zeta,
         **own,
         L: lamda + Vhat2,
@@ -260,6 +261,6 @@ def equations(st: Structure) -> System:
     observables["train_objective"] = observables["train_error"] + lamda*beta*q2/(2*alpha)
     return System(right, where=where, observables=observables,
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *letters], positive=[qhat1, qhat2],
-                  kept=[V, B, S_, tau, s_0, J, J_z, J_2, J_s],
+                  kept=[k for k in (V, B, S_, tau, s_0, J, J_z, J_2, J_s) if k in where],
                   source="arXiv:2402.04980, Result 3.3, for a convex loss",
                   name=f"one_step({st.sigma.name}, {st.g.name}, {st.loss})")
