@@ -123,8 +123,9 @@ class RandomFeatures(Theory):
         }
         observables |= {"train_objective": observables["train_error"] + lamda*qw/(2*alpha)}
         own = sorted({x for k in (self.sigma, self.g) for x in k(z).free_symbols} - {z}, key=str)
+        kept = [] if self.square else [k for k in (sample.S_, sample.tau, J_s, J_2, J_z) if k in where]
         return System(right, where=where, observables=observables, parameters=[alpha, gamma, lamda, Delta, *own],
-                      positive=[Vhat, qhat, V], kept=[] if self.square else [k for k in (sample.S_, sample.tau, J_s, J_2, J_z) if k in where],
+                      positive=[Vhat, qhat, V], kept=kept,
                       source="gerace2020", name=f"random_features({self.sigma.name}, {self.g.name}, {self.loss})")
 
     def _squared(self, interpolating: bool) -> tuple[dict[Any, Any], dict[str, Any]]:

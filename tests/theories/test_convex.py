@@ -256,7 +256,7 @@ def test_labels_that_the_spike_separates():
                                                  ("hinge", "sign", 0.3794727394), ("huber:1", "sin", 0.4008728800)])
 def test_features_that_are_silent_on_one_side_of_the_spike(loss, target, value):
     """ReLU at r = 1: far on its dark side no feature varies. By simulation at d = 400: 0.3669 +- 0.0052 for exp(-y f)."""
-    found = one_step("relu", target, loss=loss).solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.5)
+    found = hx.theories.one_step("relu", target, loss=loss).solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.5)
     assert found["test_error"] == pytest.approx(value, rel=1e-8)
-    near = one_step("log(1 + exp(20*z))/20", target, loss=loss).solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.5)
+    near = hx.theories.one_step("log(1 + exp(20*z))/20", target, loss=loss).solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.5)
     assert near["test_error"] == pytest.approx(value, rel=5e-3)
