@@ -30,19 +30,31 @@ _SURELY = 1e-8  # a panel whose two rules differ by more is halved, however much
 _SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
+_FURTHER = 3.0  # a window is widened by that much
+_NARROW = 12.0  # inverse widths from there on get break points about their centres
+_GRADE = 4.0  # the quotient of neighbouring distances of such break points from the centre
+_MOST_GRADES = 26
+_SLOW, _WIDE, _PER_WIDTH = 2.0, 2.0, 3.0
+_POLES = 24.0  # beyond the frequency that stands in a formula: what the rest of the integrand needs
+_TURN = 24.0  # radians on one panel
+_PANEL, _MANY = 31, 256
+_FINEST = 20 / 2**15  # the least step that a formula may ask for
 
 
 class Quadratures:
     """The rules in force for the axes of a program, and their refinement.
 
-    Attributes: `nodes` {axis: number}. `kinked`: {axis: how many moving break points}; `grid`: axes that begin with a coarser rule.
+    Attributes: `nodes` {axis: number}, `largest` the size of the largest array averaged last. `kinked`: {axis: how many moving
+    break points}, for the axes whose break points or scales are known; `grid`: axes that begin with a coarser rule.
     """
 
     def __init__(self, axes: Iterable[Axis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if a.identifier in kinked else
+        self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
                       quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
+        self.grades = dict.fromkeys(kinked, 0)
+        self.largest = 0
         self._arrays: dict[str, tuple] | None = None
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
@@ -70,7 +82,8 @@ class Quadratures:
     def of(self, points: np.ndarray) -> Quadratures:
         """The same rules for some of the points: those that need finer ones go on without the others."""
         other = copy(self)
-        other.rules, other._other, other._settled, other._taken = dict(self.rules), {}, dict(self._settled), {}
+        other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
+        other._settled = dict(self._settled)
         other._errors = {part: _at(error, points) for part, error in self._errors.items()}
         other._best = {key: (_at(best, points), _at(idle, points)) for key, (best, idle) in self._best.items()}
         return other
@@ -85,10 +98,14 @@ class Quadratures:
         return self._errors[part]
 
     def arrays(self) -> dict[str, tuple]:
-        """What generated code reads: {axis: (nodes, weights)}, laid along the axes."""
+        """What generated code reads: {axis: (nodes, weights, ...)}, laid along the axes."""
         if self._arrays is None:
             self._arrays = self._laid({name: (rule.nodes, rule.weights) for name, rule in self.rules.items()})
         return self._arrays
+
+    def _noting(self, notes: dict[str, list]) -> dict[str, tuple]:
+        """The same, so that each axis notes its scales."""
+        return {name: (*given[:-1], notes[name]) if name in notes else given for name, given in self.arrays().items()}
 
     def _others(self, names: tuple[str, ...]) -> dict[str, tuple]:
         """The same with other nodes on the axes of these names."""
@@ -96,11 +113,17 @@ class Quadratures:
         if key not in self._other:
             ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way]
                     for (name, way), rule in zip(key, self.rules.values(), strict=True)}
-            self._other[key] = self._laid(ways)
+            self._other[key] = self._laid(ways, _FURTHER)
         return self._other[key]
 
-    def _laid(self, rules: dict[str, tuple]) -> dict[str, tuple]:
-        return {a.identifier: tuple(place(v, i, self.ndim) for v in rules[a.identifier]) for i, a in enumerate(self.axes, start=1)}
+    def _laid(self, rules: dict[str, tuple], further: float = 0.0) -> dict[str, tuple]:
+        arrays: dict[str, tuple] = {a.identifier: tuple(place(v, i, self.ndim) for v in rules[a.identifier])
+                                    for i, a in enumerate(self.axes, start=1)}
+        for name in self.kinked:
+            rule = self.rules[name]
+            moving = rule.kind == "unit"
+            arrays[name] += (rule.window + further, self.grades[name] if moving else -1, None)
+        return arrays
 
     def examine(self, run: Callable[[Callable], Any], tolerance: float, part: str = "") -> np.ndarray:
         """Evaluate through `run(average)` with an average that records errors; refine what falls short.
@@ -113,12 +136,15 @@ class Quadratures:
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
             rule = self.rules[self.axes[axis - 1].identifier]
-            kinked = self.axes[axis - 1].identifier in self.kinked
-            result, size = records.setdefault(axis, _Record()).add(values, weights, axis, rule, kinked, floor)
+            result, size = records.setdefault(axis, _Record()).add(values, weights, axis, rule, floor)
             taken.append((axis, result, size))
+            sizes.append(np.size(values))
             return result
 
-        run(average)
+        notes: dict[str, list] = {name: [] for name in self.kinked}
+        sizes = [0]
+        self._instead(self._noting(notes), run, average)
+        self.largest = max(sizes)
         self._taken[part] = taken
         self._errors[part] = _conjunction(*(e for r in records.values() for e in (r.error, r.tail)))
         good = np.ones(1, dtype=bool)
@@ -126,14 +152,15 @@ class Quadratures:
             name = self.axes[axis - 1].identifier
             rule = self.rules[name]
             self._settled[name] = record.first <= tolerance and self._settled.get(name, True)
+            wanting = self._resolve(name, notes.get(name, []))
             # No value at a point: a finer rule does not mend that.
-            cut = (record.tail > tolerance) & np.isfinite(record.error) & (rule.window < _WIDEST and name not in self.kinked)
-            if cut.any():
-                self.rules[name] = rule.widen(rule.window + 3)
+            cut = (record.tail > tolerance) & np.isfinite(record.error) & (rule.window < _WIDEST)
             rough = self._falls_short((name, part), record.error, tolerance)
-            if rough.any() and not cut.any():
-                self.rules[name] = _refined(rule, record.suspects_of(rough), name in self.kinked)
-            good = good & ~(cut | rough)
+            if not wanting.any() and cut.any():
+                self.rules[name] = rule.widen(rule.window + _FURTHER)
+            elif not wanting.any() and rough.any():
+                self.rules[name] = _refined(rule, record.suspects_of(rough))
+            good = good & ~(cut | rough | wanting)
         if not good.all():
             self._changed()
         return good
@@ -157,7 +184,9 @@ class Quadratures:
             error = gaps if len(self.rules) == 1 else self._compared(run, before, (name,))
             rough = self._falls_short((name, "verified"), error, tolerance)
             if rough.any():
-                finer[name] = _refined(rule, None, name in self.kinked)
+                finer[name] = _refined(rule, None)
+                if rule.kind == "unit":
+                    finer[name] = finer[name].widen(min(rule.window + _FURTHER, _WIDEST))
             good = good & ~rough
         if not good.all():
             self.rules = finer
@@ -166,7 +195,7 @@ class Quadratures:
 
     def _compared(self, run: Callable[[Callable], Any], before: list[tuple], names: tuple[str, ...]) -> Any:
         """How far averages move when the axes of these names get other nodes; relative, for each point."""
-        arrays, ways = self.arrays(), iter(before)
+        ways = iter(before)
         gaps: list[np.ndarray] = []
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
@@ -177,12 +206,47 @@ class Quadratures:
                 gaps.append(_worst(np.abs(result - value) / size))
             return result
 
+        self._instead(self._others(names), run, average)
+        return _conjunction(*gaps)
+
+    def _instead(self, given: dict[str, tuple], run: Callable[[Callable], Any], average: Callable) -> None:
+        """Run on other arrays than those in force."""
+        before = self.arrays()
         try:
-            self._arrays = self._others(names)
+            self._arrays = given
             run(average)
         finally:
-            self._arrays = arrays
-        return _conjunction(*gaps)
+            self._arrays = before
+
+    def _resolve(self, name: str, notes: list) -> np.ndarray:
+        """Choose a rule for the scales that a formula shows; True, point by point, where the one in force was too coarse."""
+        rule = self.rules[name]
+        steepest, fastest = (max((float(np.max(np.abs(v))) for note in notes for v in note[i]), default=0.0) for i in (0, 1))
+        fine = (fastest <= _SLOW or (fastest + _POLES) * rule.step <= np.pi) and steepest * rule.step * _PER_WIDTH <= 1
+        if steepest <= _NARROW and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
+            return np.zeros(1, dtype=bool)
+        k = _conjunction(*(_largest(v) for narrow, _ in notes for v in narrow))
+        f = _conjunction(*(_largest(v) for _, fast in notes for v in fast))
+        moving = rule.kind == "unit"
+        grades = np.where(k > (_SLOW if moving else _NARROW), np.ceil(np.log(_WIDE * np.maximum(k, 1.0)) / np.log(_GRADE)) + 1, 0)
+        short = grades > self.grades[name] if moving else grades > 0
+        if moving or short.any():
+            length = 2.4 if grades.any() or self.grades[name] else 2 * rule.window
+            count = np.ceil(f * length / _TURN)
+            short = short | ((count > len(rule) // _PANEL) & (len(rule) < _PANEL * _MANY))
+            if short.any():
+                self.grades[name] = max(int(np.max(grades)), self.grades[name], 0)
+                self.grades[name] = min(self.grades[name], _MOST_GRADES)
+                least = len(rule) // _PANEL if moving else 1
+                self.rules[name] = quadrature.unit(int(max(min(float(np.max(count)), _MANY), least)))
+        elif rule.kind == "trapezoid":
+            # Half the step that would do: its double is then right, too, and says so.
+            step = np.minimum(np.pi / np.where(f > _SLOW, f + _POLES, 1e-3), 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
+            short = (step < rule.step) & (rule.step > _FINEST)
+            if short.any():
+                halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), _FINEST)))
+                self.rules[name] = quadrature.trapezoid(rule.step / 2**float(halvings), rule.window)
+        return np.asarray(short)
 
     def _changed(self) -> None:
         self._arrays = None
@@ -195,6 +259,7 @@ class Quadratures:
         if not short.any():
             return short
         best, idle = self._best.get(key, (np.full(1, np.inf), np.zeros(1, dtype=int)))
+        best, idle = np.where(short, best, np.inf), np.where(short, idle, 0)  # what was good says nothing of another rule
         gained = error < best / 2
         best, idle = self._best[key] = np.where(gained, error, best), np.where(gained, 0, idle + 1)
         return short & ~(idle >= np.where(error > 1e-6, _STALLED[1], _STALLED[0]))
@@ -209,14 +274,15 @@ class _Record:
         self.first = 0.0
         self.suspects: np.ndarray | None = None
 
-    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, kinked: bool,
-            floor: float) -> tuple[np.ndarray, np.ndarray]:
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, floor: float
+            ) -> tuple[np.ndarray, np.ndarray]:
         """The average and E|F|, both with the axis kept."""
+        moving = rule.kind == "unit"
         if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
             result = _contracted(values, weights, axis)
             return result, np.maximum(np.abs(result), floor)
         v = values.swapaxes(axis, -1)
-        if kinked:  # the nodes, and with them the weights, differ from point to point
+        if moving:  # the nodes, and with them the weights, differ from point to point
             w = weights.swapaxes(axis, -1)
             v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
             size = np.maximum(np.abs(v).sum(axis=-1), floor)
@@ -235,11 +301,11 @@ class _Record:
             rate = np.maximum(rate, _LEAST_RATE)
         self.error = np.maximum(self.error, _worst(first * np.minimum(1.0, _SAFETY * rate)))
         self.first = max(self.first, float(first.max()))
-        if not kinked:
+        if not moving:
             # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
             ends = np.abs(v[..., [0, -1]]) * rule.weights[[0, -1]]
             self.tail = np.maximum(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
-        if rule.kind == "panels" and not kinked:
+        if rule.kind == "panels":
             parts = rule.panel_errors(v) / size[..., None]
             worst = parts.max(axis=tuple(range(1, parts.ndim - 1)))
             self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
@@ -256,6 +322,13 @@ def _contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
     if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
         return np.asarray((values * weights).sum(axis=axis, keepdims=True))
     return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
+
+
+def _largest(values: Any) -> np.ndarray:
+    """The largest finite |value| at each point."""
+    size = np.abs(np.asarray(values, dtype=float))
+    size = np.where(np.isfinite(size), size, 0.0)
+    return size.reshape(len(size), -1).max(axis=1) if size.ndim else size.reshape(1)
 
 
 def _worst(values: np.ndarray) -> np.ndarray:
@@ -276,12 +349,12 @@ def _conjunction(*errors: np.ndarray) -> np.ndarray:
     return worst
 
 
-def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, kinked: bool) -> quadrature.Rule:
-    if kinked:
-        panels = len(rule) // 31  # first more of them, then toward the ends, where a root or a logarithm may stand
+def _refined(rule: quadrature.Rule, suspects: np.ndarray | None) -> quadrature.Rule:
+    if rule.kind == "unit":
+        panels = len(rule) // _PANEL  # first more of them, then toward the ends, where a root or a logarithm may stand
         if panels > 2 * _GRADES:
-            return quadrature.unit(8 * (panels - 2 * _GRADES), _GRADES)
-        return quadrature.unit(panels, _GRADES) if panels >= 8 else quadrature.unit(8 * panels)
+            return quadrature.unit(8 * (panels - 2 * _GRADES), _GRADES, rule.window)
+        return quadrature.unit(panels, _GRADES, rule.window) if panels >= 8 else quadrature.unit(4 * panels, 0, rule.window)
     if rule.kind == "panels" and suspects is not None:
         return rule.refine(suspects >= max(min(0.1 * float(np.max(suspects)), _SURELY), 1e-17))
     return rule.refine()
@@ -289,7 +362,7 @@ def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, kinked: bool) -
 
 def _exhausted(rule: quadrature.Rule) -> bool:
     if rule.kind == "unit":
-        return len(rule) >= 31 * 256
+        return len(rule) >= _PANEL * _MANY
     if rule.full:
         return True
     # Halving beyond the spacing of floating-point numbers helps nothing.

@@ -14,11 +14,11 @@ from sympy import Expr, Symbol
 from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
-from hermitex.kernels.places import moving_kinks
+from hermitex.kernels.places import marks
 from hermitex.kernels.source import Writer, load
 from hermitex.show.display import Shown, latex, letter
 
-_CHUNK = 2_000_000  # numbers in one array
+_CHUNK = 2_000_000  # numbers in one array, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,7 @@ class Kernel(Shown):
         quad = self.quadratures
         s = {n: v.reshape(-1, *[1] * (quad.ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
         quad.forget()
+        points = max((len(v) for v in values.values() if v.ndim), default=1)
         out: list[Any] = []
 
         def run(average: Any) -> None:
@@ -96,6 +97,10 @@ class Kernel(Shown):
                 out.clear()
                 if quad.examine(run, self.tolerance).all() and quad.verify(run, self.tolerance).all():
                     break
+                if points > 1 and quad.largest > _CHUNK:  # the rules have become too fine for so many at once
+                    halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
+                              for part in (slice(points // 2), slice(points // 2, None)))
+                    return np.concatenate([self._evaluate(half) for half in halves])
         value = np.asarray(out[0])
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values()))).ravel()
         error = np.broadcast_to(quad.error, value.shape)
@@ -181,9 +186,9 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
     lowered = lower([formula], taken=names)
-    kinked = moving_kinks(lowered)
+    places = marks(lowered)
     symbols: set[Symbol] = set(free)
-    writer = Writer(lowered, symbols, kinked)
+    writer = Writer(lowered, symbols, places)
     writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]}, doc=str(formula)[:200])
-    rules = Quadratures(lowered.axes, {a: len(points) for a, points in kinked.items()})
+    rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula))

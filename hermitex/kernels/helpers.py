@@ -16,14 +16,27 @@ def average(values, weights, axis):
         return (values*weights).sum(axis=axis, keepdims=True)
     return np.moveaxis(np.moveaxis(values, axis, -1) @ weights.reshape(-1, 1), -1, axis)
 '''),
-    "between": ((), '''
-def between(rule, *kinks):
-    """Nodes and weights of N(0, 1) between moving break points (nan: there is none); `rule` is one on [0, 1]."""
-    x, w = rule
+    "spread": ((), '''
+def spread(rule, kinks, narrow, fast):
+    """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and 4**j/k about each -b/k.
+
+    `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. What is narrow (k, b)
+    and how fast it oscillates is noted in its last entry, if that is a list.
+    """
+    x, w, window, grades, notes = rule
+    if notes is not None:
+        notes.append(([k for k, _ in narrow], fast))
+    if grades < 0:
+        return x, w
+    marks = list(kinks)
+    if grades > 0:
+        marks += [-4.8, -2.4, 0.0, 2.4, 4.8]
+        marks += [np.divide(end - b, k) for k, b in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]
+        marks += [np.divide(-b, k) for k, b in narrow]
     axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
-    ends = np.broadcast_arrays(*(np.clip(np.where(np.isnan(k), 9.0, k), -9.0, 9.0) + 0.0*x.take([0], axis) for k in kinks))
+    ends = np.broadcast_arrays(*(np.clip(np.where(np.isnan(m), window, m), -window, window) + 0.0*x.take([0], axis) for m in marks))
     inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
-    first, last = np.full_like(inner.take([0], axis), -9.0), np.full_like(inner.take([0], axis), 9.0)
+    first, last = np.full_like(inner.take([0], axis), -window), np.full_like(inner.take([0], axis), window)
     edges = np.concatenate([first, inner, last], axis=axis)
     nodes, weights = [], []
     for k in range(edges.shape[axis] - 1):

@@ -1,45 +1,97 @@
-"""Where the integrands of a program have kinks: break points as formulas of the parameters, the unknowns and outer variables."""
+"""Where the integrands of a program have kinks, are narrow or oscillate: formulas of parameters, unknowns and outer variables."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 
 from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.lowering import Axis, Lowered
 from hermitex.kernels.recognition import plain
+from hermitex.symbolic.scales import scales
 
 _MOST_KINKS = 80  # of one function
+_MOST_NARROW = 12  # of one axis
+_STEP = 16  # an inverse width k asks for the step of a frequency of 16 k
 _FAR = 40  # how far out the kinks of a function of one linear form are listed
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 
 
-def moving_kinks(lowered: Lowered) -> dict[str, tuple[Expr, ...]]:
-    """{axis: the break points of its integrands, as formulas of what is outside}; an axis that is not there is smooth."""
-    from hermitex.symbolic.pieces import breakpoints
+class Marks(NamedTuple):
+    """Of one axis: break points, pairs (k, b) of what turns at k x + b = 0 over 1/k, and bounds of frequencies."""
 
+    kinks: tuple[Expr, ...] = ()
+    narrow: tuple[tuple[Expr, Expr], ...] = ()
+    fast: tuple[Expr, ...] = ()
+
+    @property
+    def moves(self) -> set[Symbol]:
+        """What the nodes move with."""
+        return _symbols([*self.kinks, *(e for pair in self.narrow for e in pair)])
+
+    @property
+    def needs(self) -> set[Symbol]:
+        """What must be known before the axis is laid out."""
+        return self.moves | _symbols(self.fast)
+
+    def known(self, absent: AbstractSet[Symbol]) -> Marks:
+        """Without the scales that need what is not there."""
+        return Marks(self.kinks, tuple(p for p in self.narrow if not _symbols(p) & absent),
+                     tuple(f for f in self.fast if not f.free_symbols & absent))
+
+    def resting(self, free: AbstractSet[Symbol]) -> Marks:
+        """Nodes that move with `free` alone: what else is narrow asks for a finer step of all of them."""
+        still = tuple(p for p in self.narrow if _symbols(p) <= free)
+        return Marks(self.kinks, still, self.fast + tuple(_STEP * Abs(p[0]) for p in self.narrow if p not in still))
+
+
+def _symbols(exprs: Any) -> set[Symbol]:
+    return {v for e in exprs for v in e.free_symbols}
+
+
+def marks(lowered: Lowered) -> dict[str, Marks]:
+    """{axis: where its integrands are rough, narrow or fast}; an axis that is not there is smooth on a scale of 1."""
     definitions = {s.target: plain(s.expr) for s in lowered.statements if not s.axes}
     rough, reach = _Roughness(lowered, definitions), lowered.reach()
-    found: dict[str, list[Expr]] = {}
+    kinks: dict[str, list[Expr]] = {}
+    narrow: dict[str, dict[tuple[Expr, Expr], None]] = {}
+    fast: dict[str, dict[Expr, None]] = {}
     for s in lowered.statements:
         if not s.axes:
             continue
         integrand = plain(s.expr)
         for axis in s.axes:
-            if axis.symbol not in rough.along(integrand):
-                continue
+            name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
+            inside |= {v for v, along in reach.items() if along & inside}
             body = _inlined(integrand, definitions, axis)
-            points = _along_lines(body, axis.symbol)
-            try:
-                points = points or breakpoints(body, axis.symbol)
-            except (HermitexError, NotImplementedError, ValueError, TypeError):
-                points = _solved(body, axis.symbol)  # none: the adaptive panels look for them
-            inner = {a.symbol for a in s.axes[s.axes.index(axis):]}
-            inside = inner | {v for v, along in reach.items() if along & inner}
-            known = found.setdefault(axis.identifier, [])
-            known += [p for p in points if p not in known and not p.free_symbols & inside]
-    return {name: tuple(points) for name, points in found.items() if 0 < len(points) <= 3 * _MOST_KINKS}
+            if axis.symbol in rough.along(integrand):
+                known = kinks.setdefault(name, [])
+                known += [p for p in _kinks(body, axis.symbol) if p not in known and not p.free_symbols & inside]
+            found = scales(body, axis.symbol)
+            narrow.setdefault(name, {}).update(dict.fromkeys(p for p in found.narrow if not _symbols(p) & inside))
+            fast.setdefault(name, {}).update(dict.fromkeys(f for f in found.fast if not f.free_symbols & inside))
+    result = {}
+    for axis in lowered.axes:
+        name = axis.identifier
+        points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))
+        points = points if len(points) <= 3 * _MOST_KINKS else ()
+        bounds = (*fast.get(name, ()), *(_STEP * Abs(k) for k, _ in pairs[_MOST_NARROW:]))
+        one = Marks(points, pairs[:_MOST_NARROW], bounds[:_MOST_KINKS])
+        if any(one):
+            result[name] = one
+    return result
+
+
+def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """The break points of an integrand, as formulas of what is outside."""
+    from hermitex.symbolic.pieces import breakpoints
+
+    try:
+        return _along_lines(body, x) or breakpoints(body, x)
+    except (HermitexError, NotImplementedError, ValueError, TypeError):
+        return _solved(body, x)  # none: the adaptive panels look for them
 
 
 def _solved(body: Expr, x: Symbol) -> tuple[Expr, ...]:

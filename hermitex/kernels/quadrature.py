@@ -8,15 +8,17 @@ odd nodes are the rule of 15. Both are open at break points, so a jump is never 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 WINDOW = 10.0  # P(|z| > 10) < 2e-23: room for integrands that are concentrated in the tail
+BOUND = 9.0  # the same where panels end: P(|z| > 9) < 3e-19
 _FEJER = 31
 _FINEST = 1 / 64
 _MOST_PANELS = 4096
+_NODES_A_PANEL = 10  # of a trapezoid rule that is given up for panels
 _GAUSS = 18  # nodes of each part of a panel in verification
 _SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
 _CLOSER = 0.786151377757423
@@ -61,7 +63,7 @@ class Rule:
         if self.kind == "trapezoid":
             if self.step / 2 >= _FINEST:
                 return trapezoid(self.step / 2, self.window)
-            return panels(np.linspace(-self.window, self.window, 37))
+            return panels(np.linspace(-self.window, self.window, max(37, int(2 * self.window / (_NODES_A_PANEL * self.step)))))
         assert self.edges is not None
         middle = (self.edges[1:] + self.edges[:-1]) / 2
         chosen = middle if suspects is None else middle[suspects]
@@ -71,6 +73,8 @@ class Rule:
         """The same rule on a larger window, for integrands that grow."""
         if self.kind == "trapezoid":
             return trapezoid(self.step, window)
+        if self.kind == "unit":
+            return replace(self, window=window)
         assert self.edges is not None
         return panels(np.union1d(self.edges, [-window, window]))
 
@@ -142,7 +146,7 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
     return Rule(nodes.ravel(), weights, coarse, coarser, "panels", float(np.max(np.abs(edges))), edges=edges)
 
 
-def unit(count: int, grades: int = 0) -> Rule:
+def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
     """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them."""
     x, *levels = fejer()
     ends = 0.25 ** np.arange(1, grades + 1) / count
@@ -151,7 +155,7 @@ def unit(count: int, grades: int = 0) -> Rule:
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (1 + x)).ravel()
     weights, coarse, coarser = ((half * w).ravel() for w in levels)
-    return Rule(nodes, weights, coarse, coarser, "unit", WINDOW, edges=edges)
+    return Rule(nodes, weights, coarse, coarser, "unit", window, edges=edges)
 
 
 def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:

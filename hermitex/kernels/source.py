@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import textwrap
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hermitex.errors import HermitexError
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
 from hermitex.kernels.lowering import Axis, Lowered, Statement
+from hermitex.kernels.places import Marks
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
 from hermitex.kernels.whitelist import checked
@@ -65,12 +67,12 @@ _NONZERO = Function("nonzero")
 class Writer:
     """Collects functions into one module source."""
 
-    def __init__(self, lowered: Lowered, parameters: set[Symbol], kinked: Mapping[str, tuple[Expr, ...]] | None = None) -> None:
+    def __init__(self, lowered: Lowered, parameters: set[Symbol], marks: Mapping[str, Marks] | None = None) -> None:
         self.lowered, self.axes = lowered, lowered.axes
         self.reach = lowered.reach()
-        self.kinked = dict(kinked or {})
+        self.marks = dict(marks or {})
         self.parameters = parameters
-        self.loose = lowered.temporaries - {v for points in self.kinked.values() for p in points for v in p.free_symbols}
+        self.loose = lowered.temporaries - {v for m in self.marks.values() for v in m.needs}
         self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
@@ -82,15 +84,19 @@ class Writer:
         self.functions: list[str] = []
         self.docs: dict[str, str] = {}
 
-    def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "") -> None:
-        """Write one function of (s, quad) that returns {label: value}."""
+    def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "",
+                 absent: AbstractSet[Symbol] = frozenset()) -> None:
+        """Write one function of (s, quad) that returns {label: value}; `absent` are the symbols that `s` does not hold."""
         statements, results = tidy(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes}
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
         used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes}
-        kinks = {a: self.kinked.get(a.identifier, ()) for a in used}
-        reads |= {v for points in kinks.values() for p in points for v in p.free_symbols}
+        if any(a.identifier in self.marks for a in used):
+            known = self.parameters | made | {a.symbol for a in used}
+            absent = absent | (({s.target for s in self.lowered.statements} | set(mine)) - known)
+        marks = {a: self.marks[a.identifier].known(absent) if a.identifier in self.marks else Marks() for a in used}
+        reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
         lines = [f"{self.names(v)} = s[{literal(v.name)}]" for v in given]
         pending = sorted(used, key=self.axes.index)
@@ -98,11 +104,11 @@ class Writer:
         done = set(reads) - made - set(mine)
         rest = deque(statements)
         while pending or rest:
-            ready = next((a for a in pending if all(p.free_symbols <= done for p in kinks[a])), None)
+            ready = next((a for a in pending if marks[a].needs <= done), None)
             if ready is not None:
                 pending.remove(ready)
                 done.add(ready.symbol)
-                lines.append(self._axis_line(ready))
+                lines.append(self._axis_line(ready, marks[ready]))
                 continue
             step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
             rest.remove(step)  # the first, but where an axis waits for its break points
@@ -131,13 +137,15 @@ class Writer:
             return rest.exp.q == 2 or rest.exp.p % 2 == 0 or self._from_above(rest.base)
         return rest in self.roots or bool(rest.is_nonnegative)
 
-    def _axis_line(self, axis: Axis) -> str:
-        points, rule = self.kinked.get(axis.identifier, ()), f"quad[{literal(axis.identifier)}]"
+    def _axis_line(self, axis: Axis, marks: Marks) -> str:
+        rule = f"quad[{literal(axis.identifier)}]"
         names = f"{self.names(axis.symbol)}, {self.weights[axis]}"
-        if not points:
+        if axis.identifier not in self.marks:
             return f"{names} = {rule}"
-        kinks = ", ".join(self.printer.doprint(p) for p in points)
-        return f"{names} = between({rule}, {kinks})"
+        printed = self.printer.doprint
+        narrow = [f"({printed(k)}, {printed(b)})" for k, b in marks.narrow]
+        given = (_tuple(map(printed, marks.kinks)), _tuple(narrow), _tuple(map(printed, marks.fast)))
+        return f"{names} = spread({rule}, {', '.join(given)})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:
         text = self._text(s.expr)
@@ -162,6 +170,11 @@ class Writer:
         if any(docs.get(name) != doc for name, doc in self.docs.items()):
             raise HermitexError("the source that was generated does not read as it was meant; nothing is computed with it")
         return text
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    inside = ", ".join(parts)
+    return f"({inside},)" if inside else "()"
 
 
 def _returned(items: Mapping[str, str]) -> str:

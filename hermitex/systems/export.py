@@ -211,9 +211,8 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     more, (quadrature, solving) = flat(*groups, rename=_RENAME)
     imports = _merged([*imports, *more, *_STANDARD])
-    kinked = {a: len(points) for a, points in program.kinked.items()}
     grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
-    rules = f"lambda: Quadratures(AXES, {kinked}{grid})" if axes else "Exact"
+    rules = f"lambda: Quadratures(AXES, {program.kinked}{grid})" if axes else "Exact"
     own_page = {
         **dict.fromkeys(PLACES, ""), "start": "{}",
         "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),

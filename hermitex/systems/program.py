@@ -18,7 +18,7 @@ from sympy import Expr, Mul, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
-from hermitex.kernels.places import moving_kinks
+from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import Names, derivative
@@ -49,14 +49,14 @@ class Program:
     observables: tuple[str, ...]
     implicit: frozenset[str]
     axes: tuple[Axis, ...]
-    kinked: dict[str, tuple[Expr, ...]]
+    kinked: dict[str, int]  # the axes whose break points or scales are known, and how many break points
     grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
         """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
-        return Quadratures(self.axes, {a: len(points) for a, points in self.kinked.items()}, self.grid)
+        return Quadratures(self.axes, self.kinked, self.grid)
 
     def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
         """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""
@@ -82,18 +82,21 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
     lowered = lower(exprs, names={**where, **members}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
-    kinked = moving_kinks(lowered)
-    fixed = _fixed(lowered, set(unknowns), kinked) - set(members)
-    lowered, fixed = _hoisted(lowered, fixed, set(parameters), {a.symbol for a in lowered.axes if a.identifier not in kinked})
+    places = marks(lowered)
+    fixed, places = _fixed(lowered, set(unknowns), places, set(parameters))
+    fixed -= set(members)
+    resting = {a.symbol for a in lowered.axes if not places.get(a.identifier, Marks()).moves - set(parameters)
+               and not places.get(a.identifier, Marks()).kinks}
+    lowered, fixed = _hoisted(lowered, fixed, set(parameters), resting)
     settled = fixed - lowered.along_axes()
-    writer = Writer(lowered, set(parameters) | settled, kinked)
+    writer = Writer(lowered, set(parameters) | settled, places)
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
-    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc)
+    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns))
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
-                   lowered.axes, kinked, _grid(lowered, fixed),
+                   lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)))
 
 
@@ -105,16 +108,24 @@ def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
 
-def _fixed(lowered: Lowered, unknowns: set[Symbol], kinked: Mapping[str, tuple[Expr, ...]]) -> set[Symbol]:
-    """What no unknown enters, not even through the nodes: those of an axis move with its break points."""
+def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks], parameters: set[Symbol]
+           ) -> tuple[set[Symbol], dict[str, Marks]]:
+    """What no unknown enters, not even through the nodes: those of an axis move with its break points. And the marks.
+
+    Along an axis with tables only break points and parameters move the nodes: a table is taken once.
+    """
     varying = set(unknowns)
     while True:
         fixed = lowered.independent_of(varying)
         moved = varying | {s.target for s in lowered.statements} - fixed
-        nodes = {a.symbol for a in lowered.axes if any(p.free_symbols & moved for p in kinked.get(a.identifier, ()))}
+        nodes = {a.symbol for a in lowered.axes if any(p.free_symbols & moved for p in places.get(a.identifier, Marks()).kinks)}
         if nodes <= varying:
-            return fixed
+            break
         varying |= nodes
+    reach = lowered.reach()
+    tabled = {v for s in lowered.statements if s.target in fixed for v in (*reach[s.target], *(a.symbol for a in s.axes))}
+    names = {a.identifier for a in lowered.axes if a.symbol in tabled}
+    return fixed, {name: m.resting(parameters) if name in names else m for name, m in places.items()}
 
 
 def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]
@@ -176,7 +187,7 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 
 
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
-           observables: tuple[Symbol, ...], members: set[Symbol], doc: str) -> None:
+           observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol]) -> None:
     """The functions of the module, each with only what it needs."""
     of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
     for label, target in output.items():
@@ -203,13 +214,13 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         statements = [*lowered.needed([*results.values(), *(s.expr for s in later)], fixed, members, own=own), *later]
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
         axes = {a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements)}
-        reads |= {v for a in axes for p in writer.kinked.get(a.identifier, ()) for v in p.free_symbols}  # the nodes need them too
+        reads |= {v for a in axes for v in writer.marks.get(a.identifier, Marks()).needs}  # the nodes need them too
         boundary |= reads & fixed
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}
     boundary &= targets
     writer.function("tables", lowered.needed(boundary), {b.name: b for b in sorted(boundary, key=str)},
-                    doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.")
+                    doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.", absent=unknowns)
     for name, statements, results, title in bodies:
         writer.function(name, statements, results, doc=title)
 

@@ -58,7 +58,7 @@ def test_tooth_a_rule_that_is_too_coarse_is_reported(monkeypatch):
     from hermitex.kernels import adaptive
 
     monkeypatch.setattr(adaptive, "_exhausted", lambda rule: True)  # it must stay with the first rule
-    kernel = compile(E(tanh(200*(z - a))*tanh(z), z))
+    kernel = compile(E(tanh(200*(z + sin(z) - a))*tanh(z), z))
     with pytest.raises(NotConverged, match="the quadrature reached"):
         kernel(a=0.37)
     assert kernel.error > 1e-6

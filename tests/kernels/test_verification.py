@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import Symbol, cos, exp, lambdify, sin, sqrt, symbols, tan, tanh
+from sympy import Abs, Symbol, atan, cos, cosh, erf, exp, lambdify, sin, sqrt, symbols, tan, tanh
 
 import hermitex as hx
 from hermitex.errors import NotConverged
@@ -68,3 +68,63 @@ def test_a_table_keeps_its_error():
     C, beta, h = Symbol("C", real=True), Symbol("beta", positive=True), Symbol("h", real=True)
     found = hx.System({C: beta*E(1 - tanh(beta*(z - h))**2, z)}).solve(beta=1e3, h=0.3)
     assert found["C"] == pytest.approx(2*np.exp(-0.045)/np.sqrt(2*np.pi), rel=1e-6)
+
+
+c, h, w, beta = (Symbol(n, real=True, positive=True if n in ("w", "beta") else None) for n in ("c", "h", "w", "beta"))
+
+
+def graded(body, **numbers):
+    """E f with panels that shrink toward the centre down to the width, the two given by number."""
+    centre, width = numbers["c"], numbers["w"]
+    ends = [centre + side*width*2.0**j for side in (-1, 1) for j in range(-3, 60) if width*2.0**j < 25]
+    ends = np.unique(np.clip([centre, *ends, *np.linspace(-12, 12, 97)], -12, 12))
+    x, weights = np.polynomial.legendre.leggauss(30)
+    half = np.diff(ends)[:, None]/2
+    nodes = ends[:-1, None] + half*(1 + x)
+    with np.errstate(all="ignore"):
+        values = lambdify([z, c, w], body, ["scipy", "numpy"])(nodes, centre, width)
+    return float(np.sum(values*half*weights*np.exp(-nodes**2/2))/np.sqrt(2*np.pi))
+
+
+NARROW = [exp(-((z - c)/w)**2)*tanh(z)**2, tanh(exp(-((z - c)/w)**2)), tanh((z - c)/w)*tanh(z - 1), w/(w**2 + (z - c)**2)*cos(z)**2,
+          1/cosh((z - c)/w)**2*exp(z/3), sqrt((z - c)**2 + w**2)*tanh(z), atan((z - c)/w)*tanh(z),
+          1/(1 + exp((z - c)/w))*tanh(z - 1), erf((z - c)/w)**2*cos(z)**2, Abs(z - c)*tanh((z - c)/w),
+          exp(-((z - c)/w)**2)*cos(z/w)**2*tanh(z)**2]
+
+
+@pytest.mark.parametrize("body", NARROW, ids=str)
+def test_what_is_narrow_is_found_where_its_scale_stands_in_the_formula(body):
+    draw = np.random.default_rng(11)
+    numbers = [(draw.uniform(-2.5, 2.5), 10**draw.uniform(-5, -1)) for _ in range(4)]
+    truth = [graded(body, c=u, w=v) for u, v in numbers]
+    size = [graded(Abs(body), c=u, w=v) for u, v in numbers]
+    kernel = hx.compile(E(body, z))
+    together = kernel(c=[u for u, _ in numbers], w=[v for _, v in numbers])
+    system = hx.System({x: b*E(body, z)})
+    for (u, v), value, whole, known in zip(numbers, together, size, truth, strict=True):
+        for found in (value, hx.compile(E(body, z))(c=u, w=v), system.solve(c=u, w=v, b=1.0)["x"]):
+            assert abs(found - known) <= 3e-10*whole
+
+
+def test_scales_that_move_with_an_unknown_and_with_an_outer_variable():
+    q = Symbol("q", positive=True)
+    glass = hx.System({q: E(tanh(beta*(sqrt(q)*z + h))**2, z)})
+    for temperature in (1e-1, 1e-2, 1e-4, 1e-6):
+        found = glass.solve(beta=1/temperature, h=0.5)["q"]
+        assert found < 1
+        assert found == pytest.approx(graded(tanh((z - c)/w)**2, c=-0.5/np.sqrt(found), w=temperature/np.sqrt(found)), rel=1e-10)
+    u = Symbol("u", real=True)
+    nested = hx.compile(E(E(tanh(beta*(z + u)), u)**2, z))  # the inner average is erf(z/sqrt 2) for beta -> oo
+    assert nested(beta=1e6) == pytest.approx(1/3, rel=1e-9)
+
+
+def test_approximate_message_passing_on_sparse_signals():
+    T, alpha, epsilon, Delta = symbols("T alpha epsilon Delta", positive=True)
+
+    def mean(y):
+        return y/(1 + T)/(1 + (1 - epsilon)/epsilon*sqrt((1 + T)/T)*exp(-y**2/(2*T*(1 + T))))
+
+    error = epsilon - epsilon*E(mean(sqrt(1 + T)*z)**2, z) - (1 - epsilon)*E(mean(sqrt(T)*z)**2, z)
+    system = hx.System({T: Delta + error/alpha})
+    assert system.solve(epsilon=0.1, alpha=0.3, Delta=1e-4)["T"] == pytest.approx(1.635737e-4, rel=1e-6)
+    assert system.solve(epsilon=0.1, alpha=[0.3, 0.5], Delta=1e-4)["T"][0] == pytest.approx(1.635737e-4, rel=1e-6)

@@ -1,0 +1,231 @@
+"""f(k x + b) turns about x = -b/k over a width 1/k: the scales, centres and frequencies that stand in a formula.
+
+A narrow or oscillating integrand is invisible to a rule of wider steps, whatever it says of itself. What a formula shows of
+its own scales is read here once, as expressions of everything else in it, for the kernels and for the digits alike. It
+need not be complete, since what a rule gives is verified on other nodes; and it need not be sharp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import sympy as sp
+from sympy import Add, Expr, Integer, Mul, Pow, Symbol
+
+_STEEP = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sech, sp.csch, sp.coth, sp.acot, sp.asinh)
+_WAVES = (sp.sin, sp.cos, sp.besselj, sp.Si, sp.sinc, sp.fresnels, sp.fresnelc)
+_POLES = (sp.tan, sp.cot, sp.sec, sp.csc)
+_INVERSE = {sp.tanh: sp.atanh, sp.exp: sp.log, sp.erf: sp.erfinv, sp.sinh: sp.asinh, sp.atan: sp.tan, sp.log: sp.exp,
+            sp.asinh: sp.sinh}
+_HARMONICS = 16  # of a wave inside another function
+_SLOW = 3  # frequencies and inverse widths up to which nothing is said
+_REACH = 8  # half the window in which a nonlinear argument is looked at
+_MOST = 24  # of one kind
+
+
+class Scales(NamedTuple):
+    """narrow: pairs (k, b), something turns where k x + b = 0, over 1/|k|; fast: bounds of frequencies in x."""
+
+    narrow: tuple[tuple[Expr, Expr], ...]
+    fast: tuple[Expr, ...]
+
+
+def scales(body: Expr, x: Symbol) -> Scales:
+    """What a formula shows of its scales in x.
+
+    Examples
+    --------
+    >>> from sympy import Symbol, cos, exp, tanh
+    >>> x, a, c = (Symbol(n, real=True) for n in "xac")
+    >>> scales(tanh(a*(x - c))*cos(a*x)**2, x)
+    Scales(narrow=((a, -a*c),), fast=(2*Abs(a),))
+    >>> scales(1/(1 + 10**6*(x - 3)**2), x).narrow
+    ((1000, -3000),)
+    """
+    narrow: dict[tuple[Expr, Expr], None] = {}
+    for e in sp.preorder_traversal(body):
+        if isinstance(e, Expr) and x in e.free_symbols:
+            for k, b in _turns(e, x, body):
+                k, b = sp.sympify(k), sp.sympify(b)
+                if k != 0 and not k.has(sp.zoo, sp.nan, sp.oo) and not b.has(sp.zoo, sp.nan, sp.oo, sp.I):
+                    narrow[k, b] = None
+    steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
+    fast = [f for f in _band(body, x) if not (f.is_number and f <= _SLOW)]
+    return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
+
+
+# -- where something turns ---------------------------------------------------------------------------------------------
+def _turns(e: Expr, x: Symbol, body: Expr) -> list[tuple[Expr, Expr]]:
+    if isinstance(e, _STEEP):
+        return _at_roots(e.args[0], x)
+    if isinstance(e, sp.exp):
+        return _of_exponential(e.exp, x)
+    if isinstance(e, Pow) and x in e.base.free_symbols and not (e.exp.is_Integer and e.exp.is_positive):
+        return _of_base(e.base, x)
+    if isinstance(e, sp.log):
+        return _of_base(e.args[0], x)
+    return []
+
+
+def _at_roots(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
+    """(k, b) at each root of g that is found: g itself where it is linear, its slope there elsewhere."""
+    line = linear(g, x)
+    if line is not None:
+        return [line]
+    slope, found = sp.diff(g, x), []
+    for c in roots(g, x)[:_MOST]:
+        k = slope.xreplace({x: c})
+        found.append((k, -k * c))
+    return found
+
+
+def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
+    """A Gaussian about its centre, exp of a polynomial about its stationary points."""
+    if not g.is_polynomial(x) or linear(g, x) is not None:
+        return []
+    p = sp.Poly(g, x)
+    if p.degree() == 2:
+        A, B = p.coeff_monomial(x**2), p.coeff_monomial(x)
+        k = sp.sqrt(2 * _size(A))
+        return [] if A.is_nonnegative else [(k, k * B / (2 * A))]
+    curvature = sp.diff(g, x, 2)
+    widths = [(sp.sqrt(_size(curvature.xreplace({x: c}))), c) for c in roots(sp.diff(g, x), x)]
+    return [(k, -k * c) for k, c in widths]
+
+
+def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
+    """Next to what a power or a logarithm meets in the plane: the roots of a polynomial, exp(k x + b) = -rest."""
+    if base.is_polynomial(x):
+        p = sp.Poly(base, x)
+        if p.degree() == 2:
+            A, B, C = (p.coeff_monomial(x**n) for n in (2, 1, 0))
+            width = sp.sqrt(_size(sp.expand(4 * A * C - B**2))) / (2 * _size(A))
+            return [] if width == 0 else [(1 / width, B / (2 * A) / width)]
+        if p.degree() > 2 and not base.free_symbols - {x}:
+            near = [r for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1 and abs(sp.re(r)) < 4 * _REACH]
+            pairs = [(sp.re(r), sp.im(r)) for r in near if sp.im(r) > 0]
+            return [(1 / _rational(w), -_rational(c) / _rational(w)) for c, w in pairs]
+        return []
+    turning = [pair for f in base.atoms(sp.cosh, sp.sinh) for pair in _at_roots(f.args[0], x)]
+    inside = [(e, line) for e in Add.make_args(base) for f in e.atoms(sp.exp) if (line := linear(f.exp, x)) is not None]
+    if len(Add.make_args(base)) == 2 and len(inside) == 1:
+        term, (k, b) = inside[0]
+        rest = base - term
+        ratio = sp.simplify(term / sp.exp(k * x + b)) if x in term.free_symbols else Integer(1)
+        if x not in rest.free_symbols and x not in ratio.free_symbols:
+            return [(k, b + sp.log(_size(ratio / rest)))]
+    return turning + [line for _, line in inside]
+
+
+# -- frequencies -------------------------------------------------------------------------------------------------------
+def _band(e: Expr, x: Symbol) -> list[Expr]:
+    """Bounds of the frequencies of an expression in x; several stand for their maximum, none for a slow one."""
+    if x not in e.free_symbols:
+        return []
+    if isinstance(e, Mul):
+        total: list[Expr] = []
+        for factor in e.args:
+            own = _band(factor, x)
+            total = [p + q for p in total for q in own][:_MOST] if total and own else total or own
+        return total
+    if isinstance(e, Add):
+        return _united(_band(a, x) for a in e.args)
+    if isinstance(e, Pow) and e.exp.is_Integer and e.exp.is_positive:
+        return [e.exp * f for f in _band(e.base, x)]
+    inner = [_HARMONICS * f for f in _united(_band(a, x) for a in e.args)]
+    if isinstance(e, (*_WAVES, *_POLES)):
+        harmonics = 1 if isinstance(e, _WAVES) else _HARMONICS
+        return _united([[harmonics * f for f in _slope(e.args[-1], x)], inner])
+    if isinstance(e, sp.exp) and e.exp.has(sp.I):
+        return _united([_slope(sp.im(e.exp), x), inner])
+    return inner
+
+
+def _slope(g: Expr, x: Symbol) -> list[Expr]:
+    """Bounds of |g'|: of a polynomial by its terms at the edge of the window, else its values at a few places."""
+    slope = sp.diff(g, x)
+    if x not in slope.free_symbols:
+        return [_size(slope)]
+    if slope.is_polynomial(x):
+        terms = sp.Poly(slope, x).terms()
+        return [Add(*(_size(c) * Integer(_REACH // 2) ** n for (n,), c in terms))]
+    found = [_size(slope.xreplace({x: Integer(v)})) for v in (-_REACH // 2, 0, _REACH // 2)]
+    return [f for f in found if not f.has(sp.zoo, sp.nan)]
+
+
+def _united(found: Iterable[list[Expr]]) -> list[Expr]:
+    return list(dict.fromkeys(f for part in found for f in part))[:_MOST]
+
+
+# -- roots as formulas -------------------------------------------------------------------------------------------------
+def linear(g: Expr, x: Symbol) -> tuple[Expr, Expr] | None:
+    """(k, b) with g = k x + b, or None."""
+    k = sp.diff(g, x)
+    if k == 0 or x in k.free_symbols:
+        return None
+    return k, sp.expand(g - k * x) if not k.has(Add) else sp.simplify(g - k * x)
+
+
+def roots(g: Expr, x: Symbol) -> list[Expr]:
+    """Real roots of g in x as formulas, with parameters of any sign; a formula may have no real value. [] where none is found.
+
+    Examples
+    --------
+    >>> from sympy import Symbol, tanh
+    >>> x, a = (Symbol(n, real=True) for n in "xa")
+    >>> roots(2*tanh(3*x) - a, x)
+    [atanh(a/2)/3]
+    """
+    if x not in g.free_symbols:
+        return []
+    if isinstance(g, Mul):
+        return [c for factor in g.args for c in roots(factor, x)]
+    if isinstance(g, Pow) and g.exp.is_positive:
+        return roots(g.base, x)
+    line = linear(g, x)
+    if line is not None:
+        return [-line[1] / line[0]]
+    if g.is_polynomial(x):
+        return _of_polynomial(sp.Poly(g, x))
+    rest, moving = g.as_independent(x, as_Add=True)
+    factor, f = moving.as_independent(x, as_Add=False)
+    value = -rest / factor
+    if type(f) in _INVERSE:
+        return roots(f.args[0] - _INVERSE[type(f)](value), x)
+    if isinstance(f, sp.sin | sp.cos) and (inner := linear(f.args[0], x)) is not None:
+        return _of_wave(f, value, inner)
+    return []
+
+
+def _of_polynomial(p: sp.Poly) -> list[Expr]:
+    if p.degree() == 2:
+        A, B, C = (p.coeff_monomial(p.gen**n) for n in (2, 1, 0))
+        root = sp.sqrt(B**2 - 4 * A * C)
+        found = [(-B + root) / (2 * A), (-B - root) / (2 * A)]
+        return [] if root.is_real is False else list(dict.fromkeys(found))
+    if p.free_symbols_in_domain:
+        return []
+    return [_rational(r) for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1e-12]
+
+
+def _of_wave(f: Expr, value: Expr, line: tuple[Expr, Expr]) -> list[Expr]:
+    """The roots of sin(k x + b) = value within the window, where k and b are numbers."""
+    k, b = line
+    if not (k.is_number and b.is_number and value.is_number and abs(value) <= 1):
+        return []
+    first = sp.asin(value) if isinstance(f, sp.sin) else sp.acos(value)
+    other = sp.pi - first if isinstance(f, sp.sin) else -first
+    reach = int(abs(k) * _REACH / (2 * sp.pi)) + 1
+    if reach > _MOST:
+        return []
+    every = [(u + 2 * sp.pi * n - b) / k for n in range(-reach, reach + 1) for u in dict.fromkeys((first, other))]
+    return [c for c in every if abs(c) <= _REACH]
+
+
+def _size(e: Expr) -> Expr:
+    return e if e.is_nonnegative else -e if e.is_nonpositive else sp.Abs(e)
+
+
+def _rational(value: Expr) -> Expr:
+    return sp.Rational(str(sp.re(value).evalf(15)))
