@@ -1,9 +1,13 @@
-"""The chain of last resorts:  Newton -> Anderson -> damped iteration, each only on the points still open."""
+"""The chain of last resorts, each only on the points still open:
+
+    Newton -> 0, where a positive unknown runs to it -> Anderson -> damped iteration -> 0 -> further starts
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +15,17 @@ import numpy as np
 from ..errors import BadInput
 from . import fixed_point
 from .batch import Array, Field, Params, positive_mask, start, take
+from .boundary import at_zero
+from .limit import over
 from .newton import Both, newton
+from .problem import START, Problem
 from .solution import Solution
+from .sound import run_out
+from .starts import tried
 
 Solver = Callable[[Array, Params], Solution]
 
+_LEAST = 1e-13  # a positive unknown below this part of its start may have been meant to be 0
 _ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 
 
@@ -29,6 +39,8 @@ def robust(
     both: Both | None = None,
     step: Field | None = None,
     positive: Any = None,
+    explicit: Any = None,
+    terms: Field | None = None,
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
@@ -40,6 +52,8 @@ def robust(
     ----------
     residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
+    explicit, terms : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
+        be 0, and where nothing else helps further starts are tried
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
     A point that Anderson or the damped iteration has brought near is finished by Newton, so that all points reach the
@@ -63,9 +77,14 @@ def robust(
     common = {"names": names, "positive": positive, "rtol": rtol, "atol": atol, "raise_on_failure": False}
     exact = residual is not None and (jacobian is not None or both is not None)
 
+    problem, sound = None, None
+    if residual is not None and both is not None and terms is not None:
+        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), terms, rtol)
+        sound, p = partial(run_out, problem), {**p, START: x}
+
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
-        return newton(residual, jacobian, y, q, both=both, max_steps=max_steps, **common)
+        return newton(residual, jacobian, y, q, both=both, max_steps=max_steps, sound=sound, **common)
 
     def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
         def run(y: Array, q: Params) -> Solution:
@@ -73,17 +92,41 @@ def robust(
             if not exact:
                 return found
             last = polished(_usable(found.state, y, positive, names), q)
+            if problem is not None:  # a map that hardly moves is no solution either
+                found = replace(found, converged=found.converged & np.array(
+                    [not said for said in run_out(problem, found.state, problem.both(found.state, q)[1], q)]))
             return _better(found, replace(last, method=f"{found.method} + newton"))
 
         return run
 
-    chain: list[Solver] = [polished] if exact else []
-    chain += [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 20 * max_steps, damping=0.5)]
-    found = chain[0](x, p)
-    for solve in chain[1:]:
+    slow_ones = [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 20 * max_steps, damping=0.5)]
+    found = polished(x, p) if exact else slow_ones.pop(0)(x, p)
+    if problem is not None:
+        found = _at_boundary(found, problem, x, p, found.state)
+    for solve in slow_ones:
         found = _mend(found, solve, x, p)
+    if problem is not None and not np.all(found.converged) and not over():
+        found = _at_boundary(found, problem, x, p, 0*x)
+        open_ = np.flatnonzero(~np.asarray(found.converged))
+        again = partial(newton, problem.residual, None, both=both, sound=sound, **common)
+        for k, s in tried(problem, x[:, open_], take(p, open_), again):
+            good = np.flatnonzero(s.converged)
+            found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
+
+
+def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array) -> Solution:
+    """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`."""
+    with np.errstate(all="ignore"):
+        least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
+        k = np.flatnonzero(~np.asarray(found.converged) | least)
+        if not k.size:
+            return found
+        zero = at_zero(problem, x[:, k], near[:, k], take(p, k))
+        good = np.flatnonzero(zero.converged)
+        zero = replace(zero, iterations=found.iterations[k])
+        return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)
 
 
 def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str]) -> Solution:

@@ -17,6 +17,7 @@ import numpy as np
 from . import linear
 from .batch import Array, Field, Params, feasible, finite_params, from_logs, positive_mask, start, take, to_logs
 from .differences import central, forward
+from .limit import over, ran_out
 from .solution import Solution, trend
 
 _KEPT = 4  # iterates kept to say how a point failed
@@ -150,6 +151,8 @@ class _Iteration:
             f = self.leave(f)
             if not self.active.size:
                 return
+            if over():
+                break
             self.past = [*self.past[-_KEPT + 1 :], from_logs(self.y, self.mask)]
             move = self.weight * f if memory == 0 else self.accelerated(f)
             y = self.y + move
@@ -164,7 +167,7 @@ class _Iteration:
             self.y, f = y, new
             f = self.drop_undefined(f)
         self.leave(f)
-        self.close(np.ones(self.active.size, dtype=bool), f, "the steps ran out")
+        self.close(np.ones(self.active.size, dtype=bool), f, ran_out())
 
     def retreat(self, k: Array, state: tuple[Array, Array, Array]) -> None:
         """A damped step instead, and a shorter one while the map is undefined there."""

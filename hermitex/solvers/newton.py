@@ -17,6 +17,7 @@ import numpy as np
 
 from . import linear
 from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
+from .limit import over, ran_out
 from .solution import Solution
 
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
@@ -39,6 +40,7 @@ def newton(
     atol: float = 1e-14,
     max_steps: int = 100,
     both: Both | None = None,
+    sound: Callable[[Array, Array, Params], list[str]] | None = None,
     contraction: bool = True,
     raise_on_failure: bool = True,
 ) -> Solution:
@@ -52,6 +54,7 @@ def newton(
     positive : mask or names of the unknowns to be solved for in logarithms
     rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive), an equation as sum_j |J_ij| |x_j|
     both : optional function that returns (residual, Jacobian) at once, sharing their work
+    sound : (x, J, p) -> for each point the unknowns whose equations hold at x to rounding only, as in `sound.run_out`
     contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
 
     A point is done when its full, undamped Newton step and its residual are below `rtol`, and is evaluated no more.
@@ -76,6 +79,8 @@ def newton(
     run = _Run(residual, jacobian, both, x, p, mask, names, rtol, atol)
     with np.errstate(all="ignore"):
         run.iterate(max_steps)
+        if sound is not None:
+            run.check(sound, p)
         found = run.solution(contraction)
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
@@ -122,15 +127,19 @@ class _Run:
             self.step = step
             if not self.active.size:
                 return
+            if over():
+                max_steps = step
             self.measure(J)
             R, d = self.direction(F, J)
             done = self.done(F, d)
             if step == max_steps:
-                self.finish(~done, F, J, d, "the steps ran out")
+                self.finish(~done, F, J, d, ran_out())
                 F, J, d, R, done = F[:, done], J[..., done], d[:, done], R[:, done], done[done]
             if done.any():
                 self.finish(done, F, J, d, None)
                 F, J, d, R = F[:, ~done], J[..., ~done], d[:, ~done], R[:, ~done]
+            if step == max_steps:
+                return
             lost = ~np.isfinite(d.sum(axis=0))
             if lost.any():
                 self.finish(lost, F, J, d, "the Jacobian is not finite")
@@ -279,6 +288,16 @@ class _Run:
                 continue
             names = worst(np.abs(F[:, i]) / np.abs(self.final[:, point]).clip(1e-300), self.names)
             self.reason[point] = f"{why} (largest in the equation of {names}){self.runaway(self.final[:, point])}"
+
+    def check(self, sound: Callable[[Array, Array, Params], list[str]], p: Params) -> None:
+        """Points where an equation holds because it ran out of digits are not solved."""
+        k = np.flatnonzero(self.ok)
+        if k.size:
+            for point, named in zip(k, sound(self.final[:, k], self.J_final[..., k], take(p, k)), strict=True):
+                if named:
+                    self.ok[point], self.backward[point] = False, np.inf
+                    self.reason[point] = (f"the equation of {named} holds to rounding only, ever better as its unknowns go on: "
+                                          f"no solution{self.runaway(self.final[:, point])}")
 
     def runaway(self, x: Array) -> str:
         small, large = self.mask & (x < 1e-14), np.abs(x) > 1e14

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Expr, Mul, Symbol, numbered_symbols
+from sympy import Abs, Add, Expr, Mul, Pow, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
@@ -170,12 +170,27 @@ def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], o
                 for j, entry in enumerate(row):
                     found["matrix", block.unknowns[i], block.unknowns[j]] = entry
         elif block.kind in ("nonlinear", "root"):
+            found |= {("terms", u): magnitude(equations[u].rhs) for u in block.torn if equations[u].implicit}
             for u in (*block.torn, *block.members):
                 for v in (*block.torn, *block.members):
                     entry = derivative(equations[u].rhs, v, kept, missing)
                     if entry != 0:
                         found["d", u, v] = entry
     return list(found), list(found.values())
+
+
+def magnitude(expr: Expr) -> Expr:
+    """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
+
+    >>> from sympy.abc import x
+    >>> magnitude(x**2*(1 - x))
+    (Abs(x) + 1)*Abs(x)**2
+    """
+    if isinstance(expr, Add | Mul):
+        return expr.func(*map(magnitude, expr.args))
+    if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
+        return magnitude(expr.base)**expr.exp
+    return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
 
 
 def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozenset[Symbol]) -> BlockCode:
@@ -233,4 +248,5 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 _MAP = "right_hand_sides"
-_RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d"), "nonlinear": ("rhs", "d")}
+_RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d", "terms"),
+            "nonlinear": ("rhs", "d", "terms")}

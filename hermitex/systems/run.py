@@ -16,7 +16,6 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.linear import linear
-from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution, combined
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
@@ -25,7 +24,6 @@ _REFINEMENTS = 40
 _VERDICT = ("right_hand_sides", "observables")
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
-_VANISHES = 1e-25  # a right-hand side no larger at the start stands for zero
 _OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
@@ -43,6 +41,7 @@ class Run:
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
         self.rounds = 0
+        self.used: Mapping[str, Any] = {}
         self.rounding: State = {}
         self.outputs: dict[int, State] = {}  # of the block functions, at the solution
 
@@ -58,6 +57,7 @@ class Run:
                 self._settle_tables(quality)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
+                self.used = self.quad.arrays()  # before they are refined
                 good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), quality)
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
                 last, self.moved = self.moved, self._moved(self.before, values)
@@ -201,21 +201,26 @@ class Run:
                               for n, v in self.s.items()}
             return dict(cache[key])
 
-        def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-            index = np.atleast_1d(np.asarray(p["point"], dtype=int))
-            s = local(index)
+        def outputs(x: np.ndarray, p: Mapping[str, Any]) -> State:
+            s = local(np.atleast_1d(np.asarray(p["point"], dtype=int)))
             s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
-            out = self.program.call(name, s, self.quad.arrays())
-            return chain_of(block, out, x)
+            return self.program.call(name, s, self.quad.arrays())
+
+        def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+            return chain_of(block, outputs(x, p), x)
+
+        def terms(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+            out = outputs(x, p)
+            rows = [np.abs(x[i]) + np.abs(np.ravel(out[f"rhs/{u}"])) if explicit else np.ravel(out[f"terms/{u}"])
+                    for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True))]
+            return np.stack([np.broadcast_to(r, x[0].shape) for r in rows])
 
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
 
         x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
         found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
-                       rtol=self.tolerance, raise_on_failure=False)
-        if not np.all(found.converged):
-            found = self._with_zeros(found, block, x0, (residual, both))
+                       explicit=block.explicit, terms=terms, rtol=self.tolerance, raise_on_failure=False)
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())
@@ -225,23 +230,7 @@ class Run:
         """What block k returns with the positive unknowns that are 0 moved to `size`."""
         positive = {u for b in self.program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in positive else v for n, v in self.s.items()}
-        return self.program.call(f"block_{k + 1}", s, self.quad.arrays())
-
-    def _with_zeros(self, found: Solution, block: BlockCode, x0: np.ndarray, functions: tuple[Any, Any]) -> Solution:
-        """Points where the right-hand side of a positive unknown vanishes: it is 0 there, and has no logarithm."""
-        residual, both = functions
-        open_points = np.flatnonzero(~np.asarray(found.converged))
-        x = x0[:, open_points]
-        zero = np.abs(x - residual(x, {"point": open_points})) <= _VANISHES
-        zero &= (np.array(block.positive) & np.array(block.explicit))[:, None]
-        parts = [(np.arange(self.points), found)]
-        for pattern in np.unique(zero[:, zero.any(axis=0)], axis=1).T:
-            some = np.flatnonzero((zero == pattern[:, None]).all(axis=0))
-            again = newton(residual, None, np.where(pattern[:, None], 0.0, x[:, some]), {"point": open_points[some]}, both=both,
-                           names=block.torn, positive=list(np.array(block.positive) & ~pattern), rtol=self.tolerance,
-                           raise_on_failure=False)
-            parts.append((open_points[some], again))
-        return assemble(parts, self.points, block.torn) if len(parts) > 1 else found
+        return self.program.call(f"block_{k + 1}", s, self.used)
 
     def _first(self, u: str, positive: bool) -> np.ndarray:
         default = 1.0 if positive else 0.0
@@ -274,16 +263,27 @@ class Run:
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 
     def _residual(self, verdict: State) -> np.ndarray:
-        """max over the equations of |x - rhs|/|x|, undamped; an implicit equation counts with its own value."""
+        """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""
         worst = np.zeros(self.points)
-        for u in self.program.unknowns:
-            value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
-            size = np.maximum(np.abs(x), SMALL)
-            rounding = np.minimum(self.rounding.get(u, 0.0), EXCUSED*size)
-            gap = np.maximum(np.abs(value if u in self.program.implicit else x - value) - rounding, 0.0)
-            gap = gap if u in self.program.implicit else gap / size
-            worst = np.maximum(worst, np.where(np.isfinite(gap), gap, np.inf))
+        for k, block in enumerate(self.program.blocks):
+            for u in block.unknowns:
+                value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
+                size = np.maximum(np.abs(x), SMALL)
+                gap = np.abs(value if u in self.program.implicit else x - value)
+                if u in self.program.implicit:
+                    size = self._size_of_terms(block, self.outputs[k], u)
+                gap = np.maximum(gap - np.minimum(self.rounding.get(u, 0.0), EXCUSED*size), 0.0)
+                worst = np.maximum(worst, np.where(gap == 0, 0.0, np.nan_to_num(gap / size, nan=np.inf)))
         return worst
+
+    def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
+        """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3."""
+        total = np.zeros(self.points)
+        for v in block.unknowns:
+            slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
+            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + FLOOR)
+        terms = out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))
+        return np.maximum(np.abs(self._row(terms)), total)
 
 
 def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.grid import check_size
+from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import Run
@@ -21,7 +22,7 @@ _CHUNK = 512
 
 
 def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-          raise_on_failure: bool = True) -> Solution:
+          budget: float | None = None, raise_on_failure: bool = True) -> Solution:
     """Solve at every point of the broadcast numbers; arrays come back in their common shape.
 
     Parameters
@@ -29,25 +30,28 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     numbers : value or array for each parameter, by name
     start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
+    budget : seconds; what is not solved by then is not converged, and its reason says so
 
     Raises
     ------
     BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite. NotConverged otherwise.
     """
-    found = solved(program, numbers, start=start or {}, tolerance=tolerance)
+    found = solved(program, numbers, start=start or {}, tolerance=tolerance, budget=budget)
     return found.require() if raise_on_failure else found
 
 
-def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float) -> Solution:
+def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
+           budget: float | None) -> Solution:
     """The solution at every point, converged or not: what the session and an exported file share."""
     flat, shape = points_of(program, numbers)
     points = int(np.prod(shape)) if shape else 1
     parts = []
     guess = checked_start(program, start, shape)
-    for first in range(0, points, _CHUNK):
-        chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
-        near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-        parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
+    with limited(budget):
+        for first in range(0, points, _CHUNK):
+            chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
+            near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
+            parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
     found = parts[0] if len(parts) == 1 else _joined(parts)
     return shaped(found.with_stability_said(), shape)
 

@@ -75,9 +75,10 @@ class NotSolved(ArithmeticError):
     """Some points did not converge; `.values` holds the last state, `.converged` says which points are good."""
 
 
-def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
+def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float,
+              budget: float | None = None) -> dict[str, Any]:
     """Every unknown and observable in the common shape of the parameters."""
-    found = solved(code, numbers, start=start, tolerance=tolerance)  # type: ignore[arg-type]
+    found = solved(code, numbers, start=start, tolerance=tolerance, budget=budget)  # type: ignore[arg-type]
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     good = np.ravel(found.converged)
     if not good.all():

@@ -251,15 +251,16 @@ class System(Shown):
         return cache[blocks]
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              blocks: bool = True, raise_on_failure: bool = True, **keywords: Any) -> Any:
+              budget: float | None = None, blocks: bool = True, raise_on_failure: bool = True, **keywords: Any) -> Any:
         """Solve for the unknowns at given parameters (numbers or arrays, broadcast together) -> Solution.
 
+        `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
         """
         from hermitex.systems.solve import solve
 
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        return solve(self.compile(blocks=blocks), names, start=by_name("start", start), tolerance=tolerance,
+        return solve(self.compile(blocks=blocks), names, start=by_name("start", start), tolerance=tolerance, budget=budget,
                      raise_on_failure=raise_on_failure)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

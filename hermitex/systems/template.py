@@ -51,7 +51,7 @@ Written by hermitex <<version>>; needs <<needs>> and nothing else.
 <<imports>>
 
 
-def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
+def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None):
     """Solve the equations at every point of the parameters.
 
     Parameters
@@ -59,6 +59,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
 <<parameters>>
     start     : {unknown: first guess}; by default START, beside it 1 for what Newton's method seeks as positive, else 0
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
+    budget    : seconds; what is not solved by then has not converged
 
     Returns
     -------
@@ -70,7 +71,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>):
     ValueError : a parameter is not finite, or the shapes do not broadcast.
     """
     numbers = {<<given>>}
-    return solve_all(CODE, numbers, START if start is None else start, tolerance)
+    return solve_all(CODE, numbers, START if start is None else start, tolerance, budget)
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------

@@ -91,9 +91,13 @@ class Theory(Shown):
         return {**{k: np.asarray(d, dtype=float) for k, d in known.items() if d is not self.REQUIRED and d is not None}, **values}
 
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              **numbers: Any) -> Solution:
-        """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state."""
-        found = self.run(self.complete(self.given(numbers)), raise_on_failure=False, start=start, tolerance=tolerance)
+              budget: float | None = None, **numbers: Any) -> Solution:
+        """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state.
+
+        `budget` seconds: what is not solved by then is not converged, and its reason says so.
+        """
+        with limited(budget):
+            found = self.run(self.complete(self.given(numbers)), raise_on_failure=False, start=start, tolerance=tolerance)
         if raise_on_failure and not np.all(found.converged):
             why = next((r for r in np.ravel(np.asarray(found.reason, dtype=object)) if "; take " in str(r)), None)
             if why:  # the reason says what to type next

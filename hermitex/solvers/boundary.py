@@ -1,0 +1,124 @@
+"""Positive unknowns that are 0, which has no logarithm: below a transition, and where nothing drives them.
+
+    x_Z = 0,   rhs_Z(x) = 0,   rho(d rhs_Z/d x_Z) < 1   as x_Z -> 0,
+
+with the other unknowns solved for beside them. Only what vanishes exactly at 0 and contracts towards it is called 0: an
+unknown that is merely small has a slope above 1 nearer to 0 than it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import linear
+from .batch import Array, Params, take
+from .newton import newton
+from .problem import Problem
+from .solution import Solution
+
+STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there
+_SMALL = 1e-3  # an unknown below this part of its start may be on its way to 0
+_VANISHES = 1e-20
+_NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
+_FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
+
+
+def at_zero(q: Problem, x0: Array, x: Array, p: Params) -> Solution:
+    """Solutions on the boundary, at points where a state x was not one: converged where such a solution was found.
+
+    Unknowns are taken to be 0 where x is far below the start x0, or where their right-hand sides vanish at the start.
+    """
+    n, points = x.shape
+    may = (q.positive & q.explicit)[:, None]
+    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (np.abs(x0 - q.residual(x0, p)) <= _VANISHES)
+    Z = may & small
+    found, slope, ok = x.copy(), np.full(points, np.nan), np.zeros(points, dtype=bool)
+    open_ = Z.any(axis=0)
+    for _ in range(2*n + 1):
+        for pattern in np.unique(Z[:, open_], axis=1).T:
+            k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
+            some = take(p, k)
+            y, solved, vanishes = _beside(q, pattern, x0[:, k], x[:, k], some)
+            good = solved & vanishes[pattern].all(axis=0)
+            found[:, k[good]] = y[:, good]
+            slope[k[good]] = _slope(q, pattern, y[:, good], take(some, np.flatnonzero(good)))
+            ok[k[good]] = slope[k[good]] < 1
+            # What does not vanish is not 0; what runs to 0 beside the others may be.
+            other = pattern[:, None] & (vanishes | ~solved) | may & ~solved & ~(y >= 1e-8*np.minimum(x0[:, k], 1.0))
+            open_[k] = ~good & (other != pattern[:, None]).any(axis=0) & other.any(axis=0)
+            Z[:, k] = np.where(open_[k], other, Z[:, k])
+        if not open_.any():
+            break
+    named = [", ".join(u for u, z in zip(q.names, column, strict=True) if z) for column in Z[:, ok].T]
+    notes = [f"{u} = 0: a boundary, towards which iteration contracts (slope {_largest(slope[ok], named, u):.3g})"
+             for u in dict.fromkeys(named)]
+    return Solution(dict(zip(q.names, found, strict=True)), residual=np.where(ok, 0.0, np.inf), converged=ok,
+                    iterations=np.zeros(points, dtype=int), stability=np.full(points, np.nan), error=np.full(points, np.nan),
+                    method="newton at a boundary", reason=np.full(points, "", dtype=object), unknowns=q.names, notes=tuple(notes))
+
+
+def _largest(slopes: Array, named: list[str], u: str) -> float:
+    return max(float(s) for s, v in zip(slopes, named, strict=True) if v == u)
+
+
+def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Array, Array, Array]:
+    """(state, solved, vanishes): the rest solved for with the unknowns `zero` at 0, and whether their right-hand sides vanish."""
+    rest = np.flatnonzero(~zero)
+    y, solved = np.where(zero[:, None], 0.0, x0), np.full(x.shape[1], rest.size == 0)
+    undefined = ~np.isfinite(q.residual(y, p)).all(axis=0)
+    y[:, undefined] = np.where(zero[:, None], STANDS, y[:, undefined])
+    usable = np.isfinite(x[rest]) & ((x[rest] > 1e-8*x0[rest]) | ~q.positive[rest][:, None])
+    for start in (np.where(usable, x[rest], x0[rest]), x0[rest]):
+        k = np.flatnonzero(~solved)
+        if k.size:
+            found = _rest_solved(q, rest, y[:, k], start[:, k], take(p, k))
+            y[np.ix_(rest, k)] = found.state
+            solved[k] = found.converged
+    rhs = y - q.residual(y, p)
+    return y, solved, np.abs(rhs) <= _VANISHES
+
+
+def _rest_solved(q: Problem, rest: Array, y: Array, start: Array, p: Params) -> Solution:
+    """Newton's method for the unknowns `rest`, the others as they are."""
+    every = np.arange(y.shape[1])
+
+    def full(v: Array, r: Params) -> Array:
+        whole = y[:, np.asarray(r["_of"], dtype=int)].copy()
+        whole[rest] = v
+        return whole
+
+    def residual(v: Array, r: Params) -> Array:
+        return np.asarray(q.residual(full(v, r), _without(r))[rest])
+
+    def both(v: Array, r: Params) -> tuple[Array, Array]:
+        F, J = q.both(full(v, r), _without(r))
+        return F[rest], J[np.ix_(rest, rest)]
+
+    return newton(residual, None, start, {**p, "_of": every}, names=[q.names[i] for i in rest], positive=q.positive[rest],
+                  both=both, rtol=q.rtol, contraction=False, raise_on_failure=False)
+
+
+def _without(p: Params) -> Params:
+    return {n: v for n, v in p.items() if n != "_of"}
+
+
+def _slope(q: Problem, zero: Array, y: Array, p: Params) -> Array:
+    """The spectral radius of d rhs_Z/d x_Z in the limit x_Z -> 0: read off as near to 0 as rounding lets it differ from 1.
+
+    1 to rounding is the critical point itself: 0 is the solution if the slope falls from there; infinity where it does not.
+    """
+    slope = np.full(y.shape[1], np.nan)
+    inside = np.flatnonzero(zero)
+
+    def radius(size: float) -> Array:
+        J = q.both(np.where(zero[:, None], size, y), p)[1][np.ix_(inside, inside)]
+        return linear.spectral_radius(np.eye(inside.size)[:, :, None] - J)
+
+    for size in _NEAR:
+        if not np.isnan(slope).any():
+            return slope
+        rho = radius(size)
+        clear = np.abs(rho - 1) > 1e-10 + 1e-14/np.sqrt(size)  # the derivative of f(sqrt(x) z) is known to that at x = size
+        slope = np.where(np.isnan(slope) & clear, rho, slope)
+    falls = np.isfinite(rho) & np.all([radius(size) < 1 - 1e-8 for size in _FARTHER], axis=0)
+    return np.where(np.isnan(slope), np.where(falls, 1 - 1e-16, np.inf), slope)

@@ -1,0 +1,31 @@
+"""F(x, p) = 0 with its Jacobian and what is known of its unknowns, as one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .batch import Array, Field, Params
+
+START = "_start"  # the parameter that holds the first start, (n, B), whatever start a solver is given later
+
+
+class Problem(NamedTuple):
+    """n equations at all points at once.
+
+    Attributes
+    ----------
+    residual, both : F(x, p) -> (n, B), and (F, J) with J of shape (n, n, B)
+    names, positive : the unknowns, and the mask of those that are solved for in logarithms
+    explicit : the mask of the rows that read F_i = x_i - rhs_i; the others are implicit equations
+    terms : T(x, p) -> (n, B), the sum of the absolute values of the terms of each row
+    rtol : what the unknowns are asked to
+    """
+
+    residual: Field
+    both: Callable[[Array, Params], tuple[Array, Array]]
+    names: tuple[str, ...]
+    positive: Array
+    explicit: Array
+    terms: Field
+    rtol: float
