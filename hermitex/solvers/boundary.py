@@ -18,19 +18,19 @@ from .solution import Solution
 
 STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there
 _SMALL = 1e-3  # an unknown below this part of its start may be on its way to 0
-_VANISHES = 1e-20
 _NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
 _FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
 
 
-def at_zero(q: Problem, x0: Array, x: Array, p: Params) -> Solution:
+def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array) -> Solution:
     """Solutions on the boundary, at points where a state x was not one: converged where such a solution was found.
 
-    Unknowns are taken to be 0 where x is far below the start x0, or where their right-hand sides vanish at the start.
+    A right-hand side vanishes that is not above `bound` at 0. Unknowns are taken to be 0 where x is far below the start x0,
+    or where their right-hand sides vanish there.
     """
     n, points = x.shape
     may = (q.positive & q.explicit)[:, None]
-    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (np.abs(x0 - q.residual(x0, p)) <= _VANISHES)
+    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (np.abs(x0 - q.residual(x0, p)) <= bound)
     Z = may & small
     found, slope, ok = x.copy(), np.full(points, np.nan), np.zeros(points, dtype=bool)
     open_ = Z.any(axis=0)
@@ -38,7 +38,8 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params) -> Solution:
         for pattern in np.unique(Z[:, open_], axis=1).T:
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
             some = take(p, k)
-            y, solved, vanishes = _beside(q, pattern, x0[:, k], x[:, k], some)
+            y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
+            vanishes = rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]
             slope[k[good]] = _slope(q, pattern, y[:, good], take(some, np.flatnonzero(good)))
@@ -62,7 +63,7 @@ def _largest(slopes: Array, named: list[str], u: str) -> float:
 
 
 def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Array, Array, Array]:
-    """(state, solved, vanishes): the rest solved for with the unknowns `zero` at 0, and whether their right-hand sides vanish."""
+    """(state, solved, |rhs|): the rest solved for with the unknowns `zero` at 0."""
     rest = np.flatnonzero(~zero)
     y, solved = np.where(zero[:, None], 0.0, x0), np.full(x.shape[1], rest.size == 0)
     undefined = ~np.isfinite(q.residual(y, p)).all(axis=0)
@@ -74,8 +75,7 @@ def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Ar
             found = _rest_solved(q, rest, y[:, k], start[:, k], take(p, k))
             y[np.ix_(rest, k)] = found.state
             solved[k] = found.converged
-    rhs = y - q.residual(y, p)
-    return y, solved, np.abs(rhs) <= _VANISHES
+    return y, solved, np.abs(y - q.residual(y, p))
 
 
 def _rest_solved(q: Problem, rest: Array, y: Array, start: Array, p: Params) -> Solution:

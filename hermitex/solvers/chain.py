@@ -25,6 +25,8 @@ from .starts import tried
 
 Solver = Callable[[Array, Params], Solution]
 
+_VANISHES = 1e-25  # a right-hand side at 0 that is no larger is rounding, where no iteration has found it larger
+_BESIDE = 1e-3
 _LEAST = 1e-13  # a positive unknown below this part of its start may have been meant to be 0
 _ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 
@@ -102,11 +104,11 @@ def robust(
     slow_ones = [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 20 * max_steps, damping=0.5)]
     found = polished(x, p) if exact else slow_ones.pop(0)(x, p)
     if problem is not None:
-        found = _at_boundary(found, problem, x, p, found.state)
+        found = _at_boundary(found, problem, x, p, found.state, 0.0)
     for solve in slow_ones:
         found = _mend(found, solve, x, p)
     if problem is not None and not np.all(found.converged) and not over():
-        found = _at_boundary(found, problem, x, p, 0*x)
+        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
         open_ = np.flatnonzero(~np.asarray(found.converged))
         again = partial(newton, problem.residual, None, both=both, sound=sound, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
@@ -116,14 +118,15 @@ def robust(
     return found.require() if raise_on_failure else found
 
 
-def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array) -> Solution:
+def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float) -> Solution:
     """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`."""
     with np.errstate(all="ignore"):
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
         k = np.flatnonzero(~np.asarray(found.converged) | least)
         if not k.size:
             return found
-        zero = at_zero(problem, x[:, k], near[:, k], take(p, k))
+        bounds = np.where(found.converged, _BESIDE * found.state, bound)  # beside a solution that is very small
+        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k])
         good = np.flatnonzero(zero.converged)
         zero = replace(zero, iterations=found.iterations[k])
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)

@@ -3,8 +3,8 @@
     |F_i| <= eps T_i  and  sum_j |J_ij| |x_j| <= eps T_i   over |x|/10 around x,   T_i the sum of the |terms| of row i
 
 x + exp(-x) = x holds to rounding at x = 40, exp(-x) = 0 by underflow at 750, and 1/x - b = 0 at b = 0 ever better: they
-hold nowhere. An equation that is as good at the start says nothing of x at all, which is no reason to refuse one. Beside
-a pole, too, the Newton step is short.
+hold nowhere. An equation that is as good at the start and nearer to 0 says nothing of x at all, which is no reason to
+refuse one. Beside a pole, too, the Newton step is short.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .problem import START, Problem
 
 _EPS = 16*float(np.finfo(float).eps)
 _UNDERFLOW = 1e-250
+_NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that says nothing beside it
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -31,7 +32,8 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
         return said
     some = take(p, k)
     beside = [x[:, k] + step*size[:, k] for step in (-0.1, 0.1)]
-    lost = flat[:, k] & _clear(q, some[START], some)
+    elsewhere = [some[START], *(x[:, k]*part for part in _NEARER)]
+    lost = flat[:, k] & np.any([_clear(q, y, some) for y in elsewhere], axis=0)
     lost &= ~np.any([_clear(q, y, some) for y in beside], axis=0)
     if steep.any():
         around = np.fmax(*(np.abs(q.residual(y, some)) for y in beside))

@@ -18,8 +18,11 @@ _ALWAYS = {"__init__", "__post_init__", "__len__", "__getitem__", "__call__", "_
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
-def flat(*groups: list[Key], rename: dict[Key, str] | None = None) -> tuple[list[str], list[str]]:
+def flat(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozenset[str] = frozenset()
+         ) -> tuple[list[str], list[str]]:
     """(import lines, one text for each group) of the definitions named and of everything that they use.
+
+    rename : other names for some of them;  taken : names that none may have (it gets that of its module behind its own)
 
     Examples
     --------
@@ -30,7 +33,7 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None) -> tuple[list
     """
     wanted: frozenset[str] = frozenset()
     while True:  # what a method asks for is known when it is taken: until nothing new is
-        work, texts = _Excerpt(rename or {}, wanted), []
+        work, texts = _Excerpt(rename or {}, taken, wanted), []
         for group in groups:
             known = set(work.texts)
             for key in group:
@@ -46,8 +49,8 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None) -> tuple[list
 
 
 class _Excerpt:
-    def __init__(self, rename: dict[Key, str], wanted: frozenset[str]) -> None:
-        self.rename, self.wanted = rename, wanted
+    def __init__(self, rename: dict[Key, str], taken: frozenset[str], wanted: frozenset[str]) -> None:
+        self.rename, self.taken, self.wanted = rename, taken, wanted
         self.imports: set[str] = set()
         self.texts: dict[Key, str] = {}
         self.pending: set[Key] = set()
@@ -57,7 +60,8 @@ class _Excerpt:
         """Its own name, or where another definition has that one, with that of its module."""
         if key not in self.names:
             name = self.rename.get(key, key[1])
-            self.names[key] = f"{name}_{key[0].rpartition('.')[2]}" if name in self.names.values() else name
+            free = name not in self.taken and name not in self.names.values()
+            self.names[key] = name if free else f"{name}_{key[0].rpartition('.')[2]}"
         return self.names[key]
 
     def add(self, key: Key) -> None:

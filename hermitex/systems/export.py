@@ -39,6 +39,7 @@ from hermitex.systems.verified import verified
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
 _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
 _STANDARD = ("import argparse", "import json", "import sys")
+_PAGE_NAMES = frozenset({"AXES", "CODE", "REFERENCE", "START", "main", "selftest", "solve", "values"})
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
@@ -209,7 +210,8 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     axes = program.axes
     own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", "solve_all")]
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
-    more, (quadrature, solving) = flat(*groups, rename=_RENAME)
+    taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
+    more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
     imports = _merged([*imports, *more, *_STANDARD])
     grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
     rules = f"lambda: Quadratures(AXES, {program.kinked}{grid})" if axes else "Exact"

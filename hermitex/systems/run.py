@@ -26,6 +26,7 @@ _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
+SHORT = "the quadrature reached"
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
@@ -209,6 +210,12 @@ class Run:
         def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
             return chain_of(block, outputs(x, p), x)
 
+        def step(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+            out = outputs(x, p)  # x - (x - rhs) would lose an rhs far below x
+            rows = [np.ravel(out[f"rhs/{u}"]) for u in block.torn]
+            return np.stack([np.broadcast_to(r if explicit else v - r, v.shape)
+                             for v, r, explicit in zip(x, rows, block.explicit, strict=True)])
+
         def terms(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             out = outputs(x, p)
             rows = [np.abs(x[i]) + np.abs(np.ravel(out[f"rhs/{u}"])) if explicit else np.ravel(out[f"terms/{u}"])
@@ -220,7 +227,7 @@ class Run:
 
         x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
         found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
-                       explicit=block.explicit, terms=terms, rtol=self.tolerance, raise_on_failure=False)
+                       step=step, explicit=block.explicit, terms=terms, rtol=self.tolerance, raise_on_failure=False)
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())
@@ -252,7 +259,7 @@ class Run:
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
-                f"the quadrature reached a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
+                f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
@@ -277,7 +284,17 @@ class Run:
         return worst
 
     def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
-        """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3."""
+        """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3.
+
+        A row of a linear block that is rounding of the others says nothing: it counts as one of their size.
+        """
+        size = self._own_size(block, out, u)
+        if block.kind != "linear":
+            return size
+        largest = np.max([self._own_size(block, out, v) for v in block.unknowns], axis=0)
+        return np.where(size <= _OF_TERMS*largest, largest, size)
+
+    def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
         total = np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.chain import assemble
 from hermitex.solvers.grid import check_size
-from hermitex.solvers.limit import limited
+from hermitex.solvers.limit import limited, over
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
-from hermitex.systems.run import Run
+from hermitex.systems.run import SHORT, Run
 
 _CHUNK = 512
 
@@ -51,7 +52,7 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
         for first in range(0, points, _CHUNK):
             chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
             near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-            parts.append(Run(program, chunk, min(_CHUNK, points - first), near, tolerance).solution())
+            parts.append(_batch(program, chunk, min(_CHUNK, points - first), near, tolerance))
     found = parts[0] if len(parts) == 1 else _joined(parts)
     return shaped(found.with_stability_said(), shape)
 
@@ -108,6 +109,20 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
         if name in positive and not np.all(value > 0):
             raise BadInput(f"solve: start {name} = {value[~(value > 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
+
+
+def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
+           tolerance: float) -> Solution:
+    """A batch; what misses the quadrature alone gets rules of its own, for those of others may not have suited it."""
+    found = Run(program, numbers, points, guess, tolerance).solution()
+    short = [k for k in np.flatnonzero(~np.asarray(found.converged)) if str(found.reason[k]).startswith(SHORT)]
+    if points == 1 or over():
+        return found
+    parts = [(np.arange(points), found)]
+    for k in short:
+        one, near = ({n: (v[k:k + 1] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
+        parts.append((np.array([k]), Run(program, one, 1, near, tolerance).solution()))
+    return replace(assemble(parts, points, program.unknowns), origin=found.origin) if short else found
 
 
 def _joined(parts: list[Solution]) -> Solution:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.show.display import Shown
+from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.theories.curve import Curve
 

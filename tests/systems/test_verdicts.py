@@ -1,0 +1,251 @@
+"""What is called a solution is one: finite roots are found, roots at infinity are not, 0 is 0, and no point spoils its batch.
+
+Each class has a seeded generator; the exported file gives the verdict and the numbers of the session.
+"""
+
+import importlib.util
+import time
+from itertools import count
+
+import numpy as np
+import pytest
+from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, tanh
+
+from hermitex.errors import BadInput, NotConverged
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import alpha, beta, lamda, z
+from hermitex.systems.system import System
+
+x, m, b = (Symbol(n, real=True) for n in ("x", "m", "b"))
+p, q, r, C, c = (Symbol(n, positive=True) for n in ("p", "q", "r", "C", "c"))
+_files = count()
+
+
+def module_of(system, folder, reference):
+    """The exported file as a module."""
+    path = folder/f"solver_{next(_files)}.py"
+    system.export(path, reference=reference)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def same_verdict(system, module, **numbers):
+    """The session and the file: the same numbers to the last bit, the same points converged."""
+    found = system.solve(numbers, raise_on_failure=False)
+    try:
+        theirs = module.solve(**numbers)
+    except module.NotSolved as error:
+        theirs = error.values
+    assert np.array_equal(theirs["converged"], found.converged)
+    for name in found.value:
+        assert np.array_equal(np.asarray(theirs[name]), np.asarray(found[name]), equal_nan=True), name
+    return found
+
+
+# -- roots -------------------------------------------------------------------------------------------------------------
+NOWHERE = {  # equations that hold ever better as the unknown goes on, and at no finite place
+    "exp(-u)": lambda u: c*exp(-u), "1/u": lambda u: c/u, "1/(1 + u)": lambda u: c/(1 + u),
+    "exp(-u^2)": lambda u: c*exp(-u**2) if u.is_positive else c*exp(-u**2)*(1 + u**2),
+    "exp(-u) + exp(-2u)": lambda u: c*(exp(-u) + exp(-2*u)), "1/u^2": lambda u: c/(1 + u**2),
+    "1/log": lambda u: c/log(2 + u**2), "u^2 + 1": lambda u: u**2 + c, "difference": lambda u: c/(1 + u**2) - c/(2 + u**2),
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+@pytest.mark.parametrize("u", [x, p], ids=["real", "positive"])
+@pytest.mark.parametrize("form", ["implicit", "explicit"])
+def test_a_root_at_infinity_is_no_solution(name, u, form):
+    formula = NOWHERE[name](u)
+    system = System({u: Eq(formula, 0, evaluate=False) if form == "implicit" else u + formula})
+    found = system.solve(c=np.array([1e-3, 0.7, 1.0, 30.0]), raise_on_failure=False)
+    assert not np.any(found.converged), found
+    assert all(found.reason)
+
+
+@pytest.mark.parametrize("start", [30.0, 700.0, 1e4])
+def test_nor_is_it_one_from_a_start_that_is_far_out(start):
+    for formula in (exp(-p), p*exp(-p), exp(-p)/p):
+        found = System({p: Eq(c*formula, 0, evaluate=False)}).solve(c=1.0, start={"p": start}, raise_on_failure=False)
+        assert not found.converged, (formula, found)
+
+
+def test_the_root_that_another_start_finds_is_found():
+    for u in (x, p):
+        system = System({u: Eq(diff((u**2 + b)/(1 + u)**2, u), 0)})
+        found = system.solve(b=np.array([1e-3, 0.25, 10.0, 1e6]))
+        assert found[u.name] == pytest.approx([1e-3, 0.25, 10, 1e6], rel=1e-9)
+    found = System({x: Eq(1/x - b, 0)}).solve(b=np.array([0.0, 1.0, -2.0]), raise_on_failure=False)
+    assert found.converged.tolist() == [False, True, True] and found["x"][1:] == pytest.approx([1, -0.5])
+
+
+def test_the_best_ridge_by_its_own_stationarity():
+    """Isotropic ridge regression: the test error is least at lamda = Delta, whatever alpha (Dobriban and Wager 2018)."""
+    V, L, Delta = (Symbol(n, positive=True) for n in ("V", "L", "Delta"))
+    hat = alpha/(1 + V)
+    k = alpha/(1 + V)**2/(L + hat)**2
+    m_, gap = hat/(L + hat), V - 1/(L + hat)
+    error = 1 + Delta + (m_**2 + k*(1 + Delta - 2*m_))/(1 - k) - 2*m_
+    total = diff(error, L) - diff(error, V)*diff(gap, L)/diff(gap, V)
+    found = System({V: 1/(L + hat), L: Eq(total, 0)}).solve(alpha=np.array([0.5, 1.0, 2.0, 3.0]), Delta=0.25)
+    assert found["L"] == pytest.approx(0.25, rel=1e-9)
+
+
+def drawn(seed):
+    """(system, root): an equation with one known root on the side where it is looked for, of any scale and written in any way."""
+    draw = np.random.default_rng(seed)
+    root = Rational(10)**int(draw.integers(-6, 7))*Rational(int(draw.integers(1, 1000)), 300)
+    size = Rational(10)**int(draw.integers(-12, 13))
+    written = [size*(p - root*b)/(1 + p), size*(log(p) - log(root*b)), size*(p**3 - (root*b)**3), size*(1/p - 1/(root*b)),
+               size*(p**2 + root*b*p - 2*(root*b)**2).expand(), size*(tanh(p/(root*b)) - tanh(1)),
+               size*((p - root*b)/(p + root*b) + (p - root*b)**3/(p + root*b)**3)]
+    return System({p: Eq(written[int(draw.integers(len(written)))], 0)}, parameters=["b"]), float(root)
+
+
+@pytest.mark.parametrize("seed", [*range(40), *(pytest.param(s, marks=pytest.mark.slow) for s in range(40, 400))])
+def test_a_known_root_is_found_or_not_claimed(seed):
+    system, root = drawn(seed)
+    found = system.solve(b=1.0, raise_on_failure=False)
+    assert found.converged and found["p"] == pytest.approx(root, rel=1e-8), (system.equations, root, found)
+
+
+# -- zero --------------------------------------------------------------------------------------------------------------
+w = tanh(beta*(m + sqrt(alpha*r)*z))
+ZERO = {  # system, points above their transition, points below
+    "SK": (System({q: E(tanh(beta*sqrt(q)*z)**2, z)}), {"beta": [0.1, 0.9, 0.999]}, {"beta": [1.01, 1.5, 5.0]}),
+    "spiked Wigner, signs": (System({q: E(tanh(lamda*q + sqrt(lamda*q)*z), z)}), {"lamda": [0.2, 0.5, 0.99]},
+                             {"lamda": [1.01, 2.0, 9.0]}),
+    "spiked Wigner, normal": (System({q: lamda*q/(1 + lamda*q)}), {"lamda": [0.5, 0.6, 0.9999]}, {"lamda": [1.0001, 2.0]}),
+    "tensor, order 3": (System({q: lamda*q**2/(1 + lamda*q**2)}), {"lamda": [0.1, 2.0, 3.9]}, {"lamda": [4.1, 8.0]}),
+    "tensor, order 4": (System({q: lamda*q**3/(1 + lamda*q**3)}), {"lamda": [0.1, 2.0, 6.0]}, {"lamda": [8.0, 20.0]}),
+    "spiked Wishart": (System({q: lamda*p/(1 + lamda*p), p: alpha*lamda*q/(1 + lamda*q)}), {"alpha": 0.5, "lamda": [0.3, 1.0, 1.4]},
+                       {"alpha": 0.5, "lamda": [1.42, 3.0]}),
+    "Hopfield, positive m": (System({p: E(w.subs(m, p), z), q: E(w.subs(m, p)**2, z), r: q/(1 - beta*(1 - q))**2}),
+                             {"alpha": 0.05, "beta": [0.3, 0.6, 0.8]}, {"alpha": 0.05, "beta": [3.0, 10.0]}),
+}
+
+
+@pytest.mark.parametrize("name", ZERO)
+def test_a_positive_unknown_is_exactly_0_below_its_transition_and_not_above(name):
+    system, below, above = ZERO[name]
+    begun = time.process_time()
+    found = system.solve(below)
+    assert time.process_time() - begun < 5
+    first = system.unknowns[0].name
+    assert np.all(found[first] == 0) and np.all(found.residual < 1e-11)
+    assert any("boundary" in note for note in found.notes)
+    assert np.all(found.iterations < 400)
+    assert np.all(system.solve(above)[first] > 1e-5)
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-5, 1e-7])
+def test_what_is_merely_small_is_not_called_0(distance):
+    """q = 1 - 1/lamda just above the transition, and half of beta^2 - 1 to leading order in the SK model."""
+    found = System({q: lamda*q/(1 + lamda*q)}).solve(lamda=1 + distance, raise_on_failure=False)
+    assert not found.converged or found["q"] == pytest.approx(distance, rel=1e-2)
+    found = ZERO["SK"][0].solve(beta=1 + distance, raise_on_failure=False)
+    assert not found.converged or found["q"] == pytest.approx(distance, rel=1e-2)
+    tiny = System({q: exp(-1/c)/(1 + q**2)})  # its slope at 0 is 0, but it does not vanish there
+    assert tiny.solve(c=np.array([0.02, 0.01]))["q"] == pytest.approx([np.exp(-50), np.exp(-100)], rel=1e-9, abs=0)
+
+
+def test_the_critical_point_itself_has_0_for_its_solution():
+    assert ZERO["spiked Wigner, normal"][0].solve(lamda=1.0)["q"] == 0
+    assert ZERO["SK"][0].solve(beta=1.0)["q"] == pytest.approx(0, abs=1e-12)
+
+
+def test_0_is_refused_where_the_equations_drive_away_from_it():
+    found = System({q: sqrt(q)*c/(1 + q)}).solve(c=np.array([0.1, 1.0]))  # infinite slope at 0
+    assert np.all(found["q"] > 1e-3) and np.all(found.residual < 1e-11)
+
+
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 150))])
+def test_drawn_maps_end_at_0_if_and_only_if_they_contract_there(seed):
+    """q = s q/(1 + a q + b q^2), of any scale: 0 up to s = 1, else the root of a q + b q^2 = s - 1; s beside 1 too."""
+    draw = np.random.default_rng(seed)
+    size = 10.0**draw.uniform(-8, 8)
+    a_, b_ = draw.uniform(0.2, 2)/size, draw.uniform(0.1, 2)/size**2
+    s = np.concatenate([draw.uniform(0.05, 0.95, 2), 1 + 10.0**draw.uniform(-4, 1, 3)])
+    u, v, g = (Symbol(n, positive=True) for n in ("u", "v", "g"))
+    found = System({q: g*q/(1 + u*q + v*q**2)}).solve(g=s, u=a_, v=b_)
+    expected = np.where(s > 1, 2*(s - 1)/(a_ + np.sqrt(a_**2 + 4*b_*np.maximum(s - 1, 0))), 0)
+    assert np.all(found["q"][s < 1] == 0)
+    assert found["q"][s > 1] == pytest.approx(expected[s > 1], rel=1e-6)
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+HOPFIELD = System({m: E(w, z), q: E(w**2, z), r: q/(1 - beta*(1 - q))**2})
+
+
+def alone_and_together(system, numbers, **options):
+    """Every point alone has the verdict and the numbers that it has in the batch."""
+    together = system.solve(numbers, raise_on_failure=False, **options)
+    arrays = {k: np.asarray(v) for k, v in numbers.items() if np.ndim(v)}
+    for k in range(len(next(iter(arrays.values())))):
+        one = system.solve({**numbers, **{n: v[k] for n, v in arrays.items()}}, raise_on_failure=False, **options)
+        assert one.converged == together.converged[k], (k, one, together.point(k))
+        if one.converged:
+            for u in system.unknowns:
+                assert together[u.name][k] == pytest.approx(one[u.name], rel=1e-8, abs=1e-12), (k, u)
+    return together
+
+
+def test_a_hard_point_leaves_the_others_of_its_batch_alone():
+    found = alone_and_together(HOPFIELD, {"alpha": 0.05, "beta": [10.0, 1e5]}, start={"m": 0.9})
+    assert found.converged[0] and found["m"][0] == pytest.approx(0.998, abs=5e-3)
+    assert np.all(alone_and_together(ZERO["spiked Wigner, signs"][0], {"lamda": [0.5, 0.6]}).converged)
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 40))])
+def test_batches_of_easy_hard_and_hopeless_points(seed):
+    draw = np.random.default_rng(seed)
+    steep, missing = 10.0**draw.uniform(0, 4, 3), [-1.0, 1e3]
+    system = System({q: E(tanh(beta*(z - b))**2, z)/(1 + q) + lamda})
+    values = draw.permutation([*steep, 1.0, 2.0])
+    alone_and_together(system, {"beta": values, "b": 0.3, "lamda": draw.permutation([0.1, 0.2, 0.3, *missing])})
+    roots = System({p: Eq(p - b + c*exp(-p), 0)})  # none for b < 1 + log c
+    alone_and_together(roots, {"b": draw.permutation([0.1, 0.3, 1.0, 3.0, 300.0]), "c": 10.0**draw.uniform(-1, 1, 5)})
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+FILES = {
+    "a/x - b": (System({p: Eq(c/p - b, 0)}), {"c": 1.0, "b": 1.0}, {"c": 1.0, "b": [0.0, 1.0, 1e-3]}),
+    "exp(-x)": (System({p: Eq(c*exp(-p) - b, 0)}), {"c": 1.0, "b": 0.5}, {"c": 1.0, "b": [0.0, 0.5]}),
+    "x exp(-x)": (System({p: Eq(c*p*exp(-p) - b, 0)}), {"c": 1.0, "b": 0.2}, {"c": 1.0, "b": [0.0, 0.2]}),
+    "best ridge": (System({p: Eq(diff((p**2 + b)/(1 + p)**2, p), 0)}), {"b": 0.25}, {"b": [0.25, 3.0]}),
+    "Hopfield": (HOPFIELD, {"alpha": 0.05, "beta": 3.0}, {"alpha": 0.05, "beta": [0.5, 3.0, 10.0]}),
+    "Hopfield, T = 0": (System({m: erf(m/sqrt(2*alpha*r)), C: sqrt(2/(pi*alpha*r))*exp(-m**2/(2*alpha*r)), r: 1/(1 - C)**2}),
+                        {"alpha": 0.1}, {"alpha": [0.05, 0.1, 0.2]}),
+    "SK": (ZERO["SK"][0], {"beta": 2.0}, {"beta": [0.5, 0.9, 2.0, 10.0]}),
+    "spiked Wigner": (ZERO["spiked Wigner, signs"][0], {"lamda": 2.0}, {"lamda": [0.5, 0.6, 1.5]}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_has_the_verdict_of_the_session(name, tmp_path):
+    system, reference, points = FILES[name]
+    module = module_of(system, tmp_path, reference)
+    assert module.selftest() == 0
+    for k in range(len(points[next(n for n in points if np.ndim(points[n]))])):
+        same_verdict(system, module, **{n: v[k] if np.ndim(v) else v for n, v in points.items()})
+    same_verdict(system, module, **{n: np.asarray(v) if np.ndim(v) else v for n, v in points.items()})
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+def test_a_budget_ends_a_solve_with_its_last_state(tmp_path):
+    hard = System({x: Eq(E(tanh(c*(z - x))**2, z) + 1, 0, evaluate=False)})  # it has no root, and the average is dear
+    begun = time.perf_counter()
+    with pytest.raises(NotConverged, match=r"the budget of 0\.2 s ran out") as caught:
+        hard.solve(c=np.geomspace(1, 3000, 300), budget=0.2)
+    assert time.perf_counter() - begun < 10
+    assert caught.value.solution["x"].shape == (300,) and not np.any(caught.value.solution.converged)
+    easy = System({p: 1/(c + p)})
+    assert easy.solve(c=1.0, budget=60)["p"] == easy.solve(c=1.0)["p"]
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(BadInput, match="is not a number of seconds"):
+            easy.solve(c=1.0, budget=wrong)
+    module = module_of(easy, tmp_path, {"c": 1.0})
+    assert module.solve(c=2.0, budget=60)["converged"]
+    with pytest.raises(module.NotSolved, match="the budget of 0 s ran out"):
+        module.solve(c=np.array([2.0, 3.0]), budget=0.0)
