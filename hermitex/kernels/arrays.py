@@ -1,6 +1,7 @@
 """A formula as a function of arrays: SymPy's lambdify, with Max and Min as NumPy's maximum and minimum.
 
-SymPy 1.13 writes Max(0, x) as amax(asarray([0, x]), axis=0), which has no value where x is an array.
+SymPy 1.13 writes Max(0, x) as amax(asarray([0, x]), axis=0), which has no value where x is an array. And it writes a source in
+which symbols bear their names: here they bear names of their own, and nothing that is no formula of them is written.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from sympy import Function, Max, Min, default_sort_key
+from sympy import Function, Max, Min, default_sort_key, sympify
 from sympy import lambdify as _lambdify
+from sympy.core.function import AppliedUndef
+
+from hermitex.errors import BadInput
 
 _PAIRWISE = {Max: Function("maximum"), Min: Function("minimum")}
 
@@ -23,9 +27,15 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
     >>> lambdify(x, Max(0, x, x**2 - 1), ["scipy", "numpy"])(np.array([-2.0, 0.5, 1.0]))
     array([3. , 0.5, 1. ])
     """
+    exprs = [sympify(e, strict=True) for e in (expr if isinstance(expr, list | tuple) else [expr])]
+    known = set(args) if isinstance(args, list | tuple) else {args}
+    for e in exprs:
+        strange = [s.name for s in e.free_symbols - known] + [type(f).__name__ for f in e.atoms(AppliedUndef)]
+        if strange:
+            raise BadInput(f"{str(e)[:80]} has no value: {strange[0][:40]!r} is not known")
     if "numpy" in modules:
-        expr = [pairwise(e) for e in expr] if isinstance(expr, list | tuple) else pairwise(expr)
-    return _lambdify(args, expr, modules=modules, **options)
+        exprs = [pairwise(e) for e in exprs]
+    return _lambdify(args, exprs if isinstance(expr, list | tuple) else exprs[0], modules=modules, dummify=True, **options)
 
 
 def pairwise(expr: Any) -> Any:

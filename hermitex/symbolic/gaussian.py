@@ -89,6 +89,30 @@ class Expectation(Expr):
         return bind(sympify(body, strict=True), tuple(variables), None if self.independent else self.covariance, keep=keep)
 
     # -- SymPy's protocol ------------------------------------------------------------------------------------------
+    # A text in a call is read by `hermitex.parse`, which runs nothing; SymPy would evaluate it as Python.
+    def subs(self, *args: Any, **kwargs: Any) -> Any:
+        return super().subs(*map(self._read, args), **kwargs)
+
+    def evalf(self, n: int = 15, subs: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return super().evalf(int(n), None if subs is None else self._read(subs), *args, **kwargs)
+
+    n = evalf
+
+    def diff(self, *symbols: Any, **assumptions: Any) -> Any:
+        return super().diff(*map(self._read, symbols), **assumptions)
+
+    def _read(self, given: Any) -> Any:
+        """What is given, with the texts in it as symbols of this node or as expressions."""
+        if isinstance(given, str):
+            from hermitex.symbolic.parsing import parse
+
+            known = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
+            known |= {s.name: s for s in self.free_symbols}
+            return known.get(given) or parse(given, symbols=known)
+        if isinstance(given, Mapping):
+            return {self._read(k): self._read(v) for k, v in given.items()}
+        return type(given)(map(self._read, given)) if type(given) in (list, tuple) else given
+
     def _eval_is_real(self) -> bool | None:
         return True if self.body.is_real else None
 

@@ -29,6 +29,7 @@ from sympy import (
     factor,
     oo,
     sign,
+    sympify,
 )
 from sympy.core.expr import AtomicExpr
 
@@ -128,7 +129,7 @@ def bind(expr: Expr, f: Symbol, domain: tuple[Expr, Expr] = (-oo, oo)) -> tuple[
         raise BadInput(f"the loss {expr} does not depend on {f}; it is an expression in y and {f}")
     inside = Dummy("f", real=True)
     masked, values = _masked(expr.xreplace({f: inside}), inside)
-    lo, hi = (S(e) for e in domain)
+    lo, hi = (sympify(e, strict=True) for e in domain)
     named = {v: Symbol(f"p{i}", **_assumptions(v)) for i, v in enumerate(values, start=1)}
     rule = {d: named[v] for v, d in values.items()}
     ends = (lo.xreplace({v: named[v] for v in named}), hi.xreplace({v: named[v] for v in named}))

@@ -12,7 +12,7 @@ from itertools import product as cartesian
 from math import factorial
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand
+from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, sympify
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, latex
@@ -96,7 +96,7 @@ class SymmetricTensor(Shown):
         entries = {}
         for a in multi_indices(self.dimension, self.order - 1):
             up = (tuple(n + (i == j) for j, n in enumerate(a)) for i in range(self.dimension))
-            entries[a] = expand(Add(*(S(v)*self.entries[b] for v, b in zip(vector, up, strict=True))))
+            entries[a] = expand(Add(*(sympify(v, strict=True)*self.entries[b] for v, b in zip(vector, up, strict=True))))
         return SymmetricTensor(self.order - 1, self.dimension, entries)
 
     def fibres(self) -> Matrix:

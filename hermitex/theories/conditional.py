@@ -96,8 +96,8 @@ class Coefficient(Shown):
         """
         if any(isinstance(v, Basic) for v in (kappa, r, c, bias)):
             # The formulas know kappa and r through r kappa alone, to which a bias is added.
-            plain = not isinstance(bias, Basic) and bias == 0
-            return _substitute(self.formula, kappa if plain else sympify(r)*kappa + bias, r if plain else 1, c)
+            kappa, r, c, bias = (sympify(v, strict=True) for v in (kappa, r, c, bias))
+            return _substitute(self.formula, kappa if bias == 0 else r*kappa + bias, r if bias == 0 else 1, c)
         return values_at(self, (kappa, r, c, bias), parameters)
 
     def __repr__(self) -> str:

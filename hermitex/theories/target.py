@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Basic, Expr, sqrt, sympify
+from sympy import Basic, Expr, S, sqrt, sympify
 
 from hermitex.errors import BadInput, NoClosedForm
 from hermitex.show.display import WIDE, Shown, latex, shorten
@@ -94,7 +94,7 @@ class TargetMoments(Shown):
         BadInput : |gamma| > 1, Delta < 0 or a number that is not finite; a parameter of g without a value.
         """
         if any(isinstance(v, Basic) for v in (at_kappa, gamma, Delta)):
-            return self._exact(sympify(at_kappa), sympify(gamma), sympify(Delta))
+            return self._exact(*(sympify(v, strict=True) for v in (at_kappa, gamma, Delta)))
         ks, gs, noise = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (at_kappa, gamma, Delta)))
         if not (np.all(np.abs(gs) <= 1) and np.all(noise >= 0) and np.all(np.isfinite(ks)) and np.all(np.isfinite(noise))):
             raise BadInput("target_moments: gamma lies between -1 and 1, Delta is 0 or more, kappa finite")
@@ -106,7 +106,7 @@ class TargetMoments(Shown):
     def _exact(self, at_kappa: Expr, at_gamma: Expr, noise: Expr) -> Moments:
         if at_gamma**2 == 1:
             g = self.g(at_gamma*at_kappa)
-            return Moments(g, sympify(0), g**2 + noise)
+            return Moments(g, S.Zero, g**2 + noise)
         rule = {kappa: at_kappa, gamma: at_gamma, Delta: noise}
         return Moments(*(e.subs(rule, simultaneous=True) for e in (self.h, self.h_1, self.h_2)))
 

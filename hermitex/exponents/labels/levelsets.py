@@ -15,9 +15,10 @@ from typing import Any
 import mpmath
 from mpmath import mp, mpf
 from mpmath.libmp import mpf_add, mpf_mul
-from sympy import Expr, Float, Poly, Symbol, diff, horner, lambdify
+from sympy import Expr, Float, Poly, Symbol, diff, horner
 
 from hermitex.exponents.labels.levels import polynomial
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces

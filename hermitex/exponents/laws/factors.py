@@ -13,12 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 from mpmath import mp, mpf
-from sympy import Expr, Float, Symbol, diff, lambdify
+from sympy import Expr, Float, Symbol, diff
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.laws.charts import Table, fitted, layout
 from hermitex.exponents.laws.density import WINDOW, Monotone, common_power, distinct, exact_point, monotone_branches
 from hermitex.exponents.laws.stretches import DIGITS, Piece, Stretch, Unsuited, piece_of
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import parity

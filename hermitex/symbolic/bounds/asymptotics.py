@@ -92,7 +92,7 @@ class _Expander:
         from hermitex.symbolic.digits.program import margin
 
         for branch, condition in u.args:
-            edge = sp.sympify(margin(condition))
+            edge = sp.sympify(margin(condition), strict=True)
             holds = leading_sign(self.series(edge)) if self.t in edge.free_symbols else sign(edge)
             if holds > 0:
                 return self.series(branch)

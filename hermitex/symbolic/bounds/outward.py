@@ -28,7 +28,7 @@ def below(value: Expr) -> Fraction:
 
 
 def _outwards(value: Expr, direction: int) -> Fraction:
-    value = sp.sympify(value)
+    value = sp.sympify(value, strict=True)
     if value.is_Rational:
         return shortened(Fraction(int(value.p), int(value.q)), direction)
     if value.free_symbols:

@@ -72,7 +72,7 @@ class Series(NamedTuple):
 
 def sign(value: Expr) -> int:
     """The sign of an exact real number, or of an expression in symbols of known sign; raises `Undecided`."""
-    value = sp.sympify(value)
+    value = sp.sympify(value, strict=True)
     if value.is_zero:
         return 0
     if value.is_positive:

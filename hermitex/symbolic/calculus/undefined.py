@@ -100,7 +100,7 @@ def Derivative(f: Any, *variables: Any, **hints: Any) -> Any:
     if not callable(f):
         raise BadInput(f"Derivative: a function such as hx.tanh or Function('f') is needed, not {f!r}")
     order = int(variables[0]) if variables else 1
-    return lambda u: _nth_derivative(f, order, sympy.sympify(u))
+    return lambda u: _nth_derivative(f, order, sympy.sympify(u, strict=True))
 
 
 def undefined_functions(expr: Expr) -> tuple[UndefinedFunction, ...]:

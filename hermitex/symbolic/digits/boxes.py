@@ -114,7 +114,7 @@ def _resolved(body: Expr, centre: dict[Symbol, Expr]) -> Expr:
     args = [a if isinstance(body, sp.Piecewise) else _resolved(a, centre) for a in body.args]
     if isinstance(body, sp.Piecewise):
         for branch, condition in body.args:
-            if condition == sp.true or _positive(sp.sympify(margin(condition)), centre):
+            if condition == sp.true or _positive(sp.sympify(margin(condition), strict=True), centre):
                 return _resolved(branch, centre)
     if isinstance(body, sp.sign):
         return sp.Integer(1 if _positive(args[0], centre) else -1)
