@@ -2,7 +2,10 @@
 
 import sys
 
-from hermitex.face.cli import main
+try:
+    from hermitex.face.cli import main
+except KeyboardInterrupt:  # while it is imported
+    sys.exit(130)
 
 if __name__ == "__main__":
     sys.exit(main())

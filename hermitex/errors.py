@@ -94,6 +94,10 @@ class NotConverged(HermitexError):
         super().__init__(_plain(message))
 
 
+class SelfTestFailed(HermitexError):
+    """A file that was generated does not give the numbers it was generated with; it was not written."""
+
+
 class MissingExtra(HermitexError):
     """An optional library is needed for what was asked."""
 

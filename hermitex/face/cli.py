@@ -6,15 +6,21 @@ Nothing of the mathematics is imported before a verb runs, so that ``--help`` is
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, UnknownName
+from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
+from hermitex.face import streams
+from hermitex.show.escape import line
 from hermitex.symbolic.budget import DEFAULT_BUDGET
+from hermitex.symbolic.interrupts import heard
 
 ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -96,7 +102,9 @@ def usage() -> str:
         "Derivation assistant for learning theory in high-dimensional Gaussian models.", "",
         *lines, "",
         "hermitex VERB --help shows the arguments of a verb; hermitex --version the version.",
-        "Exit status: 0 answered, 1 a check failed or too few digits, 2 bad input.",
+        "Exit status: 0 answered, 1 a check failed or too few digits, 2 bad input, 130 interrupted.",
+        "A file of derivations (check) and FILE.py:NAME (generate) are Python, and are run; a spec, an expression or any other",
+        "text never is.",
     ])
 
 
@@ -109,19 +117,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     hermitex 0.1.0
     0
     """
+    printing = streams.prepare()
     try:
-        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        if not printing:
+            raise BadInput("standard output is closed; there is no place for an answer")
+        with heard():
+            status = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
+        if argv is None:  # it is the process that ends
+            _deaf()
         say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) has what it wanted; Python's own flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader (head, less) has what it wanted
+        streams.give_up(sys.stdout)
         return ANSWERED
     except Exception as error:
         return report(error)
+    finally:
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):  # it was said above
+            streams.give_up(sys.stdout)
+
+
+def _deaf() -> None:
+    """Hear no second interrupt while the first is said."""
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def report(error: BaseException, about: str = "") -> int:
@@ -136,18 +160,21 @@ def report(error: BaseException, about: str = "") -> int:
         text = str(error).partition("; or declare it, symbols=")[0]  # as one does in Python
     elif isinstance(error, HermitexError):
         text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
+    elif isinstance(error, OSError) and error.strerror:
+        text = error.strerror.lower() + (f": {error.filename}" if error.filename else " (standard output)")
     else:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
     say(f"{about}: {text}" if about else text)
-    return FAILED if isinstance(error, NotConverged) else BAD_INPUT
+    return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
 
 
 def say(text: str) -> None:
     """One line on stderr, whatever the text holds."""
-    line = " ".join(text.split())
-    if len(line) > _LONGEST_LINE:
-        line = f"{line[:_LONGEST_LINE // 2]} ... {line[-_LONGEST_LINE // 2:]}"
-    print(f"hermitex: {line}", file=sys.stderr)
+    said = line(text)
+    if len(said) > _LONGEST_LINE:
+        said = f"{said[:_LONGEST_LINE // 2]} ... {said[-_LONGEST_LINE // 2:]}"
+    with contextlib.suppress(OSError, ValueError):  # a closed or full stderr: there is nobody to be told
+        print(f"hermitex: {said}", file=sys.stderr or io.StringIO(), flush=True)
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 
 from hermitex.show.cite import reference
 from hermitex.show.display import latex
+from hermitex.show.escape import markdown as words_of
+from hermitex.show.escape import prose, tex
 
 # Inside a document \@nodocument is \relax; there the file adds its sections only.
 _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside a document with amsmath.
@@ -50,53 +52,53 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
     """One result as a section."""
-    cite = rf" \cite{{{source}}}" if source else ""
-    where = f" ({place})" if place else ""
-    out = [rf"\section{{{_text(title)}}}", ""]
+    cite = _cited(source)
+    where = f" ({tex(place)})" if place else ""
+    out = [rf"\section{{{prose(' '.join(title.split()))}}}", ""]
     for kind, content in _gathered(blocks):
         if kind == "claim":
-            out += [rf"\paragraph{{Claim{where}.}} {_text(content)}{cite}", ""]
+            out += [rf"\paragraph{{Claim{where}.}} {prose(content)}{cite}", ""]
         elif kind == "assumptions":
-            out += [r"\paragraph{Assumptions.}", *_items(map(_text, content)), ""]
+            out += [r"\paragraph{Assumptions.}", *_items(map(prose, content)), ""]
         elif kind == "text":
-            out += [_text(content)]
+            out += [prose(content)]
         elif kind == "align":
             out += [_align(content)]  # no blank line: the text goes on in the same paragraph
         elif kind == "facts":
-            out += ["", _text(f"Checked by computation: {'; '.join(content)}."), ""]
+            out += ["", prose(f"Checked by computation: {'; '.join(content)}."), ""]
         elif kind == "misprints":
             out += [r"\paragraph{Misprints of the sources.} Each line below fails its check.", _misprints(content), ""]
-            out += [*_items(f"{_text(p.rule)}: {_text(p.words)}" for p in content if p.words), ""]
+            out += [*_items(f"{prose(p.rule)}: {prose(p.words)}" for p in content if p.words), ""]
         elif kind == "conclusion":
             value, words = content
-            out += [rf"\paragraph{{Conclusion.}} {_text(words)}", _display(value), ""]
+            out += [rf"\paragraph{{Conclusion.}} {prose(words)}", _display(value), ""]
     return "\n".join(out)
 
 
 def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
     """One result as Markdown; formulas between dollars, as notebooks and most renderers read them."""
-    from hermitex.show.cite import cite
+    from hermitex.show.cite import cite, known
 
-    said = ", ".join(filter(None, [cite(source) if source else "", place]))
-    out = [f"## {title}", ""]
+    said = words_of(", ".join(filter(None, [cite(source) if source and known(source) else source, place])))
+    out = [f"## {words_of(' '.join(title.split()))}", ""]
     for kind, content in _gathered(blocks):
         if kind == "claim":
-            out += [f"**Claim**{f' ({said})' if said else ''}. {content}", ""]
+            out += [f"**Claim**{f' ({said})' if said else ''}. {words_of(content)}", ""]
         elif kind == "assumptions":
-            out += ["**Assumptions.**", "", *(f"- {a}" for a in content), ""]
+            out += ["**Assumptions.**", "", *(f"- {words_of(a)}" for a in content), ""]
         elif kind == "text":
-            out += [content, ""]
+            out += [words_of(content), ""]
         elif kind == "align":
             out += ["$$", _align(content, numbered=False, cited=False), "$$", ""]
         elif kind == "facts":
-            out += [f"Checked by computation: {'; '.join(content)}.", ""]
+            out += [words_of(f"Checked by computation: {'; '.join(content)}."), ""]
         elif kind == "misprints":
             out += ["**Misprints of the sources** (each of these fails its check).", "", "$$",
                     _misprints(content, numbered=False), "$$", ""]
-            out += [f"- {p.rule}: {p.words}" for p in content if p.words] + [""]
+            out += [words_of(f"- {p.rule}: {p.words}") for p in content if p.words] + [""]
         elif kind == "conclusion":
             value, words = content
-            out += [f"**Conclusion.** {words}", "", "$$", _display(value, numbered=False), "$$", ""]
+            out += [f"**Conclusion.** {words_of(words)}", "", "$$", _display(value, numbered=False), "$$", ""]
     return "\n".join(out)
 
 
@@ -123,7 +125,7 @@ def doubted(page: str, rules: Sequence[str]) -> str:
         return page
     title, _, rest = page.partition("\n")
     words = f"Checks that do not hold: {'; '.join(rules)}."
-    said = f"**Not established.** {words}" if title.startswith("#") else rf"\paragraph{{Not established.}} {_text(words)}"
+    said = f"**Not established.** {words_of(words)}" if title.startswith("#") else rf"\paragraph{{Not established.}} {prose(words)}"
     return f"{title}\n\n{said}\n{rest}"
 
 
@@ -148,9 +150,16 @@ def _align(lines: Sequence[tuple[str, str, str, str, str | None]], *, numbered: 
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
 
 
+def _cited(source: str | None) -> str:
+    """A source at the end of words: its key, or what it is called where that is no key."""
+    if not source:
+        return ""
+    return rf" \cite{{{source}}}" if re.fullmatch(r"[\w:.+/-]+", source, re.ASCII) else f" ({tex(source)})"
+
+
 def _note(words: str, source: str | None) -> str:
-    cite = rf" \cite{{{source}}}" if source else ""
-    return rf"\text{{({_text(words)}{cite})}}" if words else ""
+    cite = _cited(source)
+    return rf"\text{{({prose(words)}{cite})}}" if words else ""
 
 
 def _rows(left: str, sign: str, right: str, room: int, column: int) -> list[tuple[str, str]]:
@@ -301,12 +310,6 @@ def _display(value: Any, *, numbered: bool = True) -> str:
 def _items(lines: Iterable[str]) -> list[str]:
     items = [rf"  \item {line}" for line in lines]
     return [r"\begin{itemize}", *items, r"\end{itemize}"] if items else []
-
-
-def _text(words: str) -> str:
-    """Words as LaTeX: what stands outside of dollars is plain text; two dollars set a display."""
-    pieces = re.split(r"(\$\$[^$]*\$\$|\$[^$]*\$|\\cite\{[^}]*\})", words)
-    return "".join(p if i % 2 else re.sub(r"([%&#_])", r"\\\1", p.replace("\\", r"\textbackslash{}")) for i, p in enumerate(pieces))
 
 
 def _bibitem(key: str) -> str:

@@ -6,11 +6,13 @@ LaTeX and its HTML; nothing here raises into a notebook, and what is too long to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, ClassVar
 
 from hermitex import symbols
+from hermitex.show.escape import balanced, line, tex
 
 LONG = 4_000  # characters of LaTeX that a notebook still shows well
 WIDE = 100
@@ -29,9 +31,21 @@ def latex(expr: Any, **settings: Any) -> str:
         return expr
     from sympy import latex as sympy_latex
 
-    words = {s: symbols.LATEX_WORDS[s.name] for s in getattr(expr, "free_symbols", ()) if s.name in symbols.LATEX_WORDS}
+    free = getattr(expr, "free_symbols", ())
+    words = {s: symbols.LATEX_WORDS[s.name] for s in free if s.name in symbols.LATEX_WORDS}
+    words |= {s: rf"\text{{{tex(s.name)}}}" for s in free if s not in words and _is_odd(s.name)}
     names = {**symbols.LATEX_NAMES, **words, **settings.pop("symbol_names", {})}
     return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
+
+
+#: what a symbol's name may hold to be LaTeX as it stands: letters, scripts, and commands of letters, accents and fonts
+_FORBIDDEN = "href|url|input|include|def|let|write|open|read|csname|catcode|class|style|css|html|require|unicode|bbox|begin|end|new"
+_LETTERS = re.compile(rf"\\(?!(?:{_FORBIDDEN}))[A-Za-z]+|[A-Za-z0-9_^{{}}', ()*+.-]")
+
+
+def _is_odd(name: str) -> bool:
+    """Whether a name is no LaTeX as it stands: %, #, $, letters that are not Latin, braces that do not match."""
+    return not (name.isascii() and name.isalnum()) and (bool(_LETTERS.sub("", name)) or not balanced(name))
 
 
 def math(value: Any) -> str:
@@ -45,7 +59,7 @@ def shorten(text: str, width: int = WIDE) -> str:
     >>> shorten("a" * 40, 11)
     'aaaa...aaaa'
     """
-    text = " ".join(str(text).split())
+    text = line(text)
     if len(text) <= width:
         return text
     half = (width - 3) // 2
@@ -91,7 +105,7 @@ class Shown:
     def _latex(self, printer: Any) -> str:
         """SymPy's hook: a result nests in matrices, equations and lists."""
         written = getattr(self, "latex", None)
-        return written() if callable(written) else rf"\text{{{_plain(repr(self))}}}"
+        return written() if callable(written) else rf"\text{{{tex(repr(self))}}}"
 
     def _repr_latex_(self) -> str | None:
         written = getattr(self, "latex", None)
@@ -101,7 +115,7 @@ class Shown:
             text = written()
         except Exception:  # the notebook falls back on the text
             return None
-        return dollars(text) if len(text) <= LONG else rf"$\text{{{_plain(repr(self))}}}$"
+        return dollars(text) if len(text) <= LONG else rf"$\text{{{tex(repr(self))}}}$"
 
     def _repr_html_(self) -> str | None:
         written = getattr(self, "_html", None)
@@ -121,11 +135,6 @@ def dollars(text: str) -> str:
     '$\\\\displaystyle x^2$'
     """
     return text if text.lstrip().startswith((r"\begin{", "$")) else rf"$\displaystyle {text}$"
-
-
-def _plain(text: str) -> str:
-    return "".join(f"\\{c}" if c in "&%$#_{}" else r"\textbackslash{}" if c == "\\" else
-                   rf"\text{'asciicircum' if c == '^' else 'asciitilde'}{{}}" if c in "^~" else c for c in text)
 
 
 def number(value: float, digits: int = 10) -> str:
@@ -230,7 +239,7 @@ def align(lines: Iterable[tuple[Any, ...]], *, numbered: bool = False) -> str:
     name = "align" if numbered else "align*"
     written = []
     for left, right, *words in lines:
-        note = rf" && \text{{({_plain(str(words[0]))})}}" if words and words[0] else ""
+        note = rf" && \text{{({tex(str(words[0]))})}}" if words and words[0] else ""
         written.append(f"{latex(left)} &= {latex(right)}{note}")
     inside = " \\\\\n".join(written)
     return f"\\begin{{{name}}}\n{inside}\n\\end{{{name}}}"

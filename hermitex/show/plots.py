@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, MissingExtra
-from hermitex.show.tables import write_whole
+from hermitex.show.files import write_whole
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))

@@ -9,13 +9,14 @@ import csv
 import io
 import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, MissingExtra
+from hermitex.show.escape import cell, visible
+from hermitex.show.files import write_whole
 
 _NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?%?\Z|[-+]?inf\Z|nan\Z|-?\Z|null\Z")
 
@@ -58,7 +59,7 @@ def _text(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.10g}"
-    return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
+    return visible(" ".join(str(value).split()))
 
 
 def _check_shape(rows: Sequence[Sequence[Any]], headers: Sequence[Any]) -> None:
@@ -114,21 +115,23 @@ def markdown_table(rows: Iterable[Sequence[Any]], headers: Sequence[str]) -> str
 def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
     """CSV as RFC 4180 has it: a header, CRLF at the line ends, quotes where needed; floats to their last bit.
 
+    A text that a spreadsheet would compute (=1+1) gets an apostrophe before it, as spreadsheets themselves mark a text.
+
     >>> csv_text({"alpha": [0.5, 1], "note": ["a,b", None]})
     'alpha,note\\r\\n0.5,"a,b"\\r\\n1,\\r\\n'
     """
     _same_length(columns)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow(map(cell, columns))
     for row in zip(*columns.values(), strict=True):
-        writer.writerow(["" if v is None else repr(float(v)) if isinstance(v, float) else v for v in row])
+        writer.writerow(["" if v is None else repr(float(v)) if isinstance(v, float) else cell(v) for v in row])
     return out.getvalue()
 
 
 def save_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str]) -> Path:
     """Write `csv_text` to a file, whole or not at all."""
-    return write_whole(path, csv_text(columns).encode())
+    return write_whole(path, csv_text(columns))
 
 
 def to_dataframe(columns: Mapping[str, Sequence[Any]], index: str | None = None) -> Any:
@@ -151,47 +154,3 @@ def _same_length(columns: Mapping[str, Sequence[Any]]) -> None:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise BadInput(f"columns of different lengths: {', '.join(f'{n} {k}' for n, k in lengths.items())}")
-
-
-def check_place(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that cannot be written for lack of its folder, before any work is done for it; None is no path."""
-    if path is None:
-        return
-    target = Path(path)
-    if target.is_dir() or not target.name:
-        raise BadInput(f"cannot write {str(path)[:80]!r}: it is a folder")
-    if not target.parent.is_dir():
-        raise BadInput(f"cannot write {str(path)[:80]!r}: there is no folder {str(target.parent)[:80]!r}")
-    if not os.access(target.parent, os.W_OK):
-        raise BadInput(f"cannot write {str(path)[:80]!r}: the folder is not writable")
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file through a temporary neighbour: a reader never sees half of it, a failure leaves nothing.
-
-    Raises
-    ------
-    BadInput : the place cannot be written; one line.
-    """
-    target, temporary = Path(path), ""
-    try:
-        check_place(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BadInput:
-        raise
-    except (OSError, ValueError) as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"cannot write {str(path)[:80]!r}: {reason.lower()}") from None
-    return target
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

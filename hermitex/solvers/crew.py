@@ -90,7 +90,7 @@ class Crew:
             _portable(solve)
             # spawn: a forked child inherits the locks of threads it does not have
             self.own = ProcessPoolExecutor(self.workers, get_context("spawn"), initializer=_follow_parent)
-        with _one_thread():
+        with _one_thread(), _interrupts_held():
             return self.own.submit(run_chunk, solve, pieces)
 
     def broke(self) -> None:
@@ -110,8 +110,12 @@ class Crew:
                 self.workers = self.workers or getattr(self.borrowed, "_max_workers", 0) or os.cpu_count() or 1
                 self.borrowed = None
 
-    def dismiss(self) -> None:
+    def dismiss(self, *, at_once: bool = False) -> None:
+        """Send the workers home, when they have finished what they do or at once."""
         if self.own is not None:
+            if at_once:
+                for process in list((getattr(self.own, "_processes", None) or {}).values()):
+                    process.kill()
             self.own.shutdown(wait=True, cancel_futures=True)
 
 
@@ -154,6 +158,9 @@ def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: i
                     finished[k] = _mourned(points, k, attempts)
             if finished:
                 yield finished
+    except (KeyboardInterrupt, GeneratorExit):
+        crew.dismiss(at_once=True)
+        raise
     finally:
         for future in flying:
             future.cancel()
@@ -218,8 +225,24 @@ def _one_thread() -> Iterator[None]:
             os.environ.pop(n, None)
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started inside hear no interrupt until they are ready (`_follow_parent`); this one hears it afterwards."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _follow_parent() -> None:
-    """In a worker: end when the process that started it is gone, which a pool does not see to by itself."""
+    """In a worker: end without a word at an interrupt, and when the process that started it is gone; a pool sees to neither."""
+    import signal
     from multiprocessing import parent_process
     from multiprocessing.connection import wait as ended
     from threading import Thread
@@ -227,6 +250,9 @@ def _follow_parent() -> None:
     parent = parent_process()
     if parent is None:
         return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is unfinished is done again; there is nothing to tidy up, nor to say
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def watch() -> None:
         ended([parent.sentinel])

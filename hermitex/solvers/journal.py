@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..errors import BadInput
+from ..show.files import write_whole
 from .grid import Grid, digest
 
 Columns = dict[str, list[Any]]
@@ -123,7 +124,7 @@ class Journal:
                 sound.append(line)
         whole = b"".join(line + b"\n" for line in sound)
         if whole != raw:
-            write_whole(file, whole.decode())
+            write_whole(file, whole)
         return done
 
 
@@ -148,13 +149,3 @@ def _difference(old: Any, new: dict[str, Any], differs: list[str]) -> str:
     if "grid_signature" in differs:
         return "the order of the grid differs"
     return "the equations, parameters or versions differ"
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Write a file so that it is at every moment either the old one or the new one."""
-    part = file.with_name(file.name + ".part")
-    with open(part, "w", encoding="utf-8", newline="\n") as f:
-        f.write(text)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, file)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingExtra, UnknownName
+from ..show.escape import cell
+from ..show.files import write_whole
 from .grid import Grid
-from .journal import Columns, plain, write_whole
+from .journal import Columns, plain
 
 _HTML_ROWS = 12
 
@@ -71,11 +73,14 @@ class Sweep:
         return pandas.DataFrame(dict(self.columns))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given."""
+        """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given.
+
+        A text that a spreadsheet would compute (a reason that begins with =) gets an apostrophe before it.
+        """
         text = io.StringIO()
         out = csv.writer(text, lineterminator="\n")
-        out.writerow(self.columns)
-        out.writerows(zip(*(c.tolist() for c in self.columns.values()), strict=True))
+        out.writerow(map(cell, self.columns))
+        out.writerows(map(cell, row) for row in zip(*(c.tolist() for c in self.columns.values()), strict=True))
         if path is not None:
             write_whole(Path(path), text.getvalue())
         return text.getvalue()

@@ -17,6 +17,7 @@ from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import budget
+from hermitex.symbolic.interrupts import behind
 
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.5
 
@@ -67,7 +68,7 @@ class deadline(AbstractContextManager[None]):
                 pass
         self._budget.__exit__(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
-        rang = (error.__cause__ or error.__context__) if isinstance(error, SystemError) else error
+        rang = behind(error) if isinstance(error, SystemError) else error
         if isinstance(rang, self._alarm):
             assert self.seconds is not None
             raise BudgetExceeded(self.seconds, "in a step that does not check it") from None

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed
 from hermitex.kernels.words import Names, comment, literal, prose
 from hermitex.show.display import words_table
-from hermitex.solvers.journal import write_whole
+from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
@@ -53,7 +53,10 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points."""
+    """What was written: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points.
+
+    `checked` says how the residuals were re-checked, `deviation` what the self-test of the file found.
+    """
 
     path: str
     equations: int
@@ -61,6 +64,7 @@ class Exported:
     lines: int
     points: int
     checked: str
+    deviation: float
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields."""
@@ -106,19 +110,17 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
         first = {str(u): float(v) for u, v in (start or {}).items()}
     except (TypeError, ValueError):
         raise BadInput(f"export: start = {start!r} holds something that is no number; the file begins at one number each") from None
+    check_place(path)
     points = _reference(system, reference, first, tolerance)
     checked = _checked(system, points[0]) if check else ""
     text = render(system, points, start=first, tolerance=tolerance, checked=checked)
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise BadInput(f"export: there is no folder {target.parent}")
-    _selftest(text)
-    write_whole(target, text)
-    return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked)
+    deviation = _selftest(text)
+    write_whole(path, text)
+    return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked, deviation)
 
 
-def _selftest(text: str) -> None:
-    """Run the self-test of a file in a process of its own that does not find the package."""
+def _selftest(text: str) -> float:
+    """Run the self-test of a file in a process of its own that does not find the package; the largest deviation."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "solver.py"
         file.write_text(text, encoding="utf-8")
@@ -126,11 +128,13 @@ def _selftest(text: str) -> None:
             done = subprocess.run([sys.executable, "-I", "-c", _ALONE, str(file)], cwd=folder, capture_output=True, text=True,
                                   timeout=_SELFTEST_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise HermitexError(f"export: the self-test of the file takes more than {_SELFTEST_SECONDS:g} s; nothing was "
+            raise SelfTestFailed(f"export: the self-test of the file takes more than {_SELFTEST_SECONDS:g} s; nothing was "
                                 "written") from None
     if done.returncode:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["no output"]
-        raise HermitexError(f"export: the file fails its own self-test, nothing was written: {said[-1][:200]}")
+        raise SelfTestFailed(f"export: the file fails its own self-test, nothing was written: {said[-1][:200]}")
+    found = re.search(r"largest deviation (\S+):", done.stdout)
+    return float(found[1]) if found else float("nan")
 
 
 # -- reference points ------------------------------------------------------------------------------------------------

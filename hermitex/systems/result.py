@@ -65,8 +65,8 @@ class ResultCheck:
 
     @property
     def passed(self) -> bool:
-        """True if nothing failed or stayed open."""
-        return all(self.steps)
+        """True if there are checks, and none failed or stayed open."""
+        return bool(self.steps) and all(self.steps)
 
     def __bool__(self) -> bool:
         return self.passed

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from hermitex.face import cli, guard, output
+from hermitex.errors import BudgetExceeded
+from hermitex.face import cli, guard, output, streams
+from hermitex.show.escape import line
 
 BUDGET = 600.0  # a page compiles and solves whole systems
 _MARKS = {"proved": "proved", "agrees": "agrees", "refuted": "refuted", "fails": "FAILS", "undetermined": "OPEN"}
@@ -16,6 +17,8 @@ _MARKS = {"proved": "proved", "agrees": "agrees", "refuted": "refuted", "fails":
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.description = ("Re-check derivation files, step by step. A derivation is a Python file, and it is run: check only files "
+                          "that you would run. What it prints goes to stderr.")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="derivation files, or folders of them; their Python is run")
     parser.add_argument("--latex", metavar="FILE.tex", help="write the pages as an appendix (numbered steps, rules in words)")
     parser.add_argument("--markdown", metavar="FILE.md", help="write the pages as Markdown")
@@ -24,15 +27,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print a table, and write what was asked for."""
-    from hermitex.show.tables import check_place
+    from hermitex.show.files import check_place
 
     for place in (args.latex, args.markdown, args.bib):
         check_place(place)
-    pages, status = _read(_files(args.paths))
-    if not pages:
-        return status
-    found = [_checked(path, name, page, args) for path, name, page in pages]
-    written = _write(args, [page for _, _, page in pages], found)
+    with streams.aside() as out:
+        pages, status = _read(_files(args.paths), args.budget)
+        if not pages:
+            return status
+        found = [_checked(path, name, page, args, out) for path, name, page in pages]
+        written = _write(args, [page for _, _, page in pages], found)
     if args.json:
         print(output.dumps({"derivations": [f.to_dict() for f in found], **written}))
     else:
@@ -43,19 +47,22 @@ def run(args: argparse.Namespace) -> int:
         from hermitex.show.display import counted
 
         said = f"{counted(len(found), 'derivation')}, {counted(checks, 'check')}"
-        print(said + (f"; failed: {', '.join(bad)}" if bad else ", all hold"))
+        print(said + (f"; failed: {line(', '.join(bad))}" if bad else ", all hold"))
     return max(status, cli.ANSWERED if all(f.passed for f in found) else cli.FAILED)
 
 
-def _read(paths: Iterator[Path]) -> tuple[list[tuple[Path, str, Any]], int]:
+def _read(paths: Iterator[Path], seconds: float) -> tuple[list[tuple[Path, str, Any]], int]:
     """The pages of all files; one that cannot be read gets its line on stderr and makes the exit status."""
     pages: list[tuple[Path, str, Any]] = []
     status = cli.ANSWERED
     for path in paths:
         try:
-            pages += [(path, name, page) for name, page in _pages(path)]
+            with guard.deadline(seconds):
+                pages += [(path, name, page) for name, page in _pages(path)]
         except cli.BadInput as error:
             status = cli.report(error)
+        except BudgetExceeded as error:
+            status = cli.report(error, f"{path}: running it")
     return pages, status
 
 
@@ -85,9 +92,8 @@ def _pages(path: Path) -> list[tuple[str, Any]]:
     return list(found.values())
 
 
-def _checked(path: Path, name: str, page: Any, args: argparse.Namespace) -> Any:
-    """Every check of a page within the budget; each is shown as it ends."""
-    from hermitex.errors import BudgetExceeded
+def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: TextIO) -> Any:
+    """Every check of a page within the budget; each is shown as it ends. A page without any establishes nothing."""
     from hermitex.symbolic.derivation import Derivation
     from hermitex.systems.result import Checked, ResultCheck
 
@@ -95,21 +101,24 @@ def _checked(path: Path, name: str, page: Any, args: argparse.Namespace) -> Any:
         page = _as_result(name, page)
     talk = not args.json
     if talk:
-        print(f"{path.name}: {page.title}")
+        print(f"{line(path.name)}: {line(page.title)}", file=out)
     steps: list[Checked] = []
 
     def show(one: Checked) -> None:
         steps.append(one)
         if talk:
             digits = f" to {one.digits} digits" if one.status == "agrees" and one.digits is not None else ""
-            print(f"  {_MARKS[one.status]:8s}{one.rule}{digits}")
+            print(f"  {_MARKS[one.status]:8s}{line(one.rule)}{digits}", file=out)
             if not one:
-                print(f"          {one.example or one.how}")
-            sys.stdout.flush()
+                print(f"          {line(one.example or one.how)}", file=out)
+            out.flush()
 
     try:
         with guard.deadline(args.budget):
-            return page.check(show)
+            whole = page.check(show)
+        if steps:
+            return whole
+        show(Checked("the page", "undetermined", None, "it has no step that could be checked"))
     except BudgetExceeded as error:
         show(Checked("the rest", "undetermined", None, str(error)))
         return ResultCheck(page.title, tuple(steps))
@@ -128,7 +137,7 @@ def _write(args: argparse.Namespace, pages: list[Any], found: list[Any]) -> dict
     """The files asked for; a page of which a check did not hold says so under its title."""
     from hermitex.show.appendix import document, doubted
     from hermitex.show.cite import bibtex
-    from hermitex.show.tables import write_whole
+    from hermitex.show.files import write_whole
     from hermitex.symbolic.derivation import Derivation
 
     if not (args.latex or args.markdown or args.bib):
@@ -139,10 +148,10 @@ def _write(args: argparse.Namespace, pages: list[Any], found: list[Any]) -> dict
     written: dict[str, str] = {}
     if args.latex:
         text = document([doubted(p.latex(), bad) for p, bad in zip(pages, open_steps, strict=True)], keys)
-        written["latex"] = str(write_whole(args.latex, text.encode()))
+        written["latex"] = str(write_whole(args.latex, text))
     if args.markdown:
         text = "\n\n".join(doubted(p.markdown(), bad) for p, bad in zip(pages, open_steps, strict=True))
-        written["markdown"] = str(write_whole(args.markdown, text.encode()))
+        written["markdown"] = str(write_whole(args.markdown, text))
     if args.bib:
-        written["bib"] = str(write_whole(args.bib, bibtex(keys).encode()))
+        written["bib"] = str(write_whole(args.bib, bibtex(keys)))
     return written

@@ -101,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
     """Solve, simulate where asked, write the files and print; status 1 if a point failed."""
     entry, keywords = _request(args)
     from hermitex.face import curve as face
+    from hermitex.show.files import check_place
     from hermitex.show.plots import FORMATS
-    from hermitex.show.tables import check_place
     from hermitex.theories import THEORIES as FACTORIES
 
     if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
@@ -181,9 +181,9 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
     if args.csv:
         found.to_csv(args.csv)
     if args.bib:
-        from hermitex.show.tables import write_whole
+        from hermitex.show.files import write_whole
 
-        write_whole(args.bib, found.bibtex().encode())
+        write_whole(args.bib, found.bibtex())
 
 
 def _text(found: Any, entry: Entry) -> str:

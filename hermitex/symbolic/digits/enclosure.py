@@ -21,6 +21,7 @@ from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, wei
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import integrable, local_majorant
+from hermitex.symbolic.interrupts import heard
 
 _EXTRA_BITS = 400
 _GUARD = 40  # bits of working precision beyond those asked for
@@ -108,13 +109,14 @@ def _narrow(found: Enclosure, digits: int) -> bool:
 
 @contextmanager
 def _precision(bits: int) -> Iterator[None]:
-    """flint's working precision is a global of the library: set it, and put it back."""
+    """Work with flint: its precision is a global of the library, set and put back; an interrupt stays one."""
     from flint import ctx
 
     before = ctx.prec
     ctx.prec = bits
     try:
-        yield
+        with heard():
+            yield
     finally:
         ctx.prec = before
 

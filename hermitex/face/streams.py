@@ -1,0 +1,73 @@
+r"""Standard streams that may be closed, full, or unable to write a letter: no error moves from one to the other.
+
+A closed stream is opened on the null device, so that no file gets its number; what an encoding lacks is written \u03b1, as in JSON.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+_ESCAPE = "hermitex.escape"
+
+
+def prepare() -> bool:
+    """Make the streams fit to be written to; False if there is no standard output."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    there = sys.stdout is not None
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 (it stays)
+    codecs.register_error(_ESCAPE, _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ESCAPE)
+    return there
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    r"""What cannot be encoded, as JSON escapes it: \u03b1, and pairs beyond the first 65,536."""
+    assert isinstance(error, UnicodeEncodeError)
+    units = [c.encode("utf-16-be", "surrogatepass") for c in error.object[error.start:error.end]]
+    return "".join(f"\\u{u[k:k + 2].hex()}" for u in units for k in range(0, len(u), 2)), error.end
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[TextIO]:
+    """What a user's code prints inside is talk: it goes to stderr, from below Python too. Gives the standard output itself."""
+    out = sys.stdout
+    out.flush()
+    try:
+        real = out.fileno() == 1
+    except (OSError, ValueError, AttributeError):
+        real = False
+    if not real:  # a notebook or a test has its own
+        with contextlib.redirect_stdout(sys.stderr):
+            yield out
+        return
+    own = os.fdopen(os.dup(1), "w", encoding=out.encoding, errors=out.errors)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield own
+        own.flush()
+    finally:
+        os.dup2(own.fileno(), 1)
+        with contextlib.suppress(OSError):
+            own.close()
+
+
+def give_up(stream: Any) -> None:
+    """Send what is left of a stream to nowhere, so that Python does not complain at its exit."""
+    with contextlib.suppress(OSError, ValueError):  # no real file: nothing is left to be written
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

@@ -1,0 +1,107 @@
+"""Files that are whole or not there: written beside their place and moved into it; every failure is one line.
+
+A file that is there is replaced, and keeps its mode; through a link, the file that the link points to. What is no file takes
+the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+from hermitex.errors import BadInput
+
+
+def check_place(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that cannot be written, before any work is done for it; None is no path.
+
+    Raises
+    ------
+    BadInput : it is a folder, or in no folder, or something there may not be written; one line.
+    """
+    if path is None:
+        return
+    try:
+        target, mode = _place(path)
+    except (OSError, ValueError) as error:
+        _refuse(path, error)
+    if not target.name or (mode is not None and stat.S_ISDIR(mode)):
+        _refuse(path, "it is a folder" if str(path) else "it is no name")
+    if mode is not None and not (stat.S_ISREG(mode) or _takes_bytes(mode)):
+        _refuse(path, "it is no file")
+    if mode is not None and not os.access(target, os.W_OK):
+        _refuse(path, "it may not be written")
+    if _direct(target, mode):
+        return
+    if not target.parent.is_dir():
+        _refuse(path, f"there is no folder {str(target.parent)[:80]!r}")
+    if not os.access(target.parent, os.W_OK):
+        _refuse(path, "the folder is not writable")
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
+    """Write a file so that it is at every moment either the old one or the new one; a failure leaves nothing behind.
+
+    Raises
+    ------
+    BadInput : it cannot be written (no room, no right, no folder); one line.
+    """
+    raw = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    check_place(path)
+    temporary = ""
+    try:
+        target, mode = _place(path)
+        if _direct(target, mode):
+            with open(target, "ab", buffering=0) as device:
+                while raw:
+                    raw = raw[device.write(raw):]
+            return Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+        os.replace(temporary, target)
+        temporary = ""
+    except (OSError, ValueError) as error:
+        _refuse(path, error)
+    finally:  # an interrupt leaves nothing either
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+    return Path(path)
+
+
+def _place(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
+    """(the path, or what a link there points to; the mode of what is there, None if nothing is)."""
+    target = Path(path)
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        mode = None
+    if target.is_symlink() and not _direct(target, mode):
+        target = Path(os.path.realpath(target))
+    return target, mode
+
+
+def _direct(target: Path, mode: int | None) -> bool:
+    """Whether it takes bytes as they come: a device, a pipe, or an open file by its number (/dev/stdout, /dev/fd/3)."""
+    return mode is not None and (_takes_bytes(mode) or (target.is_symlink() and str(target).startswith(("/dev/", "/proc/"))))
+
+
+def _takes_bytes(mode: int) -> bool:
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def _refuse(path: str | os.PathLike[str], why: OSError | ValueError | str) -> NoReturn:
+    reason = why if isinstance(why, str) else (getattr(why, "strerror", None) or str(why)).lower()
+    raise BadInput(f"cannot write {str(path)[:80]!r}: {reason}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
