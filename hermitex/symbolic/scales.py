@@ -47,7 +47,7 @@ def scales(body: Expr, x: Symbol) -> Scales:
     for e in sp.preorder_traversal(body):
         if isinstance(e, Expr) and x in e.free_symbols:
             for k, b in _turns(e, x, body):
-                k, b = sp.sympify(k), sp.sympify(b)
+                k, b = sp.sympify(k, strict=True), sp.sympify(b, strict=True)
                 if k != 0 and not k.has(sp.zoo, sp.nan, sp.oo) and not b.has(sp.zoo, sp.nan, sp.oo, sp.I):
                     narrow[k, b] = None
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
