@@ -152,6 +152,8 @@ class Writer:
         # What is known not to be negative is not by rounding either: its root is taken further on.
         clipped = clipped and bool(s.target.is_nonnegative) and not s.target.is_positive and not s.axes
         text = f"np.maximum({text}, 0.0)" if clipped else text
+        # A number of Python raises where it is divided by; one of NumPy gives inf.
+        text = f"np.float64({float(s.expr)!r})" if s.expr.is_Rational and not s.axes else text
         for axis in reversed(s.axes):
             text = f"average({text}, {self.weights[axis]}, {1 + self.axes.index(axis)})"
         note = comment(self.lowered.notes.get(s.target, ""))

@@ -7,7 +7,7 @@ import pytest
 from sympy import Symbol, atan, cos, erf, exp, log, oo, sin, sqrt, tanh
 from sympy import limit as limit_of
 
-from hermitex import E, System, compile
+from hermitex import E, System, compile, theories
 from hermitex.errors import NotConverged
 from hermitex.symbols import V, alpha, z
 
@@ -59,3 +59,11 @@ def test_zero_temperature_is_the_limit_from_above():
 def test_a_power_beyond_double_precision_is_not_an_exception():
     found = System({x: a**2.5 + a**3}).solve(a=1e200, raise_on_failure=False)
     assert not found.converged
+
+
+def test_a_quotient_by_a_number_that_is_zero_is_no_exception():
+    """A definition that is a plain 0 is a number of NumPy in the generated code: the branch that is not taken may divide by it."""
+    found = theories.random_features("He2(z)", "1").solve(alpha=2.0, lam=0.1, Delta=0.1, gamma=0.5)
+    assert found["mhat"] == 0 and found["test_error"] > 0
+    k = Symbol("k", real=True)
+    assert not System({x: a/k}, where={k: 0*a}).solve(a=1.0, raise_on_failure=False).converged
