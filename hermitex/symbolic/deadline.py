@@ -49,7 +49,7 @@ class deadline(AbstractContextManager[None]):
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._budget = budget(seconds)
-        self._alarm = type("_Alarm", (_Alarm,), {})  # one of its own: an outer deadline may ring inside this one
+        self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # one of its own: an outer deadline may ring inside this one
         self._over = threading.Event()
         self._lock = threading.Lock()
 
