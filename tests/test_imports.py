@@ -132,3 +132,14 @@ def test_the_function_exponents_is_not_hidden_by_its_folder(before):
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nonsense"):
         hermitex.nonsense  # noqa: B018
+
+
+def test_a_breach_of_the_precision_of_the_library_is_found():
+    """A number of mpmath's own context rounds what it meets to the precision that the user has set there."""
+    allowed = ("mpmath.libmp", "mpmath.calculus.quadrature")
+    for path in sorted(PACKAGE.rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        names = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
+        names |= {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
+        plain = {n for n in names if n.split(".")[0] == "mpmath" and n not in allowed}
+        assert not plain or path.name in ("arithmetic.py", "reality.py"), f"{path}: take {plain} from hermitex.symbolic.arithmetic"

@@ -319,8 +319,7 @@ _FITS: dict[str | None, Callable[[Expr], None]] = {
 
 def _samples(g: Expr) -> list[Any]:
     """Values of g at fixed points of (-6, 6)^r: enough to refuse a g, never to prove that one fits."""
-    from mpmath import mpf
-
+    from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.precise import evaluate
 
     variables = symbols.normals(g) or (symbols.z,)

@@ -205,8 +205,7 @@ def _in_sines(w: Expr) -> Expr:
 
 def _scale(u: Expr, x: Symbol) -> tuple[Expr, Expr]:
     """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
-    from mpmath import mpf
-
+    from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.precise import evaluate
 
     values = []
@@ -226,6 +225,6 @@ def _scale(u: Expr, x: Symbol) -> tuple[Expr, Expr]:
 
 
 def _one_digit(value: object) -> Expr:
-    from mpmath import nstr
+    from hermitex.symbolic.arithmetic import nstr
 
     return Rational(nstr(value, 1))

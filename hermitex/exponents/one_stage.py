@@ -12,7 +12,6 @@ from functools import reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
-from mpmath import mpf
 from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol, ceiling, floor, frac
 
 from hermitex.errors import HermitexError, NoClosedForm
@@ -37,6 +36,7 @@ from hermitex.exponents.laws.separate import pair_of_labels, without_silent_sign
 from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.laws.value import Late, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from mpmath import mpf
 from sympy import Expr
 
 from hermitex.errors import HermitexError
@@ -18,6 +17,7 @@ from hermitex.exponents.explain import explain
 from hermitex.exponents.stages import alpha_text, alpha_words, stage_values
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.show.display import Shown, latex, math
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.gaussian import Expectation
 
 Stage = dict[str, Any]

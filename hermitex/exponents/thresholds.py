@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mpmath import mpf
 from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -21,6 +20,7 @@ from hermitex.exponents.laws.value import Late, Value, as_array
 from hermitex.exponents.one_stage import stage_value
 from hermitex.exponents.stages import digits_that_hold
 from hermitex.exponents.weak_recovery import Threshold
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
 

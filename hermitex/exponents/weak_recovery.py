@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpmath import mpf
 from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
@@ -19,6 +18,7 @@ from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import parity
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He

@@ -25,13 +25,13 @@ def plain(value: Any) -> Any:
 
 def number(value: Any, digits: int) -> Any:
     """An mpmath number as a JSON number of `digits` digits."""
-    import mpmath
+    from hermitex.symbolic.arithmetic import mp
 
-    if not mpmath.isfinite(value):
+    if not mp.isfinite(value):
         return _float(float(value))
     if digits <= 15:
         return float(value)
-    return _MARK + str(mpmath.nstr(value, digits, strip_zeros=False, min_fixed=-5, max_fixed=digits + 1))
+    return _MARK + str(mp.nstr(value, digits, strip_zeros=False, min_fixed=-5, max_fixed=digits + 1))
 
 
 def is_number(value: Any) -> bool:
@@ -126,10 +126,10 @@ def digits_reached(value: Any, error: Any, asked: int) -> int:
     >>> digits_reached(0.0, 1e-20, 15)
     15
     """
-    import mpmath
+    from hermitex.symbolic.arithmetic import mp
 
     if not error:
         return asked
     # A value that may be zero has no significant digits; it is measured against 1.
     scale = abs(value) if abs(value) > error else 1
-    return max(0, min(asked, int(mpmath.floor(-mpmath.log10(error / scale)))))
+    return max(0, min(asked, int(mp.floor(-mp.log10(error / scale)))))

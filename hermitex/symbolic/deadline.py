@@ -19,7 +19,7 @@ from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.interrupts import behind
 
-GRACE, LEAST, AGAIN = 0.05, 0.2, 0.5
+GRACE, LEAST, AGAIN = 0.05, 0.2, 0.2
 
 
 class _Alarm(BaseException):
@@ -49,7 +49,7 @@ class deadline(AbstractContextManager[None]):
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._budget = budget(seconds)
-        self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # one of its own: an outer deadline may ring inside this one
+        self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # its own: an outer one may ring inside
         self._over = threading.Event()
         self._lock = threading.Lock()
 

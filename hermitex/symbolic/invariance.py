@@ -182,7 +182,7 @@ def _by_values(expressions: list[Expr], variables: tuple[Symbol, ...], known: Ma
 def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
                         rows: list[list[Expr]]) -> Matrix | None:
     """A rational guess at the common null space of `rows` and of the gradients at generic points."""
-    from mpmath import mp, mpf
+    from hermitex.symbolic.arithmetic import mp, mpf
 
     with mp.workdps(60):
         found = _gradients(expressions, variables)
@@ -194,8 +194,7 @@ def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
 
 def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
     """Central differences at the working precision."""
-    from mpmath import mpf
-
+    from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.digits.mp_backend import MPMath
     from hermitex.symbolic.digits.program import Program
 
@@ -214,7 +213,7 @@ def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[l
 
 def _guessed_null_space(table: list[list[Any]], r: int) -> Matrix:
     """Gauss-Jordan with a tolerance, entries rounded to simple rationals: a guess, proved or dropped by the caller."""
-    from mpmath import mp, mpf
+    from hermitex.symbolic.arithmetic import mp, mpf
 
     pivots: list[int] = []
     done: list[list[Any]] = []

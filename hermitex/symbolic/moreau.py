@@ -11,12 +11,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import mpmath
-from mpmath import mp, mpf
 from sympy import Basic, Dummy, Expr, Float, Function, Piecewise, S, Symbol, oo, sympify
 from sympy.core.function import ArgumentIndexError
 
 from hermitex.errors import BadInput, NoClosedForm, NotConverged
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.losses import VARIABLE, Loss, bind, inner, labels, put, require_convex
 
@@ -371,10 +370,10 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
     """The root of g(f) = f - omega + V l'(f), which rises with slope 1 at least: it is within |g(f)| of any f."""
     checkpoint("solving for a proximal operator")
     goal = mp.prec
-    if any(isinstance(v, mpmath.mpc) and v.imag != 0 for v in (omega, V, *values)):
+    if any(isinstance(v, mp.mpc) and v.imag != 0 for v in (omega, V, *values)):
         raise NoClosedForm(loss, "a proximal operator is for real arguments, and a square root in them is not real")
-    omega, V, values = mpmath.re(omega), mpmath.re(V), tuple(mpmath.re(v) for v in values)
-    with mpmath.workprec(goal + 20):
+    omega, V, values = mp.re(omega), mp.re(V), tuple(mp.re(v) for v in values)
+    with mp.workprec(goal + 20):
         slope, curvature, _ = _programs(loss, goal + 20)
         lo, hi = (e if isinstance(e, mpf) else _end(e, loss, values) for e in loss.domain)
         low, high, before = lo, hi, mpf("inf")
@@ -396,7 +395,7 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
             if before <= max(abs(trial), floor) * mpf(2) ** (-goal - 8) or not low < high:
                 return +(trial if loss.smooth else _snapped(trial, loss, values))
             f = trial
-    raise NotConverged(f, f"prox of {loss} at omega = {mpmath.nstr(omega, 8)}, V = {mpmath.nstr(V, 8)} did not settle")
+    raise NotConverged(f, f"prox of {loss} at omega = {mp.nstr(omega, 8)}, V = {mp.nstr(V, 8)} did not settle")
 
 
 def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
@@ -421,11 +420,11 @@ def _end(e: Expr, loss: Loss, values: tuple) -> Any:
 
 def _inside(low: Any, high: Any) -> Any:
     """A point between two ends, either of which may be infinite."""
-    if low == -mpmath.inf and high == mpmath.inf:
+    if low == -mp.inf and high == mp.inf:
         return mpf(0)
-    if low == -mpmath.inf:
+    if low == -mp.inf:
         return 2 * high - 1 if high <= 0 else mpf(0) if high > 1 else -high
-    if high == mpmath.inf:
+    if high == mp.inf:
         return 2 * low + 1 if low >= 0 else mpf(0) if low < -1 else -low
     return (low + high) / 2
 

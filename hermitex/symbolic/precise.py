@@ -12,12 +12,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-import mpmath
 import sympy as sp
-from mpmath import mp, mpf
 from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.mp_backend import MPMath
@@ -47,7 +46,7 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
 
     Returns
     -------
-    mpmath.mpf
+    mp.mpf
 
     Raises
     ------
@@ -60,14 +59,14 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
     >>> from hermitex.symbols import z
     >>> from hermitex.symbolic.gaussian import E
     >>> from sympy import tanh
-    >>> print(mpmath.nstr(evaluate(E(z*tanh(z), z), 20), 20))
+    >>> print(mp.nstr(evaluate(E(z*tanh(z), z), 20), 20))
     0.60570550960215882558
     """
     value, error, scale = _evaluate(expr, digits, subs)
     allowed = max(abs(value), scale) * mpf(10) ** (1 - digits)
     if error > allowed:
-        raise NotConverged((value, error), f"only an error of {mpmath.nstr(error, 2)} was reached for {expr}")
-    with mpmath.workdps(max(digits, 1)):
+        raise NotConverged((value, error), f"only an error of {mp.nstr(error, 2)} was reached for {expr}")
+    with mp.workdps(max(digits, 1)):
         return +value
 
 
@@ -90,14 +89,14 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
 def evaluate_to_precision(node: Expr, prec: int) -> Expr:
     """A SymPy Float of `prec` bits: what `.evalf` of a node calls."""
     value = _remembered(node, -(-prec // 64) * 64)
-    with mpmath.workprec(prec):
+    with mp.workprec(prec):
         return sp.Float._new((+value)._mpf_, prec)
 
 
 @lru_cache(maxsize=512)
 def _remembered(node: Expr, prec: int) -> Any:
     """SymPy asks for the same node again and again at slightly different precisions."""
-    return evaluate(node, int(prec * mpmath.log(2, 10)) + 1)
+    return evaluate(node, int(prec * mp.log(2, 10)) + 1)
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
@@ -107,7 +106,7 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None) -> tuple[A
     expr = _with_values(expression(expr), subs)
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
-    goal = int(digits * mpmath.log(10, 2)) + 6
+    goal = int(digits * mp.log(10, 2)) + 6
     bits = goal
     while True:
         checkpoint("evaluating an expression")
@@ -116,7 +115,7 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None) -> tuple[A
             return _real(expr, value, error), error, scale
         if error == 0:
             return _real(expr, value, error), error, scale
-        short = goal + 4 - int(mpmath.log(abs(value) / error, 2)) if abs(value) > error else bits
+        short = goal + 4 - int(mp.log(abs(value) / error, 2)) if abs(value) > error else bits
         bits = min(bits + max(short, 16), goal + _EXTRA_BITS)
 
 
@@ -146,7 +145,7 @@ def _nodes_named(expr: Expr, names: dict[Expectation, Dummy]) -> Expr:
 
 def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tuple[Any, Any, Any]:
     """(value, error, size of the terms) with the nodes to `bits`; first-order propagation of their errors."""
-    with mpmath.workprec(bits + 30):
+    with mp.workprec(bits + 30):
         sums = [integrate(node, bits) for node in names]
         values = [s.value for s in sums]
         program = Program(outer, list(names.values()), MPMATH).prepare()
@@ -157,7 +156,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
                 moved = [*values[:i], values[i] + step, *values[i + 1:]]
                 error += abs(program(*moved) - value)
             scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
-        with mpmath.workprec(2 * bits + 60):  # rounding, measured
+        with mp.workprec(2 * bits + 60):  # rounding, measured
             finer = Program(outer, list(names.values()), MPMATH).prepare()(*values)
             error += 2 * abs(finer - value)
         if outer.is_Rational or outer.is_Symbol:
@@ -166,10 +165,10 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
 
 
 def _real(expr: Expr, value: Any, error: Any) -> Any:
-    if not isinstance(value, mpmath.mpc):
+    if not isinstance(value, mp.mpc):
         return value
     if abs(value.imag) > 16 * error + abs(value) * mp.eps:
-        raise NoClosedForm(expr, f"its value is not real ({mpmath.nstr(value, 6)})")
+        raise NoClosedForm(expr, f"its value is not real ({mp.nstr(value, 6)})")
     return value.real
 
 
@@ -253,7 +252,7 @@ class _Line:
         self.backend = MPMath(self._inner)
         self.L, self.tail = self._window()
         self.panels = self._panels()
-        self.density = 1 / mpmath.sqrt(2 * mp.pi)
+        self.density = 1 / mp.sqrt(2 * mp.pi)
         self._compiled: dict[Any, Program] = {}
 
     def run(self, *values: Any) -> Sum:
@@ -280,7 +279,7 @@ class _Line:
         L = 8
         while L < 400:
             L += 2
-            size = max(abs(program(s * mpf(L + k) / 1)) * mpmath.exp(-mpf(L + k) ** 2 / 2)
+            size = max(abs(program(s * mpf(L + k) / 1)) * mp.exp(-mpf(L + k) ** 2 / 2)
                        for s in (1, -1) for k in (0, mpf(1) / 3, mpf(5) / 7))
             if size < mpf(2) ** (-self.bits - 12):
                 return Fraction(L)
@@ -353,7 +352,7 @@ class _Line:
             return lambda s: plain(end + side * s)
         moved, s = from_end(panel.expr, self.x, (panel.lo, panel.hi)[which], side)
         program, density = self._program(moved, s), self.density
-        return lambda s: density * mpmath.exp(-(end + side * s) ** 2 / 2) * program(s, *values)
+        return lambda s: density * mp.exp(-(end + side * s) ** 2 / 2) * program(s, *values)
 
     def _halving(self, left: Any, right: Any, ends: tuple[Any, Any], what: tuple, depth: int) -> Sum:
         rough, expr, values = what
@@ -363,8 +362,8 @@ class _Line:
         if found is not None:
             return found
         if depth == _DEPTH:
-            raise NotConverged(None, f"the integral of {expr} did not settle between {mpmath.nstr(lo, 8)} and "
-                                     f"{mpmath.nstr(hi, 8)}")
+            raise NotConverged(None, f"the integral of {expr} did not settle between {mp.nstr(lo, 8)} and "
+                                     f"{mp.nstr(hi, 8)}")
         middle, plain = (lo + hi) / 2, self._plain(expr, values)
         first = self._halving(left, lambda s: plain(middle - s), (lo, middle), ((rough[0], False), expr, values),
                               depth + 1)

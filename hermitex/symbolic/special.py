@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
 from sympy import (
     Expr,
     Float,
@@ -30,21 +29,22 @@ from sympy import (
 )
 from sympy.core.function import ArgumentIndexError
 
+from hermitex.symbolic.arithmetic import mp, mpf
+
 #: What each function is called in scipy.special (None: a composition; see its `rewrite(OwenT)` and `_eval_evalf`).
 SCIPY_NAMES: dict[str, str | None] = {"OwenT": "owens_t", "SignCorrelation": None, "ReErf": None, "ImErf": None}
 
 
-def owen_t(h: Any, a: Any) -> mpmath.mpf:
+def owen_t(h: Any, a: Any) -> mpf:
     """Owen's T of two mpmath reals at the working precision of mpmath.
 
     T(h, a) = T-integral above; |a| > 1 is brought to |a| <= 1 by T(h, a) + T(ah, 1/a) = (erfc products)/4 [Owen 1956].
 
     Examples
     --------
-    >>> print(mpmath.nstr(owen_t(mpmath.mpf(1), mpmath.mpf(1)/2), 12))
+    >>> print(mp.nstr(owen_t(mp.mpf(1), mp.mpf(1)/2), 12))
     0.0430646911208
     """
-    mp = mpmath.mp
     with mp.workprec(mp.prec + 20):
         h, a = abs(mp.mpf(h)), mp.mpf(a)
         if a < 0:
@@ -179,15 +179,14 @@ class SignCorrelation(Function):
         return _evaluate(self, sign_correlation, prec)
 
 
-def sign_correlation(h: Any, k: Any, rho: Any) -> mpmath.mpf:
+def sign_correlation(h: Any, k: Any, rho: Any) -> mpf:
     """E[sign(X + h) sign(Y + k)] of three mpmath reals at the working precision of mpmath.
 
     Examples
     --------
-    >>> print(mpmath.nstr(sign_correlation(1, 1, 0), 9), mpmath.nstr(mpmath.erf(mpmath.sqrt(0.5))**2, 9))
+    >>> print(mp.nstr(sign_correlation(1, 1, 0), 9), mp.nstr(mp.erf(mp.sqrt(0.5))**2, 9))
     0.466064943 0.466064943
     """
-    mp = mpmath.mp
     with mp.workprec(mp.prec + 10):
         h, k, rho = mp.mpf(h), mp.mpf(k), mp.mpf(rho)
         side = mp.sqrt(1 - rho * rho)
@@ -236,7 +235,7 @@ class ReErf(Function):
     _eval_is_real = _eval_is_extended_real
 
     def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, prec)
+        return _evaluate(self, lambda x, y: mp.erf(mp.mpc(x, y)).real, prec)
 
 
 class ImErf(Function):
@@ -274,7 +273,7 @@ class ImErf(Function):
     _eval_is_real = _eval_is_extended_real
 
     def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag, prec)
+        return _evaluate(self, lambda x, y: mp.erf(mp.mpc(x, y)).imag, prec)
 
 
 def _evaluate(node: Function, function: Any, prec: int) -> Expr | None:
@@ -282,8 +281,8 @@ def _evaluate(node: Function, function: Any, prec: int) -> Expr | None:
     args = [a._eval_evalf(prec + 10) if not a.is_Float else a for a in node.args]
     if not all(isinstance(a, (Float, Integer, Rational)) for a in args):
         return None
-    with mpmath.workprec(prec + 10):
-        return Float._new(function(*(a._to_mpmath(prec + 10) for a in args))._mpf_, prec)
+    with mp.workprec(prec + 10):
+        return Float._new(function(*(mp.own(a._to_mpmath(prec + 10)) for a in args))._mpf_, prec)
 
 
 __all__ = ["SCIPY_NAMES", "ImErf", "OwenT", "ReErf", "SignCorrelation", "owen_t", "sign_correlation"]

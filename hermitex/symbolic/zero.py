@@ -203,6 +203,6 @@ def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:
 
 
 def _short(bound: Fraction) -> str:
-    from mpmath import mpf, nstr
+    from hermitex.symbolic.arithmetic import mpf, nstr
 
     return nstr(mpf(bound.numerator) / bound.denominator, 2) if bound else "0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mpmath
 import pytest
 import scipy.special
 import sympy as sp
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Rational, Symbol, asin, erf, pi, sqrt
 
+from hermitex.symbolic import arithmetic as mpmath
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation, owen_t, sign_correlation
 
 h, k = sp.symbols("h k", real=True)

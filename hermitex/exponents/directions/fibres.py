@@ -87,8 +87,7 @@ def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
     """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
     if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
         return True
-    from mpmath import mp, mpf
-
+    from hermitex.symbolic.arithmetic import mp, mpf
     from hermitex.symbolic.precise import evaluate
 
     with mp.workdps(20):

@@ -181,7 +181,7 @@ class _Values:
 
 
 def _number(x: float) -> Any:
-    from mpmath import mpf
+    from hermitex.symbolic.arithmetic import mpf
 
     return mpf(x)
 

@@ -269,8 +269,7 @@ def _independent(w: Add) -> list[Expr]:
 
 def _scale(u: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, Expr]:
     """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
-    from mpmath import nstr
-
+    from hermitex.symbolic.arithmetic import nstr
     from hermitex.symbolic.precise import evaluate
 
     values = []

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import mpmath
-from mpmath import mp, mpf
 from mpmath.libmp import mpf_add, mpf_mul
 from sympy import Expr, Float, Poly, Symbol, diff, horner
 
 from hermitex.exponents.labels.levels import polynomial
 from hermitex.kernels.arrays import lambdify
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
@@ -160,12 +159,12 @@ def _merge_label(label: mpf, atoms: dict) -> mpf:
 
 
 def _phi(s: mpf) -> mpf:
-    return mpmath.exp(-s * s / 2) / mpmath.sqrt(2 * mpmath.pi)
+    return mp.exp(-s * s / 2) / mp.sqrt(2 * mp.pi)
 
 
 def _mass(a: mpf, b: mpf) -> mpf:
-    root = mpmath.sqrt(2)
-    return (mpmath.erfc(a / root) - mpmath.erfc(b / root)) / 2
+    root = mp.sqrt(2)
+    return (mp.erfc(a / root) - mp.erfc(b / root)) / 2
 
 
 def _he2_mass(a: mpf, b: mpf) -> mpf:
@@ -188,10 +187,10 @@ def _function(expr: Expr, x: Symbol) -> Callable:
     poly = polynomial(expr, x) if expr.has(x) else None
     if poly is not None and poly.degree() < 200:
         return _polynomial(poly)
-    compiled = lambdify(x, expr, modules="mpmath")
+    compiled = lambdify(x, expr, modules=[mp.functions(), "mpmath"])
 
     def value(s: mpf) -> mpf:
-        return mpmath.re(compiled(s))
+        return mp.re(compiled(s))
 
     return value
 
@@ -227,7 +226,7 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     """The one-sided limit of u at an end, +-inf at a pole."""
     try:
         value = u(end)
-        if mpmath.isfinite(value):
+        if mp.isfinite(value):
             return value
     except (ZeroDivisionError, ValueError, OverflowError):
         pass
@@ -235,7 +234,7 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     nearer = u(end + (inward - end) * mpf(10) ** (-mp.dps))
     if abs(nearer - near) < mpf(10) ** (-mp.dps // 3) * max(1, abs(near)):
         return nearer
-    return mpmath.inf if nearer > near else -mpmath.inf
+    return mp.inf if nearer > near else -mp.inf
 
 
 def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf],
@@ -280,15 +279,15 @@ def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int,
 
 def _bisect(f: Callable, df: Callable, a: mpf, b: mpf) -> mpf:
     rising = f(b) > f(a)
-    return Branch(a, b, f, df, -mpmath.inf if rising else mpmath.inf,
-                  mpmath.inf if rising else -mpmath.inf).preimage(mpf(0))
+    return Branch(a, b, f, df, -mp.inf if rising else mp.inf,
+                  mp.inf if rising else -mp.inf).preimage(mpf(0))
 
 
 def _touch(slope: Callable, bend: Callable, a: mpf, b: mpf) -> mpf | None:
     """A point where u' touches zero without changing sign (an inflection with a horizontal tangent)."""
     if (bend(a) > 0) == (bend(b) > 0):
         return None
-    point = mpmath.findroot(bend, (a, b), solver="anderson", verify=False)
+    point = mp.findroot(bend, (a, b), solver="anderson", verify=False)
     if not a < point < b:
         return None
     return point if abs(slope(point)) < mpf(10) ** (-mp.dps // 2) * max(abs(slope(a)), abs(slope(b))) else None
@@ -303,7 +302,7 @@ def _distinct(values: list[mpf]) -> list[mpf]:
 
 
 def _nearest(value: mpf, knots: list[mpf]) -> mpf:
-    return value if mpmath.isinf(value) else min((k for k in knots if mpmath.isfinite(k)), key=lambda k: abs(k - value))
+    return value if mp.isinf(value) else min((k for k in knots if mp.isfinite(k)), key=lambda k: abs(k - value))
 
 
 def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
@@ -326,16 +325,16 @@ def _along(guide: Branch, others: list[Branch], labels: tuple[mpf, mpf]) -> tupl
     a, b = (guide.preimage(label) for label in labels)
 
     def integrand(theta: mpf) -> mpf:
-        s = a + (b - a) * mpmath.sin(theta) ** 2
+        s = a + (b - a) * mp.sin(theta) ** 2
         label, steep = guide.u(s), abs(guide.slope(s))
         top, bottom = (s * s - 1) * _phi(s), _phi(s)
         for branch in others:
             t = branch.preimage(label)
             weight = _phi(t) * steep / abs(branch.slope(t))
             top, bottom = top + (t * t - 1) * weight, bottom + weight
-        return top * top / bottom * abs(b - a) * mpmath.sin(2 * theta) if bottom else mpf(0)
+        return top * top / bottom * abs(b - a) * mp.sin(2 * theta) if bottom else mpf(0)
 
-    return adaptive(integrand, mpf(0), mpmath.pi / 2, depth=6)
+    return adaptive(integrand, mpf(0), mp.pi / 2, depth=6)
 
 
 def adaptive(f: Callable, a: mpf, b: mpf, *, tolerance: mpf | None = None, depth: int = 12) -> tuple[mpf, mpf]:
@@ -347,7 +346,7 @@ def adaptive(f: Callable, a: mpf, b: mpf, *, tolerance: mpf | None = None, depth
         fine = sum((w * f(s) for s, w in _legendre(a, b, degree)), mpf(0))
         if coarse is not None and abs(fine - coarse) <= tolerance:
             return fine, abs(fine - coarse)
-        difference = abs(fine - coarse) if coarse is not None else mpmath.inf
+        difference = abs(fine - coarse) if coarse is not None else mp.inf
         coarse = fine
     if depth == 0:
         return fine, difference

@@ -297,9 +297,8 @@ def merged(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarra
 
 def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monotone]:
     """The monotone branches of a smooth expression on (lo, hi)."""
-    from mpmath import mp, mpf
-
     from hermitex.exponents.labels import levelsets
+    from hermitex.symbolic.arithmetic import mp, mpf
     from hermitex.symbolic.pieces import breakpoints
 
     closed = _power(expr, x)
@@ -317,9 +316,9 @@ def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monot
 
 def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
     """The ends of branches without those at which the slope was zero up to rounding only: 1 - tanh(z)^2 far out."""
-    from mpmath import mp, mpf
+    from hermitex.symbolic.arithmetic import mp, mpf
 
-    exact = lambdify(x, slope, modules="mpmath")
+    exact = lambdify(x, slope, modules=[mp.functions(), "mpmath"])
 
     def at(p: float) -> Any:
         try:

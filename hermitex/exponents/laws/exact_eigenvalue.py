@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 
-from mpmath import mp, mpf
 from sympy import Expr, Matrix, Rational, S
 
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms
 from hermitex.exponents.laws.linearised import operator
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.precise import evaluate
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from mpmath import mp, mpf
 from sympy import Expr, Float, Symbol, diff
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -20,6 +19,7 @@ from hermitex.exponents.laws.charts import Table, fitted, layout
 from hermitex.exponents.laws.density import WINDOW, Monotone, common_power, distinct, exact_point, monotone_branches
 from hermitex.exponents.laws.stretches import DIGITS, Piece, Stretch, Unsuited, piece_of
 from hermitex.kernels.arrays import lambdify
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import parity
@@ -135,7 +135,7 @@ def factor(f: Expr, x: Symbol) -> Factor:
 
 def _branches(e: Expr, x: Symbol, lo: float, hi: float) -> list[_Branch]:
     slope = diff(e, x)
-    f, first, second = (lambdify(x, g, modules="mpmath") for g in (e, slope, diff(slope, x)))
+    f, first, second = (lambdify(x, g, modules=[mp.functions(), "mpmath"]) for g in (e, slope, diff(slope, x)))
     return [_Branch(e, x, m, f, (_end(first, second, m.lo), _end(first, second, m.hi)))
             for m in monotone_branches(e, x, lo, hi)]
 
@@ -271,7 +271,7 @@ def _stretches(b: _Branch, cut: dict[float, mpf]) -> list[Stretch]:
 
 def _root(b: _Branch, start: float) -> mpf:
     """The zero of f to many digits."""
-    slope = lambdify(b.x, diff(b.expr, b.x), modules="mpmath")
+    slope = lambdify(b.x, diff(b.expr, b.x), modules=[mp.functions(), "mpmath"])
     with mp.workdps(DIGITS + 20):
         z = mpf(start)
         for _ in range(8):

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from mpmath import mp, mpf
 
 from hermitex.exponents.laws.charts import points, summed
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 
 DIGITS = 80

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mpmath import mpf
 from sympy import Expr, S
 
 from hermitex.errors import NoClosedForm
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.precise import evaluate
 
 _CLAIMED = mpf(10) ** -10

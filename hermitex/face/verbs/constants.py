@@ -120,15 +120,14 @@ def _numbers(answer: dict[str, Any], asked: int) -> dict[str, Any]:
 
 
 def _table(given: list[tuple[str, dict[str, Any]]], asked: int) -> str:
-    import mpmath
-
     from hermitex.show.tables import text_table
+    from hermitex.symbolic.arithmetic import mp
 
     rows = []
     for sigma, answer in given:
         for name in NAMES:
             value = answer["values"][name]
             round_number = answer[name] is not None and answer[name].is_Rational
-            shown = None if value is None else mpmath.nstr(value, asked, strip_zeros=round_number)
+            shown = None if value is None else mp.nstr(value, asked, strip_zeros=round_number)
             rows.append((sigma, name, output.plain(answer[name]), shown))
     return text_table(rows, ["activation", "constant", "exact", "value"], columns=None)

@@ -70,14 +70,13 @@ def _exact() -> bool:
 
 
 def _digits() -> bool:
-    import mpmath
-
+    from hermitex.symbolic.arithmetic import mp
     from hermitex.symbolic.parsing import parse
     from hermitex.symbolic.precise import evaluate
 
     # E[tanh] = 0 by parity says nothing; Stein's lemma relates two different integrals.
     left, right = evaluate(parse("E(z*tanh(z))"), digits=30), evaluate(parse("E(1 - tanh(z)**2)"), digits=30)
-    return bool(abs(left - right) < mpmath.mpf(10)**-28)
+    return bool(abs(left - right) < mp.mpf(10)**-28)
 
 
 def _exponents() -> bool:

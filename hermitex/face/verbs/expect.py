@@ -123,11 +123,11 @@ def _value(expr: Any, asked: int) -> tuple[Any, Any, int | None]:
 
 
 def _sentence(node: Any, exact: Any, value: Any, reached: int | None) -> str:
-    import mpmath
+    from hermitex.symbolic.arithmetic import mp
 
     parts = [output.plain(node)]
     if exact is not None and exact != node:
         parts.append(output.plain(exact))
     if value is not None and not (exact is not None and exact.is_Integer):
-        parts.append(str(mpmath.nstr(value, max(reached or 1, 1))))
+        parts.append(str(mp.nstr(value, max(reached or 1, 1))))
     return " = ".join(parts)

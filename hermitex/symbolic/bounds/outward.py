@@ -56,10 +56,10 @@ def exp_above(x: Fraction) -> Fraction:
     """A rational >= exp(x)."""
     if x == 0:
         return ONE
-    import mpmath
+    from hermitex.symbolic.arithmetic import mp
 
-    with mpmath.workprec(120 + abs(int(x)).bit_length()):
-        value = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
+    with mp.workprec(120 + abs(int(x)).bit_length()):
+        value = mp.exp(mp.mpf(x.numerator) / x.denominator)
         man, exponent = value.man_exp
     return shortened(Fraction(int(man)) * Fraction(2) ** int(exponent) * (1 + _SLACK), 1)
 

@@ -12,12 +12,12 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from mpmath import fabs, isfinite, mp, mpf, nstr
 from sympy import Expr, Max, Pow, Rational, S, Symbol, cos, erf, exp, expand, powsimp, sin, tanh
 from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.show.display import latex
+from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf, nstr
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from mpmath import fabs, log, lu_solve, matrix, mp, mpf, nint
 from sympy import Add, Expr, Function, Mul, Rational, S, Symbol, exp, pi, sqrt
 
+from hermitex.symbolic.arithmetic import fabs, log, lu_solve, matrix, mp, mpf, nint
 from hermitex.symbolic.gaussian import Expectation
 
 Point = dict[Symbol, Expr]

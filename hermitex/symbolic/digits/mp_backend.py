@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import mpmath
 import sympy as sp
-from mpmath import mp, mpf
 from sympy import Expr, Symbol
 
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.special import owen_t, sign_correlation
 
@@ -21,14 +20,14 @@ def _step(x: Any) -> Any:
 
 
 _NAMED: dict[str, Callable[..., Any]] = {
-    "Abs": abs, "Heaviside": lambda x, *_: _step(x), "sign": mpmath.sign, "Max": max, "Min": min,
-    "ceiling": mpmath.ceil, "loggamma": mpmath.loggamma, "digamma": mpmath.digamma, "polygamma": mpmath.polygamma,
-    "uppergamma": lambda s, x: mpmath.gammainc(s, x), "lowergamma": lambda s, x: mpmath.gammainc(s, 0, x),
-    "LambertW": mpmath.lambertw, "Ei": mpmath.ei, "expint": mpmath.expint, "OwenT": owen_t,
+    "Abs": abs, "Heaviside": lambda x, *_: _step(x), "sign": mp.sign, "Max": max, "Min": min,
+    "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
+    "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
+    "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
     "SignCorrelation": sign_correlation,
-    "ReErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, "ImErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag,
-    "elliptic_k": mpmath.ellipk, "elliptic_e": mpmath.ellipe, "frac": lambda x: x - mpmath.floor(x),
-    "hermite_prob": lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / mpmath.sqrt(2) ** n,
+    "ReErf": lambda x, y: mp.erf(mp.mpc(x, y)).real, "ImErf": lambda x, y: mp.erf(mp.mpc(x, y)).imag,
+    "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe, "frac": lambda x: x - mp.floor(x),
+    "hermite_prob": lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
 }
 _SAME = frozenset("""
 exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan acot atan2 asinh acosh
@@ -47,21 +46,21 @@ class MPMath:
         if expr.is_Rational:
             return mpf(int(expr.p)) / int(expr.q)
         if expr is sp.I:
-            return mpmath.mpc(0, 1)
-        return expr._to_mpmath(mp.prec + 10)
+            return mp.mpc(0, 1)
+        return mp.own(expr._to_mpmath(mp.prec + 10))
 
     def power(self, base: Any, exponent: Any, integer: int | None, analytic: bool) -> Any:
         if integer is not None:
             return base**integer
         if base == 0 and exponent > 0:
             return mpf(0)
-        return mpmath.sqrt(base) if exponent == mpf(1) / 2 else mpmath.power(base, exponent)
+        return mp.sqrt(base) if exponent == mpf(1) / 2 else mp.power(base, exponent)
 
     def function(self, expr: Expr) -> Callable[..., Any] | None:
         name = expr.func.__name__
         own = getattr(expr.func, "mpmath_value", None)  # a node that brings its own arithmetic
-        found = mpmath.exp if isinstance(expr, sp.Pow) else own or _NAMED.get(name) or (
-            getattr(mpmath, name.lower(), None) if name in _SAME else None)
+        found = mp.exp if isinstance(expr, sp.Pow) else own or _NAMED.get(name) or (
+            getattr(mp, name.lower(), None) if name in _SAME else None)
         if found is None:
             return None
         return lambda *arguments, analytic=False: found(*arguments)
@@ -70,7 +69,7 @@ class MPMath:
         for condition, branch in zip(conditions, branches, strict=True):
             if condition >= 0:
                 return branch
-        return mpmath.nan
+        return mp.nan
 
     def node(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
         from hermitex.errors import NoClosedForm

@@ -52,7 +52,7 @@ class Program:
     >>> from hermitex.symbols import z
     >>> from hermitex.symbolic.precise import MPMATH
     >>> from sympy import exp
-    >>> from mpmath import mpf
+    >>> from hermitex.symbolic.arithmetic import mpf
     >>> Program(1 + exp(z - 1)**2, [z], MPMATH)(mpf(1))
     mpf('2.0')
     """

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import mpmath
-from mpmath import mp, mpf
-
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 
 Function = Callable[[Any], Any]
@@ -35,7 +33,7 @@ def trapezoid(f: Function, L: Any, tolerance: Callable[[Any], Any], *, levels: i
 
     Examples
     --------
-    >>> from mpmath import exp, mpf, pi, sqrt, almosteq
+    >>> from hermitex.symbolic.arithmetic import exp, mpf, pi, sqrt, almosteq
     >>> found = trapezoid(lambda x: exp(-x*x), mpf(7), lambda scale: scale*mpf(2)**-44)
     >>> almosteq(found.value, sqrt(pi), rel_eps=mpf(2)**-44)
     True
@@ -71,7 +69,7 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
 
     Examples
     --------
-    >>> from mpmath import exp, mpf, pi, almosteq
+    >>> from hermitex.symbolic.arithmetic import exp, mpf, pi, almosteq
     >>> found = plane(lambda x, y: exp(-x*x - y*y + x*y), mpf(9), lambda scale: scale*mpf(2)**-40)
     >>> almosteq(found.value, 2*pi/3**mpf("0.5"), rel_eps=mpf(2)**-40)
     True
@@ -82,7 +80,7 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
         for i in range(-reach, reach + 1):
             checkpoint("summing a Gaussian integral")
             x = i * h
-            across = int(mpmath.sqrt(max(L * L - x * x, 0)) / h)
+            across = int(mp.sqrt(max(L * L - x * x, 0)) / h)
             for j in range(-across, across + 1):
                 if previous is not None and not (i % 2 or j % 2):
                     continue  # a point of the grid before
@@ -102,15 +100,15 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
 @lru_cache(maxsize=64)
 def _nodes(precision: int, level: int, reach: int) -> tuple[tuple[Any, Any], ...]:
     """(delta, weight) of the new nodes of a level, x = 1 - delta; down to delta = 2^-reach."""
-    with mpmath.workprec(precision):
+    with mp.workprec(precision):
         h, found = mpf(2) ** -level, []
         j = 1
         while True:
             t = j * h
-            u = mp.pi / 2 * mpmath.sinh(t)
-            e = mpmath.exp(-2 * u)
+            u = mp.pi / 2 * mp.sinh(t)
+            e = mp.exp(-2 * u)
             delta = 2 * e / (1 + e)
-            found.append((delta, mp.pi / 2 * mpmath.cosh(t) * 4 * e / (1 + e) ** 2))
+            found.append((delta, mp.pi / 2 * mp.cosh(t) * 4 * e / (1 + e) ** 2))
             if delta < mpf(2) ** -reach:
                 return tuple(found)
             j += 1 if level == 0 else 2
@@ -124,7 +122,7 @@ def double_exponential(left: Function, right: Function, length: Any, tolerance: 
 
     Examples
     --------
-    >>> from mpmath import mpf, sqrt, almosteq
+    >>> from hermitex.symbolic.arithmetic import mpf, sqrt, almosteq
     >>> rough, smooth = lambda s: 1/sqrt(s), lambda s: 1/sqrt(1 - s)
     >>> found = double_exponential(rough, smooth, mpf(1), lambda scale: scale*mpf(2)**-45, reach=200)
     >>> almosteq(found.value, 2, rel_eps=mpf(2)**-40)

@@ -100,7 +100,7 @@ class Expansion:
         return self._difference(parts, digits)
 
     def _difference(self, parts: list[Expr], digits: int) -> Float:
-        from mpmath import mp, mpf
+        from hermitex.symbolic.arithmetic import mp, mpf
 
         for extra in (10, 40, 110):
             work = digits + extra
@@ -162,20 +162,17 @@ class Expansion:
     __call__ = evaluate
 
     def _number_like(self, expr: Expr, point: Any) -> Any:
-        from mpmath import mp
-
         if isinstance(point, Expr):
             return expr
-        if hasattr(point, "_mpf_"):
-            return self.numeric(expr, mp.dps).value
+        if hasattr(point, "_mpf_"):  # the digits that its own context works with
+            return point.context.make_mpf(self.numeric(expr, point.context.dps).value._mpf_)
         return float(self.numeric(expr).value)
 
     # -- showing ---------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
         """g and its partial sums on the range that a standard normal visits (one variable); returns the axes."""
-        from mpmath import linspace
-
         from hermitex.show.plots import curves
+        from hermitex.symbolic.arithmetic import linspace
         from hermitex.symbolic.digits.program import Program
         from hermitex.symbolic.precise import MPMATH
 
@@ -251,7 +248,7 @@ class Expansion:
         return f"Expansion({self.target}; {self.basis}, order {self.order}: {series or 'all zero'})"
 
     def _short(self, expr: Expr) -> str:
-        from mpmath import nstr
+        from hermitex.symbolic.arithmetic import nstr
 
         try:
             return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr).value, 6)
@@ -323,9 +320,7 @@ def _orthonormal_table(x: Any, order: int) -> list[Any]:
     """h_0(x), ..., h_order(x): h_{k+1} = (x h_k - sqrt(k) h_{k-1})/sqrt(k+1), which does not overflow."""
     from math import sqrt as float_sqrt
 
-    from mpmath import sqrt as mp_sqrt
-
-    root = sqrt if isinstance(x, Expr) else mp_sqrt if hasattr(x, "_mpf_") else float_sqrt
+    root = sqrt if isinstance(x, Expr) else x.context.sqrt if hasattr(x, "_mpf_") else float_sqrt
     table = [0*x + (S.One if isinstance(x, Expr) else 1), x]
     for k in range(1, order):
         table.append((x*table[k] - root(k)*table[k - 1])/root(k + 1))
