@@ -137,7 +137,7 @@ def test_an_unknown_public_name_is_an_attribute_error():
 def test_a_breach_of_the_precision_of_the_library_is_found():
     """A number of mpmath's own context rounds what it meets to the precision that the user has set there."""
     allowed = ("mpmath.libmp", "mpmath.calculus.quadrature")
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(ROOT.rglob("*.py")):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         names = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
         names |= {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
