@@ -37,8 +37,9 @@ class Marks(NamedTuple):
         return self.moves | _symbols(self.fast)
 
     def known(self, absent: AbstractSet[Symbol]) -> Marks:
-        """Without the scales that need what is not there."""
-        return Marks(self.kinks, tuple(p for p in self.narrow if not _symbols(p) & absent),
+        """Without what needs what is not there: it belongs to averages of other functions."""
+        return Marks(tuple(p for p in self.kinks if not p.free_symbols & absent),
+                     tuple(p for p in self.narrow if not _symbols(p) & absent),
                      tuple(f for f in self.fast if not f.free_symbols & absent))
 
     def resting(self, free: AbstractSet[Symbol]) -> Marks:

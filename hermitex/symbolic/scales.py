@@ -89,9 +89,17 @@ def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         A, B = p.coeff_monomial(x**2), p.coeff_monomial(x)
         k = sp.sqrt(2 * _size(A))
         return [] if A.is_nonnegative else [(k, k * B / (2 * A))]
-    curvature = sp.diff(g, x, 2)
-    widths = [(sp.sqrt(_size(curvature.xreplace({x: c}))), c) for c in roots(sp.diff(g, x), x)]
+    widths = [(_inverse_width(g, x, c, p.degree()), c) for c in roots(sp.diff(g, x), x)]
     return [(k, -k * c) for k, c in widths]
+
+
+def _inverse_width(g: Expr, x: Symbol, c: Expr, degree: int) -> Expr:
+    """(|g^(n)(c)|/n!)^(1/n) at a stationary point, n the first order that is not 0 there: exp(-(k x)^4) is 1/k wide."""
+    for n in range(2, degree + 1):
+        rise = sp.expand(sp.diff(g, x, n).xreplace({x: c}))
+        if rise != 0:
+            return sp.sqrt(_size(rise)) if n == 2 else (_size(rise) / sp.factorial(n)) ** sp.Rational(1, n)
+    return Integer(0)
 
 
 def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from sympy import Abs, Add, Expr, Mul, Pow, Symbol, numbered_symbols
@@ -236,8 +237,11 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     boundary &= targets
     writer.function("tables", lowered.needed(boundary), {b.name: b for b in sorted(boundary, key=str)},
                     doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.", absent=unknowns)
-    for name, statements, results, title in bodies:
-        writer.function(name, statements, results, doc=title)
+    left = set(unknowns)  # what blocks further down solve for is not there yet
+    for (name, statements, results, title), block in zip_longest(bodies, blocks):
+        left -= set(block.unknowns) if block is not None else left
+        absent = left | (set(block.unknowns) if block is not None and block.kind in ("explicit", "linear") else set())
+        writer.function(name, statements, results, doc=title, absent=absent)
 
 
 def _unused(name: str, taken: set[str]) -> str:

@@ -89,7 +89,7 @@ def graded(body, **numbers):
 NARROW = [exp(-((z - c)/w)**2)*tanh(z)**2, tanh(exp(-((z - c)/w)**2)), tanh((z - c)/w)*tanh(z - 1), w/(w**2 + (z - c)**2)*cos(z)**2,
           1/cosh((z - c)/w)**2*exp(z/3), sqrt((z - c)**2 + w**2)*tanh(z), atan((z - c)/w)*tanh(z),
           1/(1 + exp((z - c)/w))*tanh(z - 1), erf((z - c)/w)**2*cos(z)**2, Abs(z - c)*tanh((z - c)/w),
-          exp(-((z - c)/w)**2)*cos(z/w)**2*tanh(z)**2]
+          exp(-((z - c)/w)**2)*cos(z/w)**2*tanh(z)**2, exp(-((z - c)/w)**4)*tanh(z)**2, exp(-((z - c)/w)**6)]
 
 
 @pytest.mark.parametrize("body", NARROW, ids=str)

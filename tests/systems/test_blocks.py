@@ -1,11 +1,12 @@
 """Equations -> blocks: the order, the kinds, the tearing, and the proof of linearity."""
 
+import numpy as np
 import pytest
 from one_step import one_step
-from sympy import Eq, Symbol, exp, symbols
+from sympy import Eq, Max, Symbol, exp, symbols, tanh
 
 from hermitex import E, System
-from hermitex.symbols import z
+from hermitex.symbols import z, z1, z2
 from hermitex.systems.blocks import Equation, find_blocks, linear_form
 
 a, b, c, d = symbols("a b c d", real=True)
@@ -83,3 +84,20 @@ def test_large_rings_are_torn_greedily():
     (block,) = System(layers).blocks
     assert len(block.torn) == 12 and len(block.members) == 12
     assert set(block.torn) in (set(x), set(y))
+
+
+def test_a_block_asks_for_the_break_points_of_its_own_averages():
+    """Those of a later block move with what is not solved yet: an arc-cosine kernel of two layers, and two scales that move."""
+    first, second, width = symbols("first second width", real=True)
+    norm = Symbol("norm", positive=True)
+    c = Symbol("c", real=True)
+    layers = System({first: 2*E(Max(0, z1)*Max(0, z2), z1, z2, cov={(z1, z2): c}), norm: 1 + c**2,
+                     second: 2*E(Max(0, norm*z1)*Max(0, z2), z1, z2, cov={(z1, z2): first/norm}),
+                     width: 1 + E(1/(1 + (width + 5*z)**2), z)/2, "last": E(z*tanh(c + 4*width*z), z)})
+    found = layers.solve(c=0.3)
+
+    def arc(t):
+        return (np.sqrt(1 - t*t) + t*(np.pi - np.arccos(t)))/np.pi
+
+    assert found["first"] == pytest.approx(arc(0.3), rel=1e-10)
+    assert found["second"] == pytest.approx(1.09*arc(arc(0.3)/1.09), rel=1e-10)
