@@ -10,17 +10,16 @@ import contextlib
 import io
 import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
 from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
-from hermitex.face import streams
+from hermitex.face import signals, streams
 from hermitex.show.escape import line
 from hermitex.symbolic.budget import DEFAULT_BUDGET
-from hermitex.symbolic.interrupts import heard
+from hermitex.symbolic.interrupts import behind
 
 ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -118,34 +117,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     printing = streams.prepare()
-    try:
-        if not printing:
-            raise BadInput("standard output is closed; there is no place for an answer")
-        with heard():
-            status = _dispatch(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-        return status
-    except KeyboardInterrupt:
-        if argv is None:  # it is the process that ends
-            _deaf()
-        say("interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader (head, less) has what it wanted
-        streams.give_up(sys.stdout)
-        return ANSWERED
-    except Exception as error:
-        return report(error)
-    finally:
+    with signals.interrupts(ends=argv is None) as came:
         try:
+            if not printing:
+                raise BadInput("standard output is closed; there is no place for an answer")
+            status = _dispatch(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
-        except (OSError, ValueError):  # it was said above
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+        except BrokenPipeError:  # the reader (head, less) has what it wanted
             streams.give_up(sys.stdout)
-
-
-def _deaf() -> None:
-    """Hear no second interrupt while the first is said."""
-    with contextlib.suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+            status = ANSWERED
+        except Exception as error:
+            status = INTERRUPTED if came or behind(error) else report(error)
+    if status == INTERRUPTED:
+        say("interrupted")
+    streams.end()
+    return status
 
 
 def report(error: BaseException, about: str = "") -> int:

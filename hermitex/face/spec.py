@@ -317,8 +317,10 @@ class _Reader:
 
         try:
             return [float(v) for v in grid(text)]
-        except (HermitexError, OverflowError) as error:
+        except HermitexError as error:
             self.fail(section, key, error)
+        except OverflowError:
+            self.fail(section, key, "it is too large for a number in double precision")
 
     def _grid(self, key: str, value: Any) -> list[float]:
         if isinstance(value, str):
@@ -345,8 +347,10 @@ class UnknownSection(BadInput):
     """A section or key that no spec has."""
 
     def __init__(self, where: str, key: str) -> None:
-        super().__init__(f"{where}: [{key[:60]}]: {UnknownName(key, (*SECTIONS, *KEYS), 'section')}; there are "
-                         f"{', '.join(SECTIONS)}, and the keys {', '.join(KEYS)}")
+        near = UnknownName(key, (*SECTIONS, *KEYS)).close_matches
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"{where}: [{key[:60]}]: unknown section{meant}; there are {', '.join(SECTIONS)}, and the keys "
+                         f"{', '.join(KEYS)}")
 
 
 def split_equation(text: str) -> tuple[str, str] | None:

@@ -65,6 +65,15 @@ def aside() -> Iterator[TextIO]:
             own.close()
 
 
+def end() -> None:
+    """Write out what is left; what cannot be written was said, and Python is not to say it again at its exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            give_up(stream)
+
+
 def give_up(stream: Any) -> None:
     """Send what is left of a stream to nowhere, so that Python does not complain at its exit."""
     with contextlib.suppress(OSError, ValueError):  # no real file: nothing is left to be written

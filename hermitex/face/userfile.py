@@ -31,7 +31,8 @@ def module_of(path: Path) -> ModuleType:
         raise BadInput(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         line = _line(error, path)
-        raise BadInput(f"{path}{line}: {type(error).__name__}: {error}") from error
+        said = error.msg if isinstance(error, SyntaxError) else error  # whose text names the file and the line again
+        raise BadInput(f"{path}{line}: {type(error).__name__}: {said}") from error
     return module
 
 

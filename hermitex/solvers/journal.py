@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,28 +49,42 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], grid: Grid, signature: str, *, resume: bool) -> None:
         self.path = Path(path)
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = self._locked()
-        try:
-            self._header(grid, signature, resume)
-            self.done = self._read(grid)
-            self._file: IO[bytes] = open(self.path / "journal.jsonl", "ab")  # noqa: SIM115 (held until close)
-        except BaseException:
-            self._lock.close()
-            raise
+        with self._writing():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
+            try:
+                self._header(grid, signature, resume)
+                self.done = self._read(grid)
+                self._file: IO[bytes] = open(self.path / "journal.jsonl", "ab")  # noqa: SIM115 (held until close)
+            except BaseException:
+                self._lock.close()
+                raise
 
     def append(self, results: Mapping[int, Columns]) -> None:
         """Add finished chunks; when this returns they survive a kill."""
-        for k, columns in results.items():
-            body = {"chunk": k, "check": digest(columns), "columns": columns}
-            self._file.write(json.dumps(body, allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self._writing():
+            for k, columns in results.items():
+                body = {"chunk": k, "check": digest(columns), "columns": columns}
+                self._file.write(json.dumps(body, allow_nan=False).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Release the files and the lock."""
-        self._file.close()
+        """Release the files and the lock; what could not be written was said when it was tried."""
+        with suppress(OSError):
+            self._file.close()
         self._lock.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A failure of the disk in one line."""
+        try:
+            yield
+        except BadInput:
+            raise
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            raise BadInput(f"cannot write to {str(self.path)[:80]!r}: {reason}") from None
 
     def _locked(self) -> IO[bytes]:
         lock = open(self.path / "lock", "ab")  # noqa: SIM115 (held until close)

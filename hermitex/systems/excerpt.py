@@ -13,6 +13,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from symtable import symtable
 
+from hermitex.errors import HermitexError
+
 Key = tuple[str, str]  # module, name
 _ALWAYS = {"__init__", "__post_init__", "__len__", "__getitem__", "__call__", "__missing__"}
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
@@ -143,8 +145,11 @@ def _is_module(path: str) -> bool:
 @lru_cache(maxsize=64)
 def _text(module: str) -> str:
     spec = find_spec(module)
-    assert spec is not None and spec.origin is not None and spec.loader is not None
-    return str(spec.loader.get_data(spec.origin).decode("utf-8"))  # type: ignore[attr-defined]  # of a folder or a zip
+    get = getattr(spec and spec.loader, "get_source", None)  # of a file, or of a package in a zip
+    source = get(module) if get else None
+    if source is None:
+        raise HermitexError(f"export: the source of {module} is not installed, and an exported file is made from it")
+    return str(source)
 
 
 @lru_cache(maxsize=64)

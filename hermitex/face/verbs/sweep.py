@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Sweep, write the table, and say how it went; status 1 if a point failed."""
     from hermitex.face import spec
+    from hermitex.show.files import check_place
 
     if args.workers is not None and args.workers < 1:
         raise cli.BadInput(f"--workers is 1 or more, not {args.workers}")
@@ -35,8 +36,10 @@ def run(args: argparse.Namespace) -> int:
         if not found.grid:
             raise cli.BadInput(f"{args.spec}: [grid]: a sweep needs it, for instance alpha = \"0.2:3:50\"")
         found.formulas.compile()
-    table = _sweep(found, args)
     path = Path(args.output) / "table.csv"
+    if path.parent.is_dir():
+        check_place(path)
+    table = _sweep(found, args)
     table.to_csv(path)
     failed = int((~table.converged).sum())
     if args.json:
