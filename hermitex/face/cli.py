@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             streams.give_up(sys.stdout)
             status = ANSWERED
         except Exception as error:
-            status = INTERRUPTED if came or behind(error) else report(error)
+            status = INTERRUPTED if came or isinstance(behind(error), KeyboardInterrupt) else report(error)
     if status == INTERRUPTED:
         say("interrupted")
     streams.end()
