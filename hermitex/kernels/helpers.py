@@ -69,6 +69,16 @@ def exp_erfc(a, b):
     tail = np.maximum(b, 0.0)
     return np.where(b > 0, np.exp(a - tail*tail)*erfcx(tail), np.exp(np.where(b > 0, 0.0, a))*erfc(b))
 '''),
+    "tame_erfc": (("erfc", "erfcx"), '''
+def tame_erfc(b):
+    """erfc(b) exp(max(b, 0)^2): between 0 and 2, and never as small as erfc."""
+    return np.where(b > 0, erfcx(np.maximum(b, 0.0)), erfc(np.minimum(b, 0.0)))
+'''),
+    "tame_expm1": ((), '''
+def tame_expm1(a):
+    """(exp(a) - 1) exp(-max(a, 0)): between -1 and 1."""
+    return np.sign(a)*-np.expm1(-np.abs(a))
+'''),
     "exp_erfi": (("dawsn",), '''
 def exp_erfi(a, b):
     """exp(a) erfi(b) by Dawson's integral, which does not overflow."""

@@ -31,6 +31,7 @@ _SCIPY = {
     "gamma": "gamma", "loggamma": "gammaln",
     "OwenT": "owens_t", "besselk": "kv", "besseli": "iv", "besselj": "jv", "bessely": "yv", "digamma": "digamma",
     "polygamma": "polygamma", "beta": "beta", "zeta": "zeta", "Ei": "expi", "expit": "expit", "ndtr": "ndtr",
+    "log_ndtr": "log_ndtr",
 }
 #: SymPy's name -> (functions of scipy.special, how they are put together; {0}, {1}, ... are the arguments)
 _COMPOSED = {
@@ -43,12 +44,15 @@ _COMPOSED = {
     "exp_re_erf": ((), "np.real(exp_erf({0}, {1} + 1j*({2})))"),
     "exp_im_erf": ((), "np.imag(exp_erf({0}, {1} + 1j*({2})))"),
     "SignCorrelation": ((), "sign_correlation({0}, {1}, {2})"),
+    "above": ((), "np.square(np.maximum({0}, 0.0))"),
+    "below": ((), "np.square(np.minimum({0}, 0.0))"),
+    "rise": ((), "np.maximum({0}, 0.0)"),
     "frac": ((), "np.mod({0}, 1)"),
     "Mod": ((), "np.mod({0}, {1})"),
 }
 _HYPER = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
 _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
-_HELPERS = ("nonzero", "exp_erfc", "exp_erfi")  # functions of the generated module that bear the name of their node
+_HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "tame_erfc", "tame_expm1")  # of the generated module, by the name of their node
 _SHORT, _HORNER = 4, 4
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(),
@@ -256,6 +260,12 @@ class NumPyPrinter(SymPyPrinter):
         return text
 
     _print_Min = _print_Max
+
+    def _print_largest(self, e: Any) -> str:
+        text = self._print(e.args[0])
+        for a in e.args[1:]:
+            text = f"np.maximum({text}, {self._print(a)})"
+        return text
 
     def _print_Heaviside(self, e: Any) -> str:
         middle = self._print(e.args[1]) if len(e.args) > 1 and e.args[1].is_number and e.args[1].is_finite else "1/2"

@@ -1,7 +1,9 @@
 """exp(a) erfc(b) = exp(a - b^2) erfcx(b): a formula in functions that neither overflow nor cancel.
 
 1/(1 + exp(-x)) is expit(x), log(1 + exp(x)) is logaddexp(0, x), (1 + erf(x/sqrt 2))/2 is ndtr(x), log(1 + x) is
-log1p(x), and a product of exponentials is one. `plain` writes the usual functions back, for whoever looks for break points.
+log1p(x), and a product of exponentials is one. In a quotient each factor is a tame one times an exponential, and the
+exponents are added before anything is evaluated (`scales`). `plain` writes the usual functions back, for whoever looks for
+break points.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from sympy import (
     sqrt,
 )
 
+from hermitex.kernels import scales
+from hermitex.kernels.scales import logaddexp, tail
 from hermitex.symbolic.special import ImErf, ReErf
 
 
@@ -37,20 +41,12 @@ class ndtr(Function):
     """(1 + erf(x/sqrt 2))/2."""
 
 
-class logaddexp(Function):
-    """log(exp(a) + exp(b))."""
-
-
 class log1p(Function):
     """log(1 + x)."""
 
 
 class expm1(Function):
     """exp(x) - 1."""
-
-
-class tail(Function):
-    """erfc(x), which SymPy itself would turn into 2 - erfc(-x) for a negative sign."""
 
 
 class exp_erfc(Function):
@@ -69,13 +65,17 @@ class exp_im_erf(Function):
     """exp(a) Im erf(x + i y)."""
 
 
+class log_ndtr(Function):
+    """log((1 + erf(x/sqrt 2))/2)."""
+
+
 _PLAIN = {
+    log_ndtr: lambda x: log((1 + erf(x/sqrt(2)))/2),
+    **scales.PLAIN,
     expit: lambda x: 1/(1 + exp(-x)),
     ndtr: lambda x: (1 + erf(x/sqrt(2)))/2,
-    logaddexp: lambda a, b: log(exp(a) + exp(b)),
     log1p: lambda x: log(1 + x),
     expm1: lambda x: exp(x) - 1,
-    tail: erfc,
     exp_erfc: lambda a, b: exp(a)*erfc(b),
     exp_erfi: lambda a, b: exp(a)*erfi(b),
     exp_re_erf: lambda a, x, y: exp(a)*ReErf(x, y),
@@ -131,18 +131,66 @@ def _one_plus(e: Expr, function: Any) -> Expr | None:
 
 
 def _logarithm(e: Expr) -> Expr:
+    """The logarithm of a product is a sum, that of a sum of exponentials has its largest one before it."""
     inside = e.args[0]
-    coefficient, rest = inside.as_coeff_Mul()
-    if isinstance(rest, cosh) and coefficient.is_positive:
-        return logaddexp(rest.args[0], -rest.args[0]) + log(coefficient/2)
-    if not isinstance(inside, Add) or not inside.free_symbols:
+    if not inside.free_symbols:
         return e
-    a = _one_plus(inside, exp)
+    if isinstance(inside, Mul):
+        moving = [f for f in inside.args if f.free_symbols]
+        if all(f.is_positive or _log_of(f) is not None for f in moving):
+            logs = [_log_of(f) for f in moving]
+            fixed = Mul(*(f for f in inside.args if not f.free_symbols))
+            if any(v is not None for v in logs) and fixed.is_positive:
+                return Add(log(fixed), *(log(f) if v is None else v for f, v in zip(moving, logs, strict=True)))
+        return e
+    return _log_of(inside) or e
+
+
+def _log_of(f: Expr) -> Expr | None:
+    """log f for one factor, where it is better not taken of the value of f."""
+    base, n = f.as_base_exp()
+    if isinstance(f, exp):
+        return f.args[0]
+    if n != 1:
+        own = _log_of(base) if n.is_number else None
+        return None if own is None else n*own
+    if isinstance(f, erfc | tail):
+        return log_ndtr(-sqrt(2)*f.args[0]) + log(2)
+    if isinstance(f, ndtr):
+        return log_ndtr(f.args[0])
+    if isinstance(f, expit):
+        return -logaddexp(S.Zero, -f.args[0])
+    if isinstance(f, cosh):
+        return logaddexp(f.args[0], -f.args[0]) - log(2)
+    if isinstance(f, exp_erfc):
+        return f.args[0] + log_ndtr(-sqrt(2)*f.args[1]) + log(2)
+    return _log_of_sum(f) if isinstance(f, Add) and f.free_symbols else None
+
+
+def _log_of_sum(f: Add) -> Expr | None:
+    a = _one_plus(f, exp)
     if a is not None:
         return logaddexp(S.Zero, a)
-    if len(inside.args) == 2 and all(isinstance(t, exp) for t in inside.args):
-        return logaddexp(*(t.args[0] for t in inside.args))
-    return log1p(inside - 1) if S.One in inside.args else e
+    logs = [v for t in f.args if (v := _log_of_term(t)) is not None]
+    if len(logs) == len(f.args) and any(v.free_symbols for v in logs):
+        total = logs[0]
+        for v in logs[1:]:
+            total = logaddexp(total, v)
+        return total
+    if S.One in f.args:
+        return log1p(f - 1)
+    own = scales.scaled(f)
+    return own.exponent + log(own.rest) if own.exponent != 0 else None
+
+
+def _log_of_term(t: Expr) -> Expr | None:
+    """log of a positive term of a sum that has an exponential or an error function in it, or is a number."""
+    if t.is_number:
+        return log(t) if t.is_positive else None
+    logs = [(_log_of(g), g) for g in Mul.make_args(t)]
+    if all(v is not None or g.is_positive for v, g in logs) and any(v is not None for v, _ in logs):
+        return Add(*(log(g) if v is None else v for v, g in logs))
+    return None
 
 
 def _sum(e: Expr) -> Expr:
@@ -162,6 +210,10 @@ def _sum(e: Expr) -> Expr:
 
 
 def _product(e: Expr) -> Expr:
+    return _one_exponential(e) if (merged := scales.quotient(e)) is None else merged
+
+
+def _one_exponential(e: Expr) -> Expr:
     exponents = [f.args[0] for f in e.args if isinstance(f, exp)]
     if not exponents:
         return e

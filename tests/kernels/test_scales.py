@@ -1,0 +1,123 @@
+"""Quotients and logarithms of exponentials and error functions at extreme arguments, against mpmath."""
+
+from __future__ import annotations
+
+import random
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import erfcx
+from sympy import Add, Eq, Rational, S, Symbol, cosh, diff, erf, erfc, exp, lambdify, log, pi, sinh, sqrt, symbols
+
+import hermitex as hx
+from hermitex.kernels.recognition import plain, recognise
+from hermitex.symbols import alpha, kappa, z
+
+u, v = symbols("u v", real=True)
+POINTS = [(0.3, 0.7), (2.5, -1.3), (12.0, 9.0), (45.0, 43.7), (-40.0, 30.0), (300.0, 299.0), (-800.0, -750.0), (900.0, -1000.0)]
+
+
+def H(t):
+    return erfc(t/sqrt(2))/2
+
+
+def Phi(t):
+    return (1 + erf(t/sqrt(2)))/2
+
+
+WRITTEN = [
+    (exp(-u**2/2)/erfc(u))**2, (exp(-u**2/2)/(sqrt(2*pi)*H(u)))**2, exp(-u**2/2)/(1 - erf(u/sqrt(2))), exp(-u**2)/Phi(u)**2,
+    u*exp(-u**2/2)/H(u) - exp(-u**2)/H(u)**2, log(H(u)), log(Phi(u)), log(1 - erf(u)), log(exp(u) + 2*exp(-v) + 3),
+    log(2*cosh(u) + exp(v)), log(erfc(u)*exp(v)), log(1 - exp(-u**2)), log(H(u)*exp(-v) + H(-u)*exp(v)),
+    (exp(u) - exp(-u))/(exp(u) + exp(-u)), (exp(2*u) - 1)/(exp(2*u) + 1), sinh(u)/cosh(u), cosh(u)**2/cosh(v)**2,
+    (u*exp(u) + v*exp(v))/(exp(u) + exp(v)), exp(3*u/2)/(1 + exp(u))**2, exp(u/2)/sqrt(1 + exp(u)),
+    (exp(-u**2/2)*u + 3*exp(-(u - v)**2)*v)/(exp(-u**2/2) + 3*exp(-(u - v)**2)),
+    exp(-u**2/4)/(exp(-u**2/4)/20 + Rational(9, 10)*exp(-u**2)), erfc(u)/erfc(v), exp(-v**2)*H(u)/(exp(-u**2)*H(v)),
+    (H(u)*exp(-v) - H(-u)*exp(v))/(H(u)*exp(-v) + H(-u)*exp(v)), exp(-u**2/2)/(erfc(u) + erfc(v)),
+    diff(log(H(u)), u, 2), diff((u*exp(u) + v*exp(v))/(exp(u) + exp(v)), u), diff(log(exp(u) + exp(2*v)), u),
+]
+
+
+def compare(formula, digits=1e-9):
+    """A kernel against mpmath, wherever the value is a number in floating point."""
+    exact, kernel = lambdify((u, v), formula, "mpmath"), hx.compile(formula, "u", "v")
+    seen = 0
+    for a, b in POINTS:
+        if formula.has(erf) and max(abs(a), abs(b)) > 50:
+            continue                                             # 1 - erf(900) needs 350,000 digits
+        with mpmath.workdps(1500 if formula.has(erf) else 100):
+            try:
+                value = mpmath.re(exact(mpmath.mpf(a), mpmath.mpf(b)))
+            except ZeroDivisionError:
+                continue
+            if not 1e-280 < abs(value) < 1e280:
+                continue
+            value, seen = float(value), seen + 1
+        assert abs(kernel(a, b) - value) < digits*abs(value), (formula, a, b, kernel(a, b), value)
+    return seen
+
+
+@pytest.mark.parametrize("formula", WRITTEN, ids=str)
+def test_written_forms(formula):
+    assert compare(formula) >= 2
+
+
+def drawn(seed):
+    """A posterior mean: sum_i g_i w_i / (sum_j c_j w_j)^n times what may be large or small."""
+    r = random.Random(seed)
+
+    def weight():
+        a, b = (r.choice([u, v, u - v, 2*u, u + v]) for _ in range(2))
+        return r.choice([exp(a), exp(-a**2/2), erfc(a), erfc(a)*exp(b), exp(-a**2)*erfc(b), cosh(a), S.One, exp(-a**2/2)*exp(b)])
+
+    weights = [weight() for _ in range(r.choice([2, 3]))]
+    below = Add(*(r.randint(1, 4)*w for w in weights))
+    above = r.choice([weights[0], Add(*(r.choice([1, 2, u, v])*w for w in weights)), diff(below, u)])
+    return r.choice([above/below, (above/below)**2, log(below), above*weights[-1]/below**2])
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_drawn_quotients(seed):
+    compare(drawn(seed), 1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_more_drawn_quotients(seed):
+    compare(drawn(seed), 1e-8)
+
+
+@pytest.mark.parametrize("formula", WRITTEN, ids=str)
+def test_what_is_recognised_can_be_written_back_and_is_not_recognised_twice(formula):
+    once = recognise(formula)
+    assert recognise(once) == once
+    near = {u: Rational(3, 10), v: Rational(7, 10)}
+    assert abs(complex((plain(once) - formula).xreplace(near).evalf(30))) < 1e-25
+
+
+# -- systems -----------------------------------------------------------------------------------------------------------
+q = Symbol("q", positive=True)
+T = (kappa + sqrt(q)*z)/sqrt(1 - q)
+
+
+@pytest.mark.parametrize("hazard", [exp(-T**2/2)/(sqrt(2*pi)*H(T)), exp(-T**2/2)/(sqrt(2*pi)*Phi(-T)),
+                                    -diff(log(H(u)), u).subs(u, T)], ids=["erfc", "erf", "logarithm"])
+@pytest.mark.parametrize("written", ["explicit", "implicit"])
+def test_the_perceptron_up_to_its_capacity(hazard, written):
+    """Gardner's q/(1 - q) = alpha E[(phi/H)^2], whose q goes to 1 at alpha = 2 without margin."""
+    mean = alpha*hx.E(hazard**2, z)
+    system = hx.System({q: (1 - q)*mean if written == "explicit" else Eq(q/(1 - q), mean)})
+
+    def gap(at, size):
+        def scale(t):
+            return np.sqrt(size)*t/np.sqrt(1 - size)
+        with np.errstate(over="ignore"):
+            square = quad(lambda t: np.exp(-t*t/2)/np.sqrt(2*np.pi)*2/np.pi/erfcx(scale(t)/np.sqrt(2))**2, -30, 30, points=[0.0],
+                          epsabs=0, epsrel=1e-12, limit=500)[0]
+        return size - (1 - size)*at*square
+
+    for at in (0.5, 1.9, 1.97):
+        found = system.solve(alpha=at, kappa=0.0, start={"q": 0.5})
+        assert found.converged and abs(gap(at, found["q"])) < 1e-10
