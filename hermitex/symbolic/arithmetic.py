@@ -19,6 +19,7 @@ from hermitex.symbolic.budget import checkpoint
 if TYPE_CHECKING:
     from mpmath import mpf
 
+_lock = threading.RLock()
 _PATIENCE = 0.05  # seconds between two looks at the budget of a thread that waits
 
 
@@ -70,7 +71,6 @@ def _fresh_lock() -> None:
     _lock = threading.RLock()
 
 
-_fresh_lock()
 if hasattr(os, "register_at_fork"):  # a thread that held the context does not exist in the child
     os.register_at_fork(after_in_child=_fresh_lock)
 
