@@ -252,8 +252,7 @@ def _over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], 
                 out[f"{which}_bias"][i] = found.value
                 out[f"b_{which}"][i] = np.nan if found.at is None else found.at
                 if found.at is None:
-                    notes.append(f"{which} bound with a bias: the infimum lies at b -> {found.end:g}, "
-                                 f"its limit is {found.value:.10g} (+- {found.error:.1g})")
+                    notes.append(f"{which} bound with a bias: the infimum lies at b -> {found.end:g}, its limit is {found.said}")
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 

@@ -244,3 +244,25 @@ def test_the_functions_at_the_best_rate_are_those_of_its_own_bulk():
         if which != "target":
             risk = weights @ (f(z) - found.functions["target"](z))**2/weights.sum()
             assert risk == pytest.approx(getattr(found, which), rel=1e-6), at[which]
+
+
+@pytest.mark.parametrize("r", [20.0, 63.0, 64.0, 200.0])
+def test_a_steep_spike_is_resolved(r):
+    """tanh against sin at gamma = 1: by a plain sum over kappa; halving a step longer than 1/r showed no change."""
+    z, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights /= weights.sum()
+    kappa, step = np.linspace(-9, 9, 60_001, retstep=True)
+    p = np.exp(-kappa**2/2)/np.sqrt(2*np.pi)*step
+    mean = sum(w*np.tanh(r*kappa + v) for v, w in zip(z, weights, strict=True))
+    upper = p @ np.sin(kappa)**2 - (p @ (np.sin(kappa)*mean))**2/(p @ mean**2)
+    assert bounds("tanh", "sin", r=r).upper == pytest.approx(upper, abs=1e-10)
+
+
+@pytest.mark.parametrize("sigma, target, upper, lower", [("tanh", "sign", 0, 0), ("erf", "sign", 0, 0), ("sign", "sign", 0, 0),
+                                                         ("gelu", "relu", 0.00033772568, 4.045838440e-5)])
+def test_an_infimum_at_infinity_has_the_digits_that_it_claims(sigma, target, upper, lower):
+    """The values of gelu/relu: extrapolated from r up to 1,000 with polynomials of degree 8 in 1/r."""
+    found = bounds(sigma, target, optimise=True)
+    claims = [float(n.rpartition("(+- ")[2].rstrip(")")) for n in found.notes if "(+-" in n]
+    assert len(claims) == 2 and max(claims) < 1e-9
+    assert abs(found.upper - upper) <= claims[0] and abs(found.lower - lower) <= claims[1] + 1e-13

@@ -1,8 +1,8 @@
 """inf_t f(t) over a half line or a line: the global minimum, or the limit where the infimum lies at an end.
 
 A scan on a grid finds every local minimum that it resolves, each is closed in on, and the ends are judged by the limits of
-the values towards them (Shanks' transformation, exact for sums of geometric sequences): an infimum that is not
-attained is said to be none.
+the values towards them (Neville's polynomials in the distance, or Shanks' transformation, exact for sums of geometric
+sequences): an infimum that is not attained is said to be none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from scipy.optimize import minimize_scalar
 Array = np.ndarray[Any, Any]
 
 _ENOUGH = 1e-9        # an end wins only by more than this, relative to the value inside
-_STEPS = 7
+_FEWEST = 5           # values that show a limit
+_ROUNDING = 1e-13     # of the largest value: what an extrapolation is not better than
 
 
 class Least(NamedTuple):
@@ -26,6 +27,16 @@ class Least(NamedTuple):
     at: float | None
     end: float
     error: float
+
+    @property
+    def said(self) -> str:
+        """The value with the digits that its error leaves, and the error.
+
+        >>> Least(0.36338023534, None, 0.0, 2e-6).said
+        '0.36338 (+- 2e-06)'
+        """
+        places = max(0, min(15, -int(np.floor(np.log10(self.error))) - 1)) if self.error > 0 else 12
+        return f"{round(self.value, places):.12g} (+- {self.error:.0e})"
 
 
 def least(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = (0.0, np.inf)) -> Least:
@@ -47,12 +58,12 @@ def least(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = 
         value = float(f(np.array([at]))[0])
         if value <= best.value:
             best = Least(value, at, np.nan, 0.0)
-    for end, edge, near in ((ends[0], grid[0], grid[1]), (ends[1], grid[-1], grid[-2])):
-        limit, error = _limit(f, end, edge, near)
+    for end, edge in ((ends[0], grid[0]), (ends[1], grid[-1])):
+        limit, error = _limit(f, end, edge)
         margin = max(_ENOUGH*best.value, 1e-15)
         at_edge = best.at is not None and best.at == edge
         if limit < best.value - max(margin, error) or (at_edge and limit <= best.value + error):
-            best = Least(max(limit, 0.0), None, end, error)
+            best = Least(limit if limit > error else 0.0, None, end, error)
     return best
 
 
@@ -75,22 +86,36 @@ def _closed_in(f: Callable[[Array], Array], low: float, high: float) -> float:
     return float(better if close else found.x)
 
 
-def _limit(f: Callable[[Array], Array], end: float, edge: float, near: float) -> tuple[float, float]:
-    """The limit of f towards an end, and its error, from a geometric (or, towards -oo and oo of a line, equal) sequence."""
-    if np.isfinite(end):
-        t = end + (edge - end)*0.5**np.arange(_STEPS)[::-1]*2.0**(_STEPS - 3)
-    else:
-        t = edge*0.5**np.arange(_STEPS)
-    t = t[np.argsort(np.abs(t - end))][::-1] if np.isfinite(end) else t[::-1]
-    values = f(t)
-    step = abs(values[-1] - values[-2])
-    if not np.all(np.diff(values)[-3:] < 0):  # it does not come down towards this end
-        return float(values[-1]), 0.0
+def _limit(f: Callable[[Array], Array], end: float, edge: float) -> tuple[float, float]:
+    """The limit of f towards an end and its error: polynomials in the distance, or sums of geometric sequences.
+
+    The points halve the distance to a finite end, and double that from 0 to an infinite one, beyond
+    `edge` too; whichever of the two extrapolations has settled better is believed.
+    """
+    beyond = 2.0**np.arange(-5, 3)
+    s = 1/beyond  # the distance, in units of that of the edge
+    values = f(end + (edge - end)*s if np.isfinite(end) else edge*beyond)
+    sound = np.flatnonzero(~np.isfinite(values))
+    s, values = (v[:sound[0]] if sound.size else v for v in (s, values))
+    if len(values) < _FEWEST or not np.all(np.diff(values)[-3:] <= 0) or values[-1] == values[-4]:
+        return (float(values[-1]), 0.0) if len(values) else (np.inf, np.inf)  # it does not come down towards this end
+    rounding = _ROUNDING*float(np.max(np.abs(values)))
+    step = abs(float(values[-1] - values[-2]))
     first, second = _shanks(values), _shanks(values[:-1])
-    error = abs(first - second)
-    if not np.isfinite(first) or error > 10*step:
-        return float(values[-1]), float(step)
-    return float(first), float(error)
+    found = [(step, float(values[-1])), (abs(first - second), first), _neville(s, values)]
+    error, limit = min((e, v) for e, v in found if np.isfinite(e + v))
+    return float(limit), max(float(error), rounding)
+
+
+def _neville(s: Array, values: Array) -> tuple[float, float]:
+    """(error, value) at s = 0 of the polynomials through the last points that agree best with those of one point less."""
+    table, ends = values.astype(float), [float(values[-1])]
+    for k in range(1, len(s)):
+        table = (s[:-k]*table[1:] - s[k:]*table[:-1])/(s[:-k] - s[k:])
+        ends.append(float(table[-1]))
+    gaps = np.abs(np.diff(ends))
+    best = int(np.argmin(np.maximum(gaps[1:], gaps[:-1]))) + 2  # two agreements, for one may be chance
+    return float(max(gaps[best - 1], gaps[best - 2])), ends[best]
 
 
 def _shanks(values: Array) -> float:

@@ -21,6 +21,7 @@ from hermitex.theories.risks.projection import Projection, Target
 Array = np.ndarray[Any, Any]
 
 _ZERO = 1e-13
+_SOUND = 1e-9  # a bound whose quadrature did not come to that is none
 
 
 def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) -> Bounds:
@@ -47,7 +48,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
         key = np.asarray(t).tobytes()
         if key not in known:
             known[key] = bounds_at(quick, target, *path(np.asarray(t)))
-        return np.asarray(getattr(known[key], which))
+        return np.where(known[key].error <= _SOUND, getattr(known[key], which), np.inf)
 
     optimum: dict[str, Any] = {}
     coefficients: dict[str, Any] = {}
@@ -58,8 +59,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
         optimum[f"r_{which}"] = optimum[f"eta_over_beta_{which}"] = None
         if found.at is None:
             end = "0, r -> 0" if found.end == 0 else "infinity, r -> infinity"
-            notes.append(f"{which} bound: the infimum lies at eta -> {end}; "
-                         f"its limit is {found.value:.10g} (+- {found.error:.1g})")
+            notes.append(f"{which} bound: the infimum lies at eta -> {end}; its limit is {found.said}")
             continue
         at_r, at_c = path(np.array([found.at]))
         exact = bounds_at(smoothed, target, at_r, at_c)

@@ -173,7 +173,10 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
     smooth = target.kinks.size == 0
     rule = quadrature.trapezoid(0.3) if smooth else quadrature.panels(_edges(target.kinks, quadrature.WINDOW))
     best, idle, error = np.inf, 0, np.inf
-    for _ in range(_ROUNDS):
+    # A feature turns over within sqrt(c)/r: halving the step shows nothing until it is as short.
+    sharpness = float(np.max(np.abs(r)/np.sqrt(c), initial=1.0))
+    patience = 3 + int(np.ceil(np.log2(max(sharpness, 1.0))))
+    for _ in range(_ROUNDS + patience):
         products = _products(sigma, target, rule.nodes, (r, c, b))
         error, tail, suspects = _judged(products, rule)
         if tail > _TOLERANCE and rule.window < _WIDEST:
@@ -184,7 +187,7 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
             raise Divergent(f"E[sigma(r kappa + sqrt(c) z)^2] or E[g(z)^2] with sigma = {sigma[0].activation(z)}, "
                             f"g = {target.activation(z)}", "the integrand does not fall off")
         best, idle = (error, 0) if error < best/2 else (best, idle + 1)
-        if error <= _TOLERANCE or idle >= 3 or rule.full:
+        if error <= _TOLERANCE or idle >= patience or rule.full:
             break
         rule = rule.refine() if rule.kind == "trapezoid" else rule.refine(suspects > max(0.1*_TOLERANCE, 0.01*suspects.max()))
     x, w = rule.nodes, rule.weights
