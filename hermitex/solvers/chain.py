@@ -16,6 +16,7 @@ from ..errors import BadInput
 from . import fixed_point
 from .batch import Array, Field, Params, positive_mask, start, take
 from .boundary import at_zero
+from .fixed_point import GROWS
 from .limit import over
 from .newton import Both, newton
 from .problem import START, Problem
@@ -25,6 +26,8 @@ from .starts import tried
 
 Solver = Callable[[Array, Params], Solution]
 
+_AGAIN = 20  # steps of Newton's method from a further start
+_INDEX = "_index"  # the parameter that numbers the points
 _VANISHES = 1e-25  # a right-hand side at 0 that is no larger is rounding, where no iteration has found it larger
 _BESIDE = 1e-3
 _LEAST = 1e-13  # a positive unknown below this part of its start may have been meant to be 0
@@ -79,10 +82,10 @@ def robust(
     common = {"names": names, "positive": positive, "rtol": rtol, "atol": atol, "raise_on_failure": False}
     exact = residual is not None and (jacobian is not None or both is not None)
 
-    problem, sound = None, None
+    problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
     if residual is not None and both is not None and terms is not None:
         problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), terms, rtol)
-        sound, p = partial(run_out, problem), {**p, START: x}
+        sound, p = partial(run_out, problem), {**p, START: x, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
@@ -91,6 +94,8 @@ def robust(
     def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
         def run(y: Array, q: Params) -> Solution:
             found = solve(step, y, q, max_steps=steps, **options, **common)
+            if problem is not None:
+                trail[q[_INDEX]] = found.reason
             if not exact:
                 return found
             last = polished(_usable(found.state, y, positive, names), q)
@@ -110,12 +115,22 @@ def robust(
     if problem is not None and not np.all(found.converged) and not over():
         found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
         open_ = np.flatnonzero(~np.asarray(found.converged))
-        again = partial(newton, problem.residual, None, both=both, sound=sound, **common)
+        again = partial(newton, problem.residual, None, both=both, sound=sound, max_steps=_AGAIN, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
+        found = replace(found, reason=np.array([_why(bool(ok), str(r), str(t)) for ok, r, t in
+                                                zip(found.converged, found.reason, trail, strict=True)], dtype=object))
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
+
+
+def _why(ok: bool, reason: str, trail: str) -> str:
+    """The reason of the method that came nearest, and how the unknowns run off under iteration, if they do."""
+    _, grows, how = trail.partition(GROWS)
+    if ok or not grows:
+        return reason
+    return f"{reason}{'' if grows in reason else f'; {grows}{how}'}: no finite solution was found"
 
 
 def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float) -> Solution:

@@ -20,6 +20,9 @@ from .differences import central, forward
 from .limit import over, ran_out
 from .solution import Solution, trend
 
+_PATIENCE = 100  # steps, or a tenth of those allowed, in which the residual has to be halved, or no solution is reached
+GROWS = "under iteration "  # of a reason: unknowns run off
+_GROWS = 0.15  # the least power of the steps that is called growth
 _KEPT = 4  # iterates kept to say how a point failed
 _RESOLVED, _NOISE = 1e-4, 1e-11  # the least 1 - K that forward and central differences can be trusted with
 
@@ -113,6 +116,8 @@ class _Iteration:
         self.steps, self.reason = np.zeros(points, dtype=int), np.full(points, "", dtype=object)
         self.goal = np.full(points, rtol)
         self.past: list[Array] = []
+        self.checked = np.full(points, np.inf)  # the residual at the last check
+        self.marks: list[tuple[int, Array]] = []  # states after 1, 2, 4, ... steps
 
     def run(self, method: str, max_steps: int, memory: int, raise_on_failure: bool) -> Solution:
         with np.errstate(all="ignore"):
@@ -147,12 +152,17 @@ class _Iteration:
         f = self.drop_undefined(f)
         n = len(self.names)
         self.dY, self.dF = np.zeros((0, n, self.active.size)), np.zeros((0, n, self.active.size))
-        for _ in range(max_steps):
+        for step in range(max_steps):
             f = self.leave(f)
             if not self.active.size:
                 return
             if over():
                 break
+            if step and step % max(_PATIENCE, max_steps // 10) == 0:
+                f = self.drop_slow(f)
+            if step & (step - 1) == 0:
+                self.final[:, self.active] = from_logs(self.y, self.mask)
+                self.marks = [*self.marks[-2:], (step, self.final.copy())]
             self.past = [*self.past[-_KEPT + 1 :], from_logs(self.y, self.mask)]
             move = self.weight * f if memory == 0 else self.accelerated(f)
             y = self.y + move
@@ -245,6 +255,29 @@ class _Iteration:
         known = np.isfinite(error) & (least > _NOISE)
         return np.where(known, error, np.inf), linear.spectral_radius(D + np.eye(len(self.names))[:, :, None])
 
+    def drop_slow(self, f: Array) -> Array:
+        """Points whose residual has not been halved since the last check."""
+        now = self.norm(f, self.y)
+        slow = now > 0.25 * self.checked[self.active]
+        self.checked[self.active] = now
+        return self.close(slow, f, "no headway") if slow.any() else f
+
+    def growth(self, point: int) -> str:
+        """How the unknowns of a point that run off do it: x ~ step^a over the last two doublings of the steps."""
+        marks = [(step, x[:, point]) for step, x in self.marks if 0 < step < self.steps[point]]
+        marks = [*marks[-2:], (int(self.steps[point]), self.final[:, point])]
+        if len(marks) < 3 or marks[0][0] < 8:
+            return ""
+        (s0, a), (s1, b), (s2, c) = marks
+        first, last = (np.log(np.abs(v / u)) / np.log(t / s) for s, u, t, v in ((s0, a, s1, b), (s1, b, s2, c)))
+        said = []
+        for name, early, late, x in zip(self.names, first, last, c, strict=True):
+            if min(abs(early), abs(late)) > _GROWS and early * late > 0 and abs(late) > 0.5 * abs(early):
+                verb = "grows" if late > 0 else "falls"
+                how = "faster than a power" if abs(late) > 1.5 * abs(early) else f"like the power {late:.2g}"
+                said.append(f"{name} {verb} {how} of the steps ({x:.2g} after {s2})")
+        return GROWS + ", ".join(said) if said else ""
+
     def drop_undefined(self, f: Array) -> Array:
         lost = ~np.isfinite(f).all(axis=0)
         return self.close(lost, f, "the map is not finite") if lost.any() else f
@@ -279,5 +312,5 @@ class _Iteration:
                 how = "not positive" if self.mask[bad].all() else "undefined"
                 said = f"the right-hand side of {lost} is {how} there"
             else:
-                said = trend(path, self.names)
+                said = "; ".join(filter(None, (trend(path, self.names), self.growth(int(point)))))
             self.reason[point] = f"{why}: {said}" if said else why

@@ -17,7 +17,7 @@ from .problem import Problem
 from .solution import Solution
 
 _GRID = np.arange(-12.0, 12.01, 0.25)  # exponents of ten
-_MOST, _TRIED = 4, 24  # unknowns, starts
+_MOST, _TRIED = 4, 8  # unknowns, starts
 _INTERVALS, _HALVINGS = 4, 40
 
 

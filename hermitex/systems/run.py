@@ -15,12 +15,15 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.solvers.chain import assemble, pick, robust
+from hermitex.solvers.fixed_point import GROWS
+from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
+_CHANCES = 3  # quadratures with which a point is tried that none of the methods solves
 _VERDICT = ("right_hand_sides", "observables")
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
@@ -64,7 +67,9 @@ class Run:
                 last, self.moved = self.moved, self._moved(self.before, values)
                 self.before = {n: self._row(v) for n, v in values.items()}
                 self.rounds += 1
-                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS
+                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or over()
+                lost = [self.rounds >= _CHANCES or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
+                end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
                 if done.any():
                     other: State = {}
