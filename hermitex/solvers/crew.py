@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import BadInput, HermitexError
 from .grid import Grid, Piece, columns
-from .journal import Columns, plain
+from .journal import PASSING, Columns, plain
 
 Solve = Callable[[Piece], Mapping[str, Any]]
 
@@ -210,7 +210,7 @@ def _mourned(points: Grid, k: int, attempts: int) -> Columns:
     """The rows of a chunk that killed every worker it was given to; not written, so a resumed sweep tries it again."""
     size = len(next(iter(columns(points.pieces(k)).values())))
     reason = f"the worker died at each of {attempts} attempts (memory, or a crash in compiled code)"
-    return {"converged": [False] * size, "reason": [reason] * size, "worker died": [True] * size}
+    return {"converged": [False] * size, "reason": [reason] * size, PASSING: [True] * size}
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ..show.files import write_whole
 from .grid import Grid, digest
 
 Columns = dict[str, list[Any]]
+PASSING = "not to be kept"  # the column of chunks that another run may solve: their worker died, or their time was up
 _FORMAT = "hermitex sweep 1"
 
 

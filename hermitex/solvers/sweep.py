@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .crew import Crew, Solve, results
 from .grid import Grid, grid
-from .journal import Columns, Journal
+from .journal import PASSING, Columns, Journal
 from .table import Sweep, assemble
 
 
@@ -82,7 +82,7 @@ def sweep(
         todo = [k for k in range(points.chunks) if k not in done]
         say = _Teller(points, done, progress)
         for found in results(solve, points, todo, Crew(executor, workers), attempts):
-            lasting = {k: c for k, c in found.items() if "worker died" not in c}
+            lasting = {k: c for k, c in found.items() if PASSING not in c}
             if journal and lasting:
                 journal.append(lasting)
             done.update(found)

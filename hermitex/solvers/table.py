@@ -16,7 +16,7 @@ from ..errors import MissingExtra, UnknownName
 from ..show.escape import cell
 from ..show.files import write_whole
 from .grid import Grid
-from .journal import Columns, plain
+from .journal import PASSING, Columns, plain
 
 _HTML_ROWS = 12
 
@@ -106,7 +106,7 @@ class Sweep:
 def assemble(points: Grid, done: Mapping[int, Columns]) -> Sweep:
     """The table out of the chunks, whatever order they came in."""
     order = range(points.chunks)
-    names = dict.fromkeys(n for k in order for n in done[k] if n != "worker died")
+    names = dict.fromkeys(n for k in order for n in done[k] if n != PASSING)
     last = [n for n in ("converged", "reason") if n in names]
     names = dict.fromkeys([*(n for n in names if n not in last), *last])
     table = {n: np.concatenate([p[n] for k in order for p in points.pieces(k)]) for n in points.axes}

@@ -9,6 +9,7 @@ Only the piece and the formulas enter, so a piece gives the same bits wherever a
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.grid import Piece, digest
 from hermitex.solvers.grid import grid as points
+from hermitex.solvers.journal import PASSING
+from hermitex.solvers.limit import limited, over
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
@@ -31,7 +34,8 @@ _COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a c
 
 def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
           progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
-          workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float = 1e-11) -> Sweep:
+          workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float = 1e-11,
+          budget: float | None = None) -> Sweep:
     """Solve a system or a theory at every point of a grid.
 
     Parameters
@@ -44,6 +48,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
     tolerance : of each solve, relative
+    budget : seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
 
     Returns
     -------
@@ -65,14 +70,17 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     >>> round(float(table["V"][2]), 6)
     0.844289
     """
+    if budget is not None and not budget >= 0:
+        raise BadInput(f"sweep: budget = {budget!r} is not a number of seconds")
+    until = None if budget is None else time.time() + budget
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
         by_name("sweep", grid, parameters)
-        line: Line = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, system)
+        line: Line = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, until, system)
     else:
         program = _program(system)
         by_name("sweep", grid, parameters, parameters=program.parameters)
-        line = Line(program, _fixed(program, grid, parameters or {}), tolerance)
+        line = Line(program, _fixed(program, grid, parameters or {}), tolerance, until)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
 
@@ -119,6 +127,7 @@ class Line:
     program: Any
     fixed: Mapping[str, float]
     tolerance: float
+    until: float | None = None  # when the budget ends, by the clock that all processes share
 
     @property
     def signature(self) -> str:
@@ -140,15 +149,14 @@ class Line:
     def __call__(self, piece: Piece) -> dict[str, Any]:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
-        rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
-        self._together(piece, rows, range(1, points))
-        # One point that diverges spoils the quadrature of its batch: those that look sound are solved without it.
-        sound = [k for k, s in rows.items() if not s.converged and s.residual <= 1e-6]
-        if 1 < len(sound) < points - 1:
-            self._together(piece, rows, sound)
-        for order in (range(points), range(points - 1, -1, -1)):
-            self._alone(piece, rows, order)
-        return self._columns([rows[k] for k in range(points)])
+        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
+            rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
+            self._together(piece, rows, range(1, points))
+            for order in (range(points), range(points - 1, -1, -1)):
+                self._alone(piece, rows, order)
+            cut = over() and not all(s.converged for s in rows.values())
+        columns = self._columns([rows[k] for k in range(points)])
+        return {**columns, PASSING: np.full(points, True)} if cut else columns
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
         numbers = {**self.fixed, **{spelt(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
@@ -168,7 +176,7 @@ class Line:
         """Follow the line and solve what failed from the point before it, if that is solved."""
         before: Solution | None = None
         for k in order:
-            if not rows[k].converged and (before is None or before.converged):
+            if not rows[k].converged and (before is None or before.converged) and not over():
                 again = self._solve(piece, [k], self._start(before) if before else {}).point(0)
                 rows[k] = again if again.converged or not np.isfinite(rows[k].residual) else rows[k]
             before = rows[k]

@@ -280,3 +280,16 @@ def test_a_budget_ends_a_solve_with_its_last_state(tmp_path):
     assert module.solve(c=2.0, budget=60)["converged"]
     with pytest.raises(module.NotSolved, match="the budget of 0 s ran out"):
         module.solve(c=np.array([2.0, 3.0]), budget=0.0)
+
+
+def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
+    from hermitex.systems.sweep import sweep
+
+    system = System({q: E(tanh(beta*sqrt(q)*z + c)**2, z)})
+    grid = {"beta": np.linspace(0.5, 3, 6), "c": [0.3, 0.4]}
+    cut = sweep(system, grid, budget=0.0, checkpoint=tmp_path/"kept", chunk=3)
+    assert not np.any(cut["converged"]) and all("the budget of 0 s ran out" in r for r in cut["reason"])
+    whole = sweep(system, grid, budget=100, checkpoint=tmp_path/"kept", chunk=3)
+    assert np.all(whole["converged"]) and np.array_equal(whole["q"], sweep(system, grid, chunk=3)["q"])
+    with pytest.raises(BadInput, match="budget = -1 is not a number of seconds"):
+        sweep(system, grid, budget=-1)
