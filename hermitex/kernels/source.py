@@ -32,6 +32,7 @@ from hermitex.kernels.whitelist import checked
 from hermitex.kernels.words import Names, comment, literal, prose
 
 _WIDTH = 116
+_PACKED = 100  # formulas in one return statement, from which on a line holds as many as fit
 
 
 #: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
@@ -180,15 +181,16 @@ def _tuple(parts: Iterable[str]) -> str:
 
 
 def _returned(items: Mapping[str, str]) -> str:
-    """The return statement: one line, or one line for each formula and as many names as fit on a line."""
+    """The return statement: one line, or one line for each formula and as many names as fit on a line; many are all packed."""
     parts = [f"{literal(label)}: {text}" for label, text in items.items()]
     line = f"return {{{', '.join(parts)}}}"
     if len(line) <= _WIDTH - 4:
         return line
+    packed = len(parts) > _PACKED or all(text.isidentifier() for text in items.values())
     lines = [""]
     for part in parts:
         together = f"{lines[-1]}, {part}" if lines[-1] else part
-        fits = len(together) <= _WIDTH - 8 and all(text.isidentifier() for text in items.values())
+        fits = packed and len(together) <= _WIDTH - 8
         lines[-1:] = [together] if fits or not lines[-1] else [lines[-1], part]
     return "return {\n" + "".join(f"    {line},\n" for line in lines) + "}"
 

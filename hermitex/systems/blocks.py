@@ -17,7 +17,7 @@ from sympy.utilities.iterables import strongly_connected_components
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.systems.derivatives import Names, derivative
+from hermitex.systems.derivatives import Names, partials
 
 _MOST_SUBSETS = 5_000
 _LONG = 400  # operations beyond which a derivative that holds unknowns is not multiplied out to see whether they cancel
@@ -62,7 +62,8 @@ def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, nam
     """The blocks in the order in which they are solved; `split=False` keeps all equations in one; `names` stay names in them."""
     unknowns, names = list(equations), names or Names()
     reach = {u: names.reach(e.rhs) for u, e in equations.items()}
-    depends = {u: [v for v in unknowns if v in reach[u]] for u in equations}
+    place = {u: k for k, u in enumerate(unknowns)}
+    depends = {u: sorted(reach[u] & place.keys(), key=place.__getitem__) for u in equations}
     if split:
         edges = [(u, v) for u in unknowns for v in depends[u]]
         components = strongly_connected_components((unknowns, edges))
@@ -70,8 +71,8 @@ def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, nam
         components = [unknowns]
     blocks = []
     for component in components:
-        ordered = [u for u in unknowns if u in set(component)]
-        through = any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
+        ordered = sorted(component, key=place.__getitem__)
+        through = bool(names.definitions) and any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
         blocks.append(_classify(ordered, equations, depends, linear=split and not through, names=names))
     return tuple(blocks)
 
@@ -96,21 +97,20 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol], names: Names 
     inside = set(unknowns)
     rows = []
     for e in equations:
-        row = []
-        for v in unknowns:
-            try:
-                entry = derivative(e.residual, v, names)
-            except NoClosedForm:
-                return None
-            if entry.free_symbols & inside:
-                # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
-                if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation)):
+        row = dict.fromkeys(unknowns, S.Zero)
+        try:
+            for v, entry in partials(e.residual, unknowns, names):
+                if entry.free_symbols & inside:
+                    # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
+                    if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation)):
+                        return None
+                    entry = entry.expand()
+                if entry.free_symbols & inside:
                     return None
-                entry = entry.expand()
-            if entry.free_symbols & inside:
-                return None
-            row.append(entry)
-        rows.append(tuple(row))
+                row[v] = entry
+        except NoClosedForm:
+            return None
+        rows.append(tuple(row.values()))
     zero = dict.fromkeys(unknowns, S.Zero)
     return tuple(rows), tuple(e.residual.xreplace(zero) for e in equations)
 
@@ -138,12 +138,32 @@ def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation],
 
 def _acyclic_rest(free: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> list[Symbol]:
     """What is left when, as long as there is a cycle, the unknown through which most paths of length two run is torn out."""
-    left = list(free)
-    while not _acyclic(left, depends):
-        reads = {u: sum(v in left for v in depends[u]) for u in left}
-        read_by = {u: sum(u in depends[v] for v in left) for u in left}
-        left.remove(max(left, key=lambda u: reads[u]*read_by[u]))
-    return left
+    left = set(free)
+    reads = {u: sum(v in left for v in depends[u]) for u in free}
+    readers: dict[Symbol, list[Symbol]] = {u: [] for u in free}
+    for u in free:
+        for v in depends[u]:
+            if v in left:
+                readers[v].append(u)
+    read_by = {u: len(readers[u]) for u in free}
+
+    def leave(u: Symbol) -> None:
+        left.discard(u)
+        for v in depends[u]:
+            if v in left:
+                read_by[v] -= 1
+        for v in readers[u]:
+            reads[v] -= 1
+
+    kept: set[Symbol] = set()
+    while left:
+        loose = [u for u in left if not reads[u] or not read_by[u]]  # on no cycle
+        for u in loose:
+            leave(u)
+        kept.update(loose)
+        if left and not loose:
+            leave(max((u for u in free if u in left), key=lambda u: reads[u]*read_by[u]))
+    return [u for u in free if u in kept]
 
 
 def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> bool:
@@ -151,11 +171,24 @@ def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> b
 
 
 def _order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
-    left, done = list(members), []
-    while left:
-        ready = [u for u in left if not set(depends[u]) & set(left)]
-        if not ready:
-            break
+    """Those that can be computed one after another, round by round: what a round needs stands in the rounds before."""
+    members = list(members)
+    inside = dict.fromkeys(members, 0)
+    readers: dict[Symbol, list[Symbol]] = {u: [] for u in members}
+    for u in members:
+        for v in depends[u]:
+            if v in inside:
+                inside[u] += 1
+                readers[v].append(u)
+    done: list[Symbol] = []
+    ready = [u for u in members if not inside[u]]
+    while ready:
         done += ready
-        left = [u for u in left if u not in ready]
+        coming: set[Symbol] = set()
+        for u in ready:
+            for v in readers[u]:
+                inside[v] -= 1
+                if not inside[v]:
+                    coming.add(v)
+        ready = [u for u in members if u in coming] if len(coming) > 1 else list(coming)
     return tuple(done)

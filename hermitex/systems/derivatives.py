@@ -7,7 +7,7 @@ derivative only how fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sympy import (
     Abs,
@@ -42,6 +42,7 @@ from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.moreau import has_nodes, resolve
 from hermitex.symbolic.surfaces import integrated, surfaces
 from hermitex.symbolic.weak import off_the_breaks
+from hermitex.systems.gradients import Factors, gradient
 
 _STEPS = (floor, ceiling, frac)
 _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
@@ -144,6 +145,26 @@ def derivative(expr: Expr, v: Symbol, names: Names | None = None, missing: list[
     for node, d in stand.items():
         total += _of_flat(flat, d, missing) * _node_derivative(node, v, names, missing)
     return total.xreplace({d: n for n, d in stand.items()})
+
+
+def partials(expr: Expr, unknowns: Sequence[Symbol], names: Names | None = None, missing: list[str] | None = None,
+             share: Factors | None = None) -> Iterator[tuple[Symbol, Expr]]:
+    """(v, d expr/dv), those that are not 0: in one walk where the formula has neither nodes nor switches, else one by one.
+
+    `missing` and what is raised: as of `derivative`; `share`: as of `gradient`.
+    """
+    found = None
+    if (names is None or not names.definitions) and not expr.has(Expectation, *_SWITCHES):
+        found = gradient(expr, frozenset(unknowns), share)
+    if found is not None and not any(d.has(*_UNTAKEN, S.NaN, S.ComplexInfinity) for d in found.values()):
+        yield from found.items()
+        return
+    inside = names.reach(expr) if names is not None else expr.free_symbols
+    for v in unknowns:
+        if v in inside:
+            slope = derivative(expr, v, names, missing)
+            if slope != 0:
+                yield v, slope
 
 
 def _outermost(expr: Basic) -> list[Expectation]:

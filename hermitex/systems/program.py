@@ -22,7 +22,8 @@ from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
 from hermitex.systems.blocks import Block, Equation
-from hermitex.systems.derivatives import Names, derivative
+from hermitex.systems.derivatives import Names, partials
+from hermitex.systems.gradients import Factors
 
 State = dict[str, Any]
 
@@ -79,9 +80,10 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
     missing: list[str] = []
-    labels, exprs = _formulas(equations, blocks, observables, kept, missing)
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
-    lowered = lower(exprs, names={**where, **members}, taken=taken)
+    share = Factors([*taken, *(s.name for s in (*where, *observables))])
+    labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
+    lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken)
     output = dict(zip(labels, lowered.outputs, strict=True))
     places = marks(lowered)
     fixed, places = _fixed(lowered, set(unknowns), places, set(parameters))
@@ -159,7 +161,7 @@ def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], node
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr],
-              kept: Names | None, missing: list[str]) -> tuple[list[tuple], list[Expr]]:
+              kept: Names | None, missing: list[str], share: Factors) -> tuple[list[tuple], list[Expr]]:
     """Every formula that is to be computed, with a label; `missing` collects what has no exact derivative."""
     found: dict[tuple, Expr] = {("observable", o): e for o, e in observables.items()}
     for e in equations.values():
@@ -172,11 +174,10 @@ def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], o
                     found["matrix", block.unknowns[i], block.unknowns[j]] = entry
         elif block.kind in ("nonlinear", "root"):
             found |= {("terms", u): magnitude(equations[u].rhs) for u in block.torn if equations[u].implicit}
-            for u in (*block.torn, *block.members):
-                for v in (*block.torn, *block.members):
-                    entry = derivative(equations[u].rhs, v, kept, missing)
-                    if entry != 0:
-                        found["d", u, v] = entry
+            inside = (*block.torn, *block.members)
+            for u in inside:
+                slopes = dict(partials(equations[u].rhs, inside, kept, missing, share))
+                found |= {("d", u, v): slopes[v] for v in inside if v in slopes}
     return list(found), list(found.values())
 
 

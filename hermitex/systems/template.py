@@ -167,7 +167,7 @@ def main(argv=None):
     except ValueError as error:
         parser.error(str(error))
     if given["json"]:
-        print(json.dumps({n: np.atleast_1d(v).tolist() for n, v in found.items()}))
+        print(json.dumps({n: [v if v == v else None for v in np.atleast_1d(v).tolist()] for n, v in found.items()}))
         return 0
     rows = zip(*(np.broadcast_to(v, total) for v in found.values()), strict=True)
     table = [list(found), *([f"{v:.8g}" for v in row] for row in rows)]
