@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sympy import lambdify
+from sympy import Symbol, cos, lambdify, tanh
 
 import hermitex as hx
 
@@ -155,3 +155,38 @@ def test_against_plain_lambdify_with_damped_iteration(benchmark):
     benchmark.extra_info.update(one_block=round(ratios[False]), blocks=round(ratios[True]))
     # 289 and 1245 were measured on a shared core, 100 x 100 nodes and 1e-10 on the other side
     assert ratios[False] >= 100 and ratios[True] >= 700
+
+
+def independent(n):
+    a = Symbol("a", positive=True)
+    return {x: a*cos(x)/(2 + k % 7) for k in range(n) for x in [Symbol(f"x{k}", real=True)]}
+
+
+def chain(n):
+    x, a = [Symbol(f"x{k}", real=True) for k in range(n)], Symbol("a", positive=True)
+    return {x[0]: a*cos(x[0]), **{x[k]: tanh(x[k - 1]) + a/2*cos(x[k])/(k % 5 + 2) for k in range(1, n)}}
+
+
+def mixture(n):
+    """A chain of pairs that are solved together, with explicit and linear ones between them."""
+    before = a = Symbol("a", positive=True)
+    equations = {}
+    for k in range(n//4):
+        u, v, w, y = (Symbol(f"{letter}{k}", real=True) for letter in "uvwy")
+        equations |= {u: tanh(v)/2 + a/(k % 5 + 2), v: cos(u)/3 + before/10, w: u + v*w/10 + w/3, y: u*w + v}
+        before = y
+    return equations
+
+
+@pytest.mark.parametrize("equations", [independent, chain, mixture])
+def test_two_thousand_equations(equations, benchmark):
+    """Time and lines are linear in the size where the blocks are small."""
+    def made(n):
+        system = hx.System(equations(n), parameters=["a"])
+        assert system.solve(a=0.5).converged
+        return system.compile().source.count("\n")
+
+    lines = [made(n) for n in (500, 2000)]
+    ratio = cpu(lambda: made(2000), benchmark)/cpu(lambda: made(500))
+    benchmark.extra_info["ratio"] = round(ratio, 2)
+    assert ratio <= 6 and lines[1] <= 4.1*lines[0]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
-from sympy import Heaviside, Rational, lambdify
+from sympy import Heaviside, Rational
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.labels.bounded import Bounded, enclosed, thresholds
 from hermitex.exponents.labels.ranges import Range, ranges
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sympy import lambdify
 
 import hermitex as hx
 from hermitex.exponents.channels import channel
@@ -14,6 +13,7 @@ from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.exponents.laws.separate import pair_of_labels
 from hermitex.exponents.leap import leap
 from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2, z3
 

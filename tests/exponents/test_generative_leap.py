@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
-from sympy import Rational, exp, lambdify, sign, sqrt
+from sympy import Rational, exp, sign, sqrt
 
 from hermitex.exponents.channels import Channel, channel
 from hermitex.exponents.directions.intervals import Interval, Rank
@@ -19,6 +19,7 @@ from hermitex.exponents.generative_leap import generative_leap
 from hermitex.exponents.labels.families import family
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.sizes import finite_values
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import Matrix, matrix

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sympy import lambdify
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws import orbits
@@ -12,6 +11,7 @@ from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.scaling import scaling
 from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals
 

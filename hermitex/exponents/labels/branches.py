@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sympy import Dummy, Expr, S, Symbol, diff, exp, log, oo, powsimp, preorder_traversal
+from sympy import Dummy, Expr, S, Symbol, diff, exp, fraction, log, oo, powsimp, preorder_traversal
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.labels.levels import differs, peel
@@ -72,7 +72,8 @@ def _identity(u: Expr, x: Symbol, k: int) -> str | None:
     slope = diff(log(weight), t) / diff(log(abs(above)), t)
     if differs(slope, t):
         return None
-    power = powsimp(slope.together()).simplify()
+    above_line, below_line = fraction(slope.together())  # multiplied out: SymPy 1.13 fails on factors whose sum is 0
+    power = powsimp(above_line.expand() / below_line.expand()).simplify()
     if not power.is_Rational:
         return None
     size = abs(above) ** power
