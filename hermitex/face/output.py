@@ -6,13 +6,16 @@ import json
 import math
 import re
 from fractions import Fraction
+from secrets import token_hex
 from typing import Any
 
 from hermitex.errors import BadInput
 
-# A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it.
-_MARK = "\x00number:"
-_MARKED = re.compile(r'"\\u0000number:([^"]*)"')
+# A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
+# a user's bears the mark of this process.
+_MARK = f"\x00{token_hex(16)}:"
+_MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')
+_LONE = re.compile("[\ud800-\udfff]")
 _MANY_POINTS, _MANY_DIGITS = 100_000, 10_000
 
 
@@ -47,7 +50,8 @@ def dumps(value: Any) -> str:
     >>> dumps({"alpha_c": float("inf"), "order": 3, "value": None})
     '{"alpha_c": "inf", "order": 3, "value": null}'
     """
-    return _MARKED.sub(r"\1", json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    text = _MARKED.sub(r"\1", json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)  # half a character, which no encoding has
 
 
 def grid(text: str) -> list[Fraction]:

@@ -106,7 +106,8 @@ def _formula(piece: str) -> str:
         return piece
     if not balanced(piece) or not piece.strip("$ \n") or "\n\n" in piece:
         return "".join(map(_character, piece))
-    piece = re.sub(r"(?<!\\)([%#])", r"\\\1", piece)
+    special = "%#" if r"\begin" in piece else "%#&"
+    piece = re.sub(rf"(?<!\\)([{special}])", r"\\\1", piece)
     return "".join(c if c.isascii() and (c.isprintable() or c == "\n") else _letter(c) for c in piece)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, MissingExtra
+from hermitex.show.escape import balanced, visible
 from hermitex.show.files import write_whole
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -36,9 +37,14 @@ def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
     return figure.add_subplot()
 
 
+def _label(text: str) -> str:
+    """A label in which dollars stand for formulas, in pairs, and every letter can be drawn."""
+    return visible(text) if text.count("$") % 2 == 0 and balanced(text) else visible(text).replace("$", r"\$")
+
+
 def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
+    ax.set_xlabel(_label(xlabel))
+    ax.set_ylabel(_label(ylabel))
     ax.spines[["top", "right"]].set_visible(False)
     if legend and ax.get_legend_handles_labels()[1]:
         ax.legend(frameon=False, fontsize="small")
@@ -56,7 +62,7 @@ def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, labe
     colour = COLOURS[len(ax.containers) % len(COLOURS)]
     if shown:
         lines = ax.stem(*zip(*shown, strict=True), linefmt=colour, markerfmt=MARKERS[0], basefmt=" ",
-                        label=label or None)
+                        label=_label(label) or None)
         lines.markerline.set(markersize=4.5, color=colour)
     if log and shown:
         ax.set_yscale("log")
@@ -80,11 +86,11 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
     if reference is not None and reference not in lines:
         raise BadInput(f"there is no curve {reference!r} among {', '.join(lines)}")
     if reference is not None:
-        ax.plot(x, _numbers(lines[reference]), color="0.55", linewidth=3.2, label=reference, zorder=1)
+        ax.plot(x, _numbers(lines[reference]), color="0.55", linewidth=3.2, label=_label(reference), zorder=1)
     rest = [(n, y) for n, y in lines.items() if n != reference]
     for i, (name, y) in enumerate(rest):
         ax.plot(x, _numbers(y), color=COLOURS[i % len(COLOURS)], linestyle=STYLES[i % len(STYLES)], linewidth=1.5,
-                label=name, zorder=2)
+                label=_label(name), zorder=2)
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
 
 
@@ -101,11 +107,11 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     ax = new_axes(ax)
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
-    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=label)
+    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=_label(label))
     if points:
         ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
                     marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
-                    label=f"_{label} experiment")
+                    label=_label(f"_{label} experiment"))
     for on, scale, axis in zip(log, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")

@@ -121,7 +121,7 @@ def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: Te
         show(Checked("the page", "undetermined", None, "it has no step that could be checked"))
     except BudgetExceeded as error:
         show(Checked("the rest", "undetermined", None, str(error)))
-        return ResultCheck(page.title, tuple(steps))
+    return ResultCheck(page.title, tuple(steps))
 
 
 def _as_result(name: str, derived: Any) -> Any:
