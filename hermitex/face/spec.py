@@ -349,7 +349,8 @@ class UnknownSection(BadInput):
     def __init__(self, where: str, key: str) -> None:
         near = UnknownName(key, (*SECTIONS, *KEYS)).close_matches
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f"{where}: [{key[:60]}]: unknown section {key[:60]!r}{meant}; there are {', '.join(SECTIONS)}, and the keys "
+        super().__init__(f"{where}: [{key[:60]}]: unknown section {key[:60]!r}{meant}; there are "
+                         f"{', '.join(SECTIONS)}, and the keys "
                          f"{', '.join(KEYS)}")
 
 
