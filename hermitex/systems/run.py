@@ -151,7 +151,8 @@ class Run:
         return found
 
     def _row(self, value: Any) -> np.ndarray:
-        return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1), (self.points,))
+        row = np.asarray(value, dtype=float).reshape(-1)
+        return row if len(row) == self.points else np.broadcast_to(row, (self.points,))
 
     def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         (u,) = block.unknowns
