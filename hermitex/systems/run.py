@@ -28,6 +28,7 @@ _VERDICT = ("right_hand_sides", "observables")
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
+_STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT = "the quadrature reached"
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
@@ -301,12 +302,15 @@ class Run:
         return np.where(size <= _OF_TERMS*largest, largest, size)
 
     def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
-        total = np.zeros(self.points)
+        total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
             total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + FLOOR)
-        terms = out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))
-        return np.maximum(np.abs(self._row(terms)), total)
+            near = near + np.abs(self._row(slope))*FLOOR
+        terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
+        if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
+            total = np.minimum(total, _STEEPEST*terms + near)
+        return np.maximum(terms, total)
 
 
 def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:
