@@ -21,6 +21,9 @@ from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_ab
 __all__ = ["Majorant", "Term", "integrable", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
 
 
+_USELESS = 4000  # an exponent of a bound that is no bound any more
+
+
 def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majorant | None:
     """A rigorous bound |expr| <= sum_i C_i t^n_i exp(a_i t + b_i t^2), or None where no rule gives one.
 
@@ -129,7 +132,7 @@ def _term_tail(term: Term, L: Fraction) -> Fraction | None:
         return term.C * power_above(L, term.n + 1) / -(term.n + 1) if term.n < -1 else None
     n = max(term.n, ZERO)  # t^n <= L^n on the tail where n < 0: the rate below is then that of the exponential
     rate = 2 * beta * L - term.a - n / L
-    if rate <= 0:
+    if rate <= 0 or term.a * L - beta * L * L > _USELESS:
         return None
     return term.C * power_above(L, term.n) * exp_above(term.a * L - beta * L * L) / rate
 

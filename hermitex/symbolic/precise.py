@@ -20,11 +20,14 @@ from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.mp_backend import MPMath
+from hermitex.symbolic.digits.near import Near
 from hermitex.symbolic.digits.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
 from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.scaled import Seen, resolved
 from hermitex.symbolic.digits.summation import Sum, double_exponential, plane, trapezoid
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.radial import radial
+from hermitex.symbolic.scales import scales
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]
@@ -32,6 +35,7 @@ __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision"
 MPMATH = MPMath()
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 _FAR_TOO_LARGE = 10**5  # binary digits of an integrand at the end of its window
+_FARTHEST = 10**7  # half the widest window
 _DEPTH = 12  # how often a panel may be halved
 
 
@@ -251,13 +255,19 @@ class _Line:
         self.noise = mpf(0)
         self.backend = MPMath(self._inner)
         self.L, self.tail = self._window()
+        self.scales = Seen(scales(body, x), self.outer)
         self.panels = self._panels()
         self.density = 1 / mp.sqrt(2 * mp.pi)
         self._compiled: dict[Any, Program] = {}
+        self._ends: dict[Any, Near] = {}
+        self.floor = mpf(0)
 
     def run(self, *values: Any) -> Sum:
         self.noise = mpf(0)
+        self.floor = mpf(0)
         total = Sum(mpf(0), mpf(0), mpf(0))
+        if len(self.panels) > 2:  # what matters nowhere beside the others needs no digits of its own
+            self.floor = max(self._crude(panel, values) for panel in self.panels)
         for panel in self.panels:
             checkpoint("integrating")
             total += self._panel(panel, values)
@@ -275,13 +285,12 @@ class _Line:
         return widest.L, mpf(widest.tail.numerator) / widest.tail.denominator
 
     def _sampled_window(self, probe: Mapping[Symbol, Expr]) -> Fraction:
-        program = Program(self.body.xreplace(dict(probe)), [self.x], self.backend)
+        program = Program(weighted(self.body.xreplace(dict(probe)), self.x), [self.x], self.backend)
         L = 8
-        while L < 400:
-            L += 2
-            size = max(abs(program(s * mpf(L + k) / 1)) * mp.exp(-mpf(L + k) ** 2 / 2)
-                       for s in (1, -1) for k in (0, mpf(1) / 3, mpf(5) / 7))
-            if size < mpf(2) ** (-self.bits - 12):
+        while L < _FARTHEST:
+            L = max(L + 2, L * 9 // 8)
+            size = max(abs(program(s * (mpf(L) + k))) for s in (1, -1) for k in (0, mpf(1) / 3, mpf(5) / 7))
+            if size * L < mpf(2) ** (-self.bits - 12):
                 return Fraction(L)
             if size > mpf(2) ** _FAR_TOO_LARGE:
                 break
@@ -289,11 +298,12 @@ class _Line:
 
     def _panels(self) -> list[Panel]:
         try:
-            return panels(self.body, self.x, self.L)
+            found = panels(self.body, self.x, self.L)
         except HermitexError:
             if self.outer:
                 raise
-            return self._searched_panels()
+            found = self._searched_panels()
+        return resolved(found, self.scales)
 
     def _searched_panels(self) -> list[Panel]:
         """Where the switches are not found exactly: sign changes of their arguments, by bisection."""
@@ -327,18 +337,26 @@ class _Line:
             return Sum(mpf(0), mpf(0), mpf(0))
         lo, hi = (self._number(end, values) for end in (panel.lo, panel.hi))
         if len(self.panels) == 1 and not any(panel.rough):
-            found = trapezoid(self._plain(panel.expr, values), hi, self._tolerance)
+            found = trapezoid(self._plain(panel.expr, values), hi, self._tolerance, frequency=self.scales.frequency)
             if found is not None:
                 return found
         left = self._from(panel, 0, lo, values)
         right = self._from(panel, 1, hi, values)
-        return self._halving(left, right, (lo, hi), (panel.rough, panel.expr, values), 0)
+        return self._halving(left, right, (lo, hi), (panel.rough, panel.expr, values, self._reach(panel)), 0)
 
     def _number(self, end: Expr, values: Sequence[Any]) -> Any:
         return Program(end, list(self.outer), MPMATH)(*values)
 
     def _tolerance(self, scale: Any) -> Any:
-        return scale * mpf(2) ** -self.bits
+        return max(scale, self.floor) * mpf(2) ** -self.bits
+
+    def _crude(self, panel: Panel, values: Sequence[Any]) -> Any:
+        """About half of int |f| over a panel, from five places inside."""
+        if panel.expr == 0:
+            return mpf(0)
+        lo, hi = (self._number(end, values) for end in (panel.lo, panel.hi))
+        f = self._plain(panel.expr, values)
+        return (hi - lo) / 10 * sum((abs(f(lo + (hi - lo) * k / 11)) for k in (1, 3, 5, 8, 10)), mpf(0))
 
     def _plain(self, expr: Expr, values: Sequence[Any]) -> Callable[[Any], Any]:
         program, density = self._program(weighted(expr, self.x), self.x), self.density
@@ -350,25 +368,37 @@ class _Line:
         if not panel.rough[which]:
             plain = self._plain(panel.expr, values)
             return lambda s: plain(end + side * s)
-        moved, s = from_end(panel.expr, self.x, (panel.lo, panel.hi)[which], side)
-        program, density = self._program(moved, s), self.density
-        return lambda s: density * mp.exp(-(end + side * s) ** 2 / 2) * program(s, *values)
+        density = self.density
+        f = self._near(panel, which)
+        return lambda s: density * mp.exp(-(end + side * s) ** 2 / 2) * f(s, *values)
+
+    def _near(self, panel: Panel, which: int) -> Near:
+        key = (panel.expr, which, panel[which])
+        if key not in self._ends:
+            moved, s = from_end(panel.expr, self.x, panel[which], 1 - 2 * which)
+            probe = [mpf(0)] * len(self.outer)
+            self._ends[key] = Near(lambda: Program(moved, [s, *self.outer], self.backend).prepare(), probe)
+        return self._ends[key]
+
+    def _reach(self, panel: Panel) -> int:
+        """How small distances from the ends matter, in bits."""
+        return max((self._near(panel, i).reach() for i in (0, 1) if panel.rough[i]), default=mp.prec + 10)
 
     def _halving(self, left: Any, right: Any, ends: tuple[Any, Any], what: tuple, depth: int) -> Sum:
-        rough, expr, values = what
+        rough, expr, values, reach = what
         lo, hi = ends
         found = double_exponential(left, right, hi - lo, self._tolerance,
-                                   reach=mp.prec * (12 if any(rough) else 1) + 10)
+                                   reach=reach if any(rough) else mp.prec + 10)
         if found is not None:
             return found
         if depth == _DEPTH:
             raise NotConverged(None, f"the integral of {expr} did not settle between {mp.nstr(lo, 8)} and "
                                      f"{mp.nstr(hi, 8)}")
         middle, plain = (lo + hi) / 2, self._plain(expr, values)
-        first = self._halving(left, lambda s: plain(middle - s), (lo, middle), ((rough[0], False), expr, values),
+        first = self._halving(left, lambda s: plain(middle - s), (lo, middle), ((rough[0], False), expr, values, reach),
                               depth + 1)
         return first + self._halving(lambda s: plain(middle + s), right, (middle, hi),
-                                     ((False, rough[1]), expr, values), depth + 1)
+                                     ((False, rough[1]), expr, values, reach), depth + 1)
 
     # -- nodes inside
     def _inner(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:

@@ -52,10 +52,14 @@ def shortened(value: Fraction, direction: int) -> Fraction:
     return Fraction(whole) / (Fraction(2) ** shift)
 
 
+_LEAST = Fraction(-4000)
+
+
 def exp_above(x: Fraction) -> Fraction:
-    """A rational >= exp(x)."""
+    """A rational >= exp(x). Below exp(-4000) one bound serves all: millions of digits are no use to it."""
     if x == 0:
         return ONE
+    x = max(x, _LEAST)
     from hermitex.symbolic.arithmetic import mp
 
     with mp.workprec(120 + abs(int(x)).bit_length()):

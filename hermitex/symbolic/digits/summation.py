@@ -1,6 +1,8 @@
 """int f = h sum_j f(jh) + O(exp(-2 pi d/h)): the trapezoid rule, on the line and after a double-exponential change.
 
-Both rules are nested, so each halving of the step gives its own error estimate: the change it made.
+Both rules are nested, so each halving of the step gives its own error estimate: the change it made. What has settled is
+verified on shifted nodes of another step, none of which is among those before: what aliases on a grid does so on its
+halves, too.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ from hermitex.symbolic.budget import checkpoint
 Function = Callable[[Any], Any]
 
 
+_WIDER, _SHIFT = mpf("1.557377045"), mpf("0.381966011250105")  # of a step, in verification
+_AGREE = 8  # how many tolerances two rules may differ by
+_REST = 12  # a frequency beside those that are known
+
+
 class Sum(NamedTuple):
     """Value, error estimate, and the integral of |f|, against which rounding is measured."""
 
@@ -26,10 +33,10 @@ class Sum(NamedTuple):
         return Sum(self.value + other.value, self.error + other.error, self.scale + other.scale)
 
 
-def trapezoid(f: Function, L: Any, tolerance: Callable[[Any], Any], *, levels: int = 11) -> Sum | None:
-    """int_{-L}^{L} f for f analytic about the line and negligible at +-L; None where halving does not settle it.
+def trapezoid(f: Function, L: Any, tolerance: Callable[[Any], Any], *, frequency: Any = 0, most: int = 150_000) -> Sum | None:
+    """int_{-L}^{L} f for f analytic about the line and negligible at +-L; None where `most` values of f do not settle it.
 
-    `tolerance` maps the scale int |f| to the error allowed.
+    `tolerance` maps the scale int |f| to the error allowed; `frequency` is what is known to oscillate in f.
 
     Examples
     --------
@@ -39,27 +46,36 @@ def trapezoid(f: Function, L: Any, tolerance: Callable[[Any], Any], *, levels: i
     True
     """
     h = mpf(1) / 2
-    total, size = f(mpf(0)), abs(f(mpf(0)))
-    reach = int(L / h)
-    for j in range(1, reach + 1):
-        for x in (j * h, -j * h):
+    while h * (frequency + _REST) > 6 and h * most > 2 * L:
+        h /= 2
+    value, size = _shifted(f, L, h, mpf(0))
+    previous = value * h
+    while 4 * L / h <= most:
+        checkpoint("summing a Gaussian integral")
+        more, much = _shifted(f, L, h, mpf(1) / 2)
+        value, size, h = value + more, size + much, h / 2
+        total = value * h
+        change, previous = abs(total - previous), total
+        if change <= tolerance(size * h):
+            other, _ = _shifted(f, L, _WIDER * h, _SHIFT)
+            gap = abs(other * _WIDER * h - total)
+            if gap <= _AGREE * tolerance(size * h):
+                return Sum(total, max(change, gap) + size * h * mp.eps * 8, size * h)
+    return None
+
+
+def _shifted(f: Function, L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
+    """sum f and sum |f| over the nodes (j + shift) h in [-L, L]."""
+    total, size = mpf(0), mpf(0)
+    reach = int(L / h) + 1
+    for j in range(-reach, reach + 1):
+        x = (j + shift) * h
+        if abs(x) <= L:
+            if not j % 1024:
+                checkpoint("summing a Gaussian integral")
             y = f(x)
             total, size = total + y, size + abs(y)
-    previous, settled = total * h, 0
-    for _ in range(levels):
-        checkpoint("summing a Gaussian integral")
-        for j in range(int(L / h - mpf(1) / 2) + 1):
-            for x in ((j + mpf(1) / 2) * h, -(j + mpf(1) / 2) * h):
-                y = f(x)
-                total, size = total + y, size + abs(y)
-        h /= 2
-        value = total * h
-        change, previous = abs(value - previous), value
-        settled = settled + 1 if change <= tolerance(size * h) else 0
-        # Twice in a row: what one grid and its refinement both miss, a third does not.
-        if settled == 2 or (settled and change <= tolerance(size * h) ** 2):
-            return Sum(value, change + size * h * mp.eps * 8, size * h)
-    return None
+    return total, size
 
 
 def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any], *, most: int = 120_000) -> Sum | None:
@@ -74,7 +90,7 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
     >>> almosteq(found.value, 2*pi/3**mpf("0.5"), rel_eps=mpf(2)**-40)
     True
     """
-    h, total, size, previous, settled, used = mpf(1) / 2, mpf(0), mpf(0), None, 0, 0
+    h, total, size, previous, used = mpf(1) / 2, mpf(0), mpf(0), None, 0
     while True:
         reach = int(L / h)
         for i in range(-reach, reach + 1):
@@ -89,12 +105,25 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
         value = total * h * h
         if previous is not None:
             change, allowed = abs(value - previous), tolerance(size * h * h)
-            settled = settled + 1 if change <= allowed else 0
-            if settled == 2 or (settled and change <= allowed * mpf(2) ** -10):
-                return Sum(value, change + size * h * h * mp.eps * 8, size * h * h)
+            if change <= allowed:
+                gap = abs(_shifted_plane(f, L, _WIDER * h) - value)
+                if gap <= _AGREE * allowed:
+                    return Sum(value, max(change, gap) + size * h * h * mp.eps * 8, size * h * h)
         if 4 * used > most:
             return None
         previous, h = value, h / 2
+
+
+def _shifted_plane(f: Callable[[Any, Any], Any], L: Any, h: Any) -> Any:
+    """The same integral on a shifted grid of step h."""
+    total, reach = mpf(0), int(L / h) + 1
+    for i in range(-reach, reach + 1):
+        checkpoint("summing a Gaussian integral")
+        for j in range(-reach, reach + 1):
+            x, y = (i + _SHIFT) * h, (j + 2 * _SHIFT) * h
+            if x * x + y * y <= L * L:
+                total += f(x, y)
+    return total * h * h
 
 
 @lru_cache(maxsize=64)
@@ -104,18 +133,14 @@ def _nodes(precision: int, level: int, reach: int) -> tuple[tuple[Any, Any], ...
         h, found = mpf(2) ** -level, []
         j = 1
         while True:
-            t = j * h
-            u = mp.pi / 2 * mp.sinh(t)
-            e = mp.exp(-2 * u)
-            delta = 2 * e / (1 + e)
-            found.append((delta, mp.pi / 2 * mp.cosh(t) * 4 * e / (1 + e) ** 2))
-            if delta < mpf(2) ** -reach:
+            found.append(_node(j * h))
+            if found[-1][0] < mpf(2) ** -reach:
                 return tuple(found)
             j += 1 if level == 0 else 2
 
 
 def double_exponential(left: Function, right: Function, length: Any, tolerance: Callable[[Any], Any],
-                       *, reach: int, levels: int = 8) -> Sum | None:
+                       *, reach: int, levels: int = 9) -> Sum | None:
     """int over an interval of that length; left(s), right(s) give f at distance s from either end.
 
     tanh-sinh: end points may be singular, since f is asked for the distance and never for a difference.
@@ -130,7 +155,7 @@ def double_exponential(left: Function, right: Function, length: Any, tolerance: 
     """
     half = length / 2
     centre = left(half) * mp.pi / 2
-    total, size, previous, settled = centre, abs(centre), None, 0
+    total, size, previous = centre, abs(centre), None
     small = mp.eps / 16
     for level in range(levels):
         checkpoint("summing a Gaussian integral")
@@ -146,8 +171,30 @@ def double_exponential(left: Function, right: Function, length: Any, tolerance: 
         value = total * h * half
         if previous is not None and level >= 3:
             change, allowed = abs(value - previous), tolerance(size * h * half)
-            settled = settled + 1 if change <= allowed else 0
-            if settled == 2 or (settled and change <= allowed * mpf(2) ** -20):
-                return Sum(value, change + size * h * half * mp.eps * 8, size * h * half)
+            if change <= allowed:
+                gap = abs(_other(left, right, half, _WIDER * h, small * size, reach) - value)
+                if gap <= _AGREE * allowed:
+                    return Sum(value, max(change, gap) + size * h * half * mp.eps * 8, size * h * half)
         previous = value
     return None
+
+
+def _other(left: Function, right: Function, half: Any, h: Any, small: Any, reach: int) -> Any:
+    """The double-exponential rule of step h with shifted nodes; terms from `small` on."""
+    total = mpf(0)
+    for side, first in ((left, 1 - _SHIFT), (right, _SHIFT)):
+        idle, j = 0, 0
+        while True:
+            delta, weight = _node((j + first) * h)
+            term = weight * side(half * delta)
+            total, j = total + term, j + 1
+            idle = idle + 1 if abs(term) <= small else 0
+            if (idle >= 4 + 1 / h and delta < 0.01) or delta < mpf(2) ** -reach:
+                break
+    return total * h * half
+
+
+def _node(t: Any) -> tuple[Any, Any]:
+    """(delta, weight) of x = tanh(pi/2 sinh t) = 1 - delta."""
+    e = mp.exp(-mp.pi * mp.sinh(t))
+    return 2 * e / (1 + e), mp.pi / 2 * mp.cosh(t) * 4 * e / (1 + e) ** 2
