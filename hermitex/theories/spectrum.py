@@ -24,6 +24,7 @@ _WINDOW, _STEP = 9.0, 0.05   # of the quadrature over kappa
 _SCAN = 250                  # points that look for edges, linearly and geometrically spaced
 _INSIDE = 1e-9               # Im m/|m| beyond which a point lies in the support
 _FINER = 8                   # times finer in kappa where few samples carry a part of the bulk
+_NEGLIGIBLE, _SEEN = 1e-9, 1e-3  # a variance, relative to the mean, that shows as none; a share of the law that is told
 _GROWS = 1e-3                # relative growth of the population at the window's end: unbounded
 
 
@@ -183,10 +184,15 @@ def spectrum(sigma: Any, *, r: float, c: float = 1.0, alpha: float, beta: float,
         notes.append("mu_1 or mu_star is unbounded in kappa: the bulk has no right edge, its density has a tail")
     elif soft:
         notes.append("an edge is not a fold of the fixed point: the density vanishes there faster than any power, or not at all")
+    zero = _mass_at_zero(equations)
+    if (nearly := _mass_at_zero(equations, _NEGLIGIBLE) - zero) > _SEEN:
+        notes.append(f"of the eigenvalues {nearly:.3g} lie below {_NEGLIGIBLE:.0e} of the mean: where mu_1 and mu_star (nearly) vanish "
+                     "the features of a sample do not vary, and their rows are alike; the law counts these eigenvalues as its bulk, "
+                     "a matrix of finite size shows them, and some more, as zeros")
     x, density = _density(equations, bulks, points)
     edges = tuple((low*unit, (np.inf if grows and i == len(bulks) - 1 else high*unit)) for i, (low, high) in enumerate(bulks))
     return Spectrum(smoothed.activation, r, c, alpha, beta, normalisation, x*unit, density/unit, edges,
-                    _mass_at_zero(equations), _outlier(known, equations, normalisation, dimension), tuple(notes), equations)
+                    zero, _outlier(known, equations, normalisation, dimension), tuple(notes), equations)
 
 
 def _number(name: str, value: Any) -> float:
@@ -227,9 +233,14 @@ def _unbounded(kappa: Array, population: Array) -> bool:
     return False
 
 
-def _mass_at_zero(e: Equations) -> float:
-    """1 - rank/p: Phi has rank min(n, p), or min(n, d, p) if the features are linear, 0 if they are constant."""
-    ranks = [e.alpha, e.beta]
+def _mass_at_zero(e: Equations, negligible: float = 0.0) -> float:
+    """1 - rank/p: Phi has rank min(n, p), or min(n, d, p) if the features are linear, 0 if they are constant.
+
+    negligible : samples whose features vary by less, relative to the mean, do not count
+    """
+    population = e.c*e.a + e.d
+    varying = float(e.w @ (population > negligible*(e.w @ population)))/float(np.sum(e.w)) if negligible else 1.0
+    ranks = [e.alpha*varying, e.beta]
     if not e.d.any():
         ranks.append(1.0 if e.a.any() else 0.0)
     return max(0.0, 1 - min(ranks)/e.beta)

@@ -138,3 +138,20 @@ def test_eigenvalues_of_a_finite_network(sigma, f):
     z = 0.5 + 0.2j
     assert np.mean(1/(bulk - z)) == pytest.approx(law.stieltjes(z), rel=0.02)
     assert values[-1] == pytest.approx(law.outlier["value"], rel=0.15)  # E mu_0^2 over n samples fluctuates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, feature, r, alpha", [("relu", lambda u: np.maximum(u, 0), 30.0, 1.5), ("sign", np.sign, 20.0, 2.0)])
+def test_rows_that_are_alike_are_told_of(sigma, feature, r, alpha):
+    """Where the features of a sample do not vary its row is no new one: zeros of a finite matrix, bulk of the limit."""
+    law = spectrum(sigma, r=r, alpha=alpha, beta=1.0)
+    note = next(n for n in law.notes if n.startswith("of the eigenvalues"))
+    share = float(note.split()[3])
+    rng, d = np.random.default_rng(1), 300
+    W = rng.standard_normal((d, d))
+    W /= np.linalg.norm(W, axis=1)[:, None]
+    kappa = rng.standard_normal(int(alpha*d))
+    Phi = feature(rng.standard_normal((kappa.size, d)) @ W.T + r*kappa[:, None])
+    seen = np.mean(np.linalg.eigvalsh(Phi.T @ Phi/d) < 1e-9*law.first_moment)
+    assert law.mass_at_zero == 0 and 0.1 < share <= seen + 0.05
+    assert not any("lie below" in n for n in spectrum("tanh", r=1.0, alpha=alpha, beta=1.0).notes)
