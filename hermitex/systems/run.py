@@ -25,6 +25,7 @@ from hermitex.systems.stability import stability
 _REFINEMENTS = 40
 _CHANCES = 3  # quadratures with which a point is tried that none of the methods solves
 _VERDICT = ("right_hand_sides", "observables")
+_DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
@@ -267,7 +268,7 @@ class Run:
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
-                "small scale or diverges; take less extreme numbers")
+                f"small scale or diverges; take less extreme numbers{_accepted(float(quadrature[k]))}")
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
@@ -311,6 +312,12 @@ class Run:
         if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
             total = np.minimum(total, _STEEPEST*terms + near)
         return np.maximum(terms, total)
+
+
+def _accepted(reached: float) -> str:
+    """What to pass for the digits that a quadrature has reached: its error may be 1,000 tolerances."""
+    usable = 0 < reached <= _DIGITS
+    return f", or tolerance={10.0**np.ceil(np.log10(reached/1e3)):.0e} for the digits that hold" if usable else ""
 
 
 def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:

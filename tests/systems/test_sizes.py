@@ -1,15 +1,17 @@
 """Grids that no table holds are refused before anything is laid out, in one line that says how large they are."""
 
 import itertools
+import re
 import time
 
 import numpy as np
 import pytest
+from sympy import Abs, cos, sin, sqrt, symbols
 
-from hermitex import System, sweep, theories
-from hermitex.errors import BadInput
+from hermitex import E, System, sweep, theories
+from hermitex.errors import BadInput, NotConverged
 from hermitex.solvers.grid import grid
-from hermitex.symbols import V, alpha, lamda
+from hermitex.symbols import V, alpha, lamda, z
 
 RIDGE = System({V: 1/(alpha + lamda)})
 
@@ -61,3 +63,15 @@ def test_a_late_chunk_of_many_short_lines_costs_no_more_than_an_early_one():
     for k in range(g.chunks - 200, g.chunks):
         g.pieces(k)
     assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize("number, value", [(3.0, 2.461813685), (60.0, 49.23627371)])
+def test_the_tolerance_that_a_refusal_names_is_accepted(number, value):
+    """E sqrt|sin 3z + cos z^2| has infinitely steep places that are not found exactly: the digits that hold are given."""
+    a, x = symbols("a x", real=True)
+    system = System({x: a*E(sqrt(Abs(sin(3*z) + cos(z**2))), z)})
+    with pytest.raises(NotConverged, match="for the digits that hold") as error:
+        system.solve(a=number)
+    named = float(re.search(r"tolerance=(\S+) for", str(error.value))[1])
+    found = system.solve(a=number, tolerance=named)
+    assert found["x"] == pytest.approx(value, rel=1e-6) and any("relative error" in n for n in found.notes)

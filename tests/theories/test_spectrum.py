@@ -141,7 +141,8 @@ def test_eigenvalues_of_a_finite_network(sigma, f):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sigma, feature, r, alpha", [("relu", lambda u: np.maximum(u, 0), 30.0, 1.5), ("sign", np.sign, 20.0, 2.0)])
+@pytest.mark.parametrize("sigma, feature, r, alpha", [("relu", lambda u: np.maximum(u, 0), 30.0, 1.5),
+                                                       ("sign", np.sign, 20.0, 2.0)])
 def test_rows_that_are_alike_are_told_of(sigma, feature, r, alpha):
     """Where the features of a sample do not vary its row is no new one: zeros of a finite matrix, bulk of the limit."""
     law = spectrum(sigma, r=r, alpha=alpha, beta=1.0)

@@ -72,6 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (_, metavar, line) in OPTIONS.items():
         model.add_argument(f"--{name}", metavar=metavar, help=line)
+    model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: 1e-11)")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
@@ -147,7 +148,12 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} 0.2:3:50")
     read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
-    return entry, {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
+    found = {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
+    if args.tolerance is not None:
+        found["tolerance"] = _number("tolerance", args.tolerance)
+        if not 0 < found["tolerance"] < 1:
+            raise BadInput(f"--tolerance is between 0 and 1, not {args.tolerance[:40]}")
+    return entry, found
 
 
 def _number(name: str, text: str) -> float:
