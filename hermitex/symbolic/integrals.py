@@ -16,6 +16,7 @@ from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import RULES, Answer
 from hermitex.symbolic.engine.tidy import multiplied_out, tidy
+from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Bound, Expectation, bind
 
 
@@ -105,6 +106,8 @@ def answer(node: Expectation) -> Answer:
     ------
     Divergent : a term is provably not integrable.
     """
+    if len(node.bound) > 1:  # of all variables at once: an odd one may vanish where the whole does not exist
+        require_existence(node)
     try:
         return _answer(node)
     except Diverges as no:

@@ -25,6 +25,7 @@ from hermitex.symbolic.digits.panels import Panel, ball, from_end, nested, panel
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.digits.scaled import Seen, resolved
 from hermitex.symbolic.digits.summation import Sum, double_exponential, plane, trapezoid
+from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.radial import radial
 from hermitex.symbolic.scales import scales
@@ -184,6 +185,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
     if node.has(sp.DiracDelta):
         raise NoClosedForm(node, "a Dirac delta has no value at a point; it is integrated by exact rules only")
+    if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
+        require_existence(node)
     along = radial(*node.open()) if node.independent else None
     if along is not None:
         one: Expr = E(*along)

@@ -15,7 +15,7 @@ from hermitex.symbolic.budget import checkpoint, remaining
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
-from hermitex.symbolic.digits.panels import whitened
+from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 
 _LIMIT = 400  # bits up to which an enclosure is refined
@@ -62,7 +62,8 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
 
     expr = given = expression(expr)
     if expr.has(Expectation):
-        _all_exist(expr)
+        for node in expr.atoms(Expectation):
+            require_existence(node)
         even = _without_odd(expr)
         if even == 0:
             return Verdict("zero", Integer(0), None, "odd integrand")
@@ -81,15 +82,6 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         again = _by_enclosure(given, None, digits)
         return found if again.enclosure is None else again
     return found
-
-
-def _all_exist(expr: Expr) -> None:
-    from hermitex.symbolic.growth import integrable
-
-    for node in expr.atoms(Expectation):
-        body, variables = whitened(node)
-        if len(variables) == 1 and integrable(body, variables[0]) is False:
-            raise Divergent(node, "the integrand is not absolutely integrable")
 
 
 def _without_odd(expr: Expr) -> Expr:

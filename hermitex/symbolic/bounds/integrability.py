@@ -15,6 +15,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
+from hermitex.symbolic.bounds.existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, sign
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
@@ -31,7 +32,10 @@ def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fra
     if not isinstance(x, Symbol):
         several = tuple(v for v in x if v in expr.free_symbols)
         if len(several) != 1:
-            return _several(expr, several, p)
+            found = _several(expr, several, p)
+            if found is None and infinite_on_lines(expr, several, lambda f, v: decide_integrable(f, v, power)):
+                return False
+            return found
         (x,) = several
     if x not in expr.free_symbols or tempered(expr, x):
         return True
