@@ -10,6 +10,9 @@ import re
 from typing import Any
 
 from sympy import Basic, Symbol, symbols
+from sympy.core.facts import InconsistentAssumptions
+
+from hermitex.errors import BadInput
 
 z = Symbol("z", real=True)
 z1, z2, z3, z4, z5, z6, z7, z8, z9 = symbols("z1:10", real=True)
@@ -66,7 +69,63 @@ def normals(expr: Basic) -> tuple[Symbol, ...]:
 
 
 def standard(expr: Any) -> Any:
-    """Replace each free plain symbol that names a standard normal (z, z1, ...) by the field's own."""
-    swap = {s: normal(s.name) for s in expr.free_symbols
-            if type(s) is Symbol and is_normal_name(s.name) and s != normal(s.name)}
+    """One name is one symbol: each standard normal is the field's own, and symbols that share a name become one.
+
+    >>> standard(Symbol("z") + kappa + Symbol("kappa")) == z + 2*kappa
+    True
+    """
+    swap = {old: new for old, new in one_name(expr).items() if is_normal_name(old.name) or _shared(old, expr)}
     return expr.xreplace(swap) if swap else expr
+
+
+def one_name(*exprs: Any) -> dict[Symbol, Symbol]:
+    """{symbol: the one that its name means} for the free symbols that are to be replaced so that one name is one symbol.
+
+    A plain symbol (nothing is assumed of it) that bears a field name is the field's; of several symbols of one name the one
+    is meant of which all is assumed that is assumed of any.
+
+    Raises
+    ------
+    BadInput : two symbols of one name of which opposite things are assumed.
+
+    Examples
+    --------
+    >>> one_name(Symbol("Vhat") + 1)[Symbol("Vhat")] == Vhat
+    True
+    >>> one_name(Symbol("mu", positive=True) + Symbol("mu", negative=True))
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: mu stands for two symbols, of which different things are assumed (negative; positive); use one
+    """
+    groups: dict[str, set[Symbol]] = {}
+    for expr in exprs:
+        for s in expr.free_symbols:
+            if type(s) is Symbol:
+                groups.setdefault(s.name, set()).add(s)
+    return {s: one for name, group in groups.items() if (one := _one(name, group)) is not None for s in group if s != one}
+
+
+def _shared(symbol: Symbol, expr: Basic) -> bool:
+    return any(type(s) is Symbol and s.name == symbol.name and s != symbol for s in expr.free_symbols)
+
+
+def _one(name: str, group: set[Symbol]) -> Symbol | None:
+    """The symbol for all of a name; None for a name of the user's own that stands for one symbol."""
+    if is_normal_name(name):
+        return normal(name)
+    known = {FIELD[name]} if name in FIELD and any(not _said(s) for s in group) else set()
+    if len(group | known) == 1:
+        return None
+    said = {k: v for s in group | known for k, v in _said(s).items()}
+    try:
+        if any(said[k] != v for s in group | known for k, v in _said(s).items()):
+            raise InconsistentAssumptions
+        return Symbol(name, **said)
+    except InconsistentAssumptions:
+        each = sorted({", ".join(k if v else f"not {k}" for k, v in _said(s).items() if k != "real") or "real" for s in group | known})
+        raise BadInput(f"{name} stands for two symbols, of which different things are assumed ({'; '.join(each)}); use one") from None
+
+
+def _said(symbol: Symbol) -> dict[str, bool]:
+    """What was assumed of a symbol when it was made."""
+    return {k: v for k, v in symbol._assumptions_orig.items() if k != "commutative" and v is not None}

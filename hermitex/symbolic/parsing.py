@@ -93,7 +93,9 @@ def expression(x: Any) -> Expr:
     for power in value.atoms(Pow):
         bounded.check_polynomial(power)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
-    return bounded.exists(field.standard(value.xreplace(floats) if floats else value))
+    value = value.xreplace(floats) if floats else value
+    swap = field.one_name(value)
+    return bounded.exists(value.xreplace(swap) if swap else value)
 
 
 def real_expression(x: Any) -> Expr:

@@ -71,6 +71,10 @@ class System(Shown):
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(v) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
+        parts = ("equations", "where", "observables")
+        same = symbols.one_name(*(e for part in parts for pair in getattr(self, part).items() for e in pair))
+        for part in parts:
+            put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
         put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
         put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))

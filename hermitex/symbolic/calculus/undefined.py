@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,7 +31,8 @@ class AppliedPrime(AppliedUndef):
         return super()._eval_subs(old, new)
 
     def _sympystr(self, printer: Any) -> str:
-        return f"{type(self).__name__}({printer._print(self.args[0])})"
+        head = printer.derivative(self.base, self.order) if hasattr(printer, "derivative") else type(self).__name__
+        return f"{head}({printer._print(self.args[0])})"
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         head = printer._print(Symbol(self.base.__name__))
@@ -56,6 +58,15 @@ class _PrimeClass(UndefinedFunction):
 
     def __hash__(cls) -> int:
         return hash((cls.base, cls.order))
+
+
+# The class of an undefined function is nowhere to be imported from: it pickles as its name and what is assumed of it.
+copyreg.pickle(UndefinedFunction, lambda f: (_undefined, (f.__name__, f._kwargs)))
+copyreg.pickle(_PrimeClass, lambda f: (prime, (f.base, f.order)))
+
+
+def _undefined(name: str, given: Mapping[str, Any]) -> Any:
+    return UndefinedFunction(name, **given)
 
 
 def prime(f: UndefinedFunction, order: int = 1) -> Any:

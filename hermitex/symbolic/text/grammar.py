@@ -18,6 +18,7 @@ from sympy.logic.boolalg import Boolean, false, true
 from hermitex import symbols as field
 from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.undefined import prime
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
@@ -26,6 +27,7 @@ from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_fun
 MAX_NODES = 10_000
 MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
+MAX_ORDER = 20  # of a derivative
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SPECIAL = ("E", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
@@ -218,6 +220,8 @@ class Reader:
 
     # -- calls -----------------------------------------------------------------------------------------------------
     def _call(self, node: ast.Call, depth: int) -> Any:
+        if isinstance(node.func, ast.Call):
+            return self._derivative(node.func, node)(*(self.expr(a, depth) for a in node.args))
         if not isinstance(node.func, ast.Name):
             self.fail(node, "only a named function can be called; write * for a product")
         name = node.func.id
@@ -251,6 +255,19 @@ class Reader:
         if bounded.size(value) > bounded.MAX_SIZE:
             self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
         return value
+
+    def _derivative(self, head: ast.Call, node: ast.Call) -> Any:
+        """Derivative(f)(u) and Derivative(f, 2)(u) of a declared function, as `to_text` writes f'(u) and f''(u)."""
+        if not (isinstance(head.func, ast.Name) and head.func.id == "Derivative" and 1 <= len(head.args) <= 2
+                and not head.keywords and not node.keywords and len(node.args) == 1):
+            self.fail(node, "only a named function can be called; write * for a product, Derivative(f)(z) for f'(z)")
+        first, order = head.args[0], head.args[1] if len(head.args) > 1 else ast.Constant(1)
+        function = self.scopes[0].get(first.id) if isinstance(first, ast.Name) else None
+        if not isinstance(function, UndefinedFunction):
+            self.fail(head, "Derivative is of a declared function, symbols={'f': 'function'}; write out that of a named one")
+        if not (isinstance(order, ast.Constant) and type(order.value) is int and 1 <= order.value <= MAX_ORDER):
+            self.fail(head, f"the order of a derivative is a whole number from 1 to {MAX_ORDER}")
+        return prime(function, order.value)
 
     def _hermite(self, node: ast.Call, depth: int) -> Any:
         """He(3, z1), as in Python, is He3(z1)."""

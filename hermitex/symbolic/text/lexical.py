@@ -84,6 +84,7 @@ def clean(text: str) -> Source:
 def _check_tokens(source: Source) -> None:
     place, before = 0, ""  # `before`: the operand that ends just here, if one does
     open_at: list[int] = []
+    heads: list[str] = []  # what stands before each open bracket: Derivative(f) may be called as a function
     while place < len(source.text):
         match = _TOKEN.match(source.text, place)
         if match is None:
@@ -103,8 +104,11 @@ def _check_tokens(source: Source) -> None:
         if before and (operand or (token == "(" and not before.isidentifier())):
             source.fail(place, f"an operator is missing; write * for a product: {before}*{token}", token[:40])
         _match_bracket(source, open_at, place, token)
+        if token in ("(", "{"):
+            heads.append(before)
         if not token.isspace():
-            before = token if operand or token in (")", "}") else ""
+            closed = heads.pop() if token in (")", "}") else ""
+            before = closed if closed == "Derivative" else token if operand or token in (")", "}") else ""
         place = match.end()
     if open_at:
         source.fail(open_at[-1], "this bracket is never closed", source.text[open_at[-1]])

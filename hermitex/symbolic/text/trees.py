@@ -46,6 +46,10 @@ class _Text(StrPrinter):
         test, then, other = (f"({self._print(a)})" for a in expr.args)
         return f"({test} & {then}) | (~{test} & {other})"
 
+    def derivative(self, f: Any, order: int) -> str:
+        """The head of f^(n)(u), as `parse` reads it."""
+        return f"Derivative({f.__name__})" if order == 1 else f"Derivative({f.__name__}, {order})"
+
     def _print_Heaviside(self, expr: Any) -> str:
         return f"Heaviside({self._print(expr.args[0])})"  # its value at the one point 0 never matters
 
