@@ -75,8 +75,11 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
         return +value
 
 
-def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None) -> tuple[Any, Any]:
+def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None, *,
+                        against_cancellation: int = _EXTRA_BITS) -> tuple[Any, Any]:
     """(value, error): as `evaluate`, with the absolute error estimate that was reached, however large it is.
+
+    `against_cancellation` bounds the binary digits that are added where terms cancel; a value that is 0 costs them all.
 
     Examples
     --------
@@ -87,7 +90,7 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
     >>> error < value*10**-29
     True
     """
-    value, error, _ = _evaluate(expr, digits, subs)
+    value, error, _ = _evaluate(expr, digits, subs, against_cancellation)
     return value, error
 
 
@@ -105,7 +108,7 @@ def _remembered(node: Expr, prec: int) -> Any:
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
-def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None) -> tuple[Any, Any, Any]:
+def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
     from hermitex.symbolic.parsing import expression
 
     expr = _with_values(expression(expr), subs)
@@ -116,12 +119,12 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None) -> tuple[A
     while True:
         checkpoint("evaluating an expression")
         value, error, scale = _at_bits(outer, names, bits)
-        if error <= abs(value) * mpf(2) ** -goal or bits >= goal + _EXTRA_BITS:
+        if error <= abs(value) * mpf(2) ** -goal or bits >= goal + extra:
             return _real(expr, value, error), error, scale
         if error == 0:
             return _real(expr, value, error), error, scale
         short = goal + 4 - int(mp.log(abs(value) / error, 2)) if abs(value) > error else bits
-        bits = min(bits + max(short, 16), goal + _EXTRA_BITS)
+        bits = min(bits + max(short, 16), goal + extra)
 
 
 def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:

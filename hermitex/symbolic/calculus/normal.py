@@ -11,12 +11,12 @@ from itertools import permutations, product
 from typing import Any
 
 import sympy
-from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, S, Symbol, cancel, diag, expand, together, zeros
+from sympy import Add, DiracDelta, Dummy, Expr, ImmutableDenseMatrix, Mul, S, Symbol, cancel, diag, expand, together, zeros
 from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus.conditioning import over
-from hermitex.symbolic.calculus.rules import by_parts
+from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.calculus.terms import terms
 from hermitex.symbolic.calculus.undefined import tidy
 from hermitex.symbolic.gaussian import Expectation
@@ -37,6 +37,8 @@ def stein_form(expr: Expr) -> Expr:
     True
     """
     expr = tidy(expr.replace(lambda e: isinstance(e, sympy.Derivative) and e.has(Expectation), lambda e: e.doit()))
+    if expr.has(DiracDelta):
+        expr = everywhere(sift, expr) or expr
     tops = _top_nodes(expr)
     names = {node: Dummy(f"n{i}", commutative=True) for i, node in enumerate(tops)}
     back = {v: k for k, v in names.items()}
@@ -70,9 +72,10 @@ def _top_nodes(expr: Expr) -> list[Expectation]:
 
 
 def _evaluated(node: Expectation) -> Expr:
+    """The normal form; of p(u) g(v), by projection on v first."""
     from hermitex.symbolic.integrals import normal_form
 
-    return normal_form(node)
+    return normal_form(everywhere(mehler, node) or node)
 
 
 def _merged(nodes: Sequence[Expectation]) -> list[tuple[Expr, Expr]]:

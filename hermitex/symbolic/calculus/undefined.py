@@ -120,6 +120,16 @@ def undefined_functions(expr: Expr) -> tuple[UndefinedFunction, ...]:
     return tuple(sorted(found, key=lambda f: f.__name__))
 
 
+def one_function(*exprs: Expr) -> dict[UndefinedFunction, UndefinedFunction]:
+    """{function: the one that its name means} where several undefined functions bear one name: that of which most is assumed."""
+    groups: dict[str, set[UndefinedFunction]] = {}
+    for expr in exprs:
+        for f in undefined_functions(expr):
+            groups.setdefault(f.__name__, set()).add(f)
+    return {f: max(group, key=lambda g: len([v for v in g._kwargs.values() if v is not None]))
+            for group in groups.values() if len(group) > 1 for f in group}
+
+
 def derivative_order(expr: Expr, f: UndefinedFunction) -> int:
     """The highest derivative of f that occurs."""
     return max((n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f), default=0)

@@ -1,0 +1,98 @@
+"""Where an equality is tried: parameters near 1, at sizes from 0.001 to 1000 and of both signs, and about every turn.
+
+Each draw is by a generator of its own number, so that the same claim is tried at the same points everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+
+from sympy import Expr, Integer, Rational, S, Symbol
+
+from hermitex.symbolic.calculus.turning import MOST, between, places, turning
+from hermitex.symbolic.gaussian import Expectation
+
+Point = dict[Symbol, Expr]
+DECADES = 3
+_PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
+_WHOLE = (1, 5, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
+
+
+class Points:
+    """Draws for the parameters of two sides, within what is assumed of each."""
+
+    def __init__(self, sides: Sequence[Expr], parameters: Sequence[Symbol]) -> None:
+        self.sides, self.parameters = tuple(sides), tuple(parameters)
+        nodes = {n for side in sides for n in side.atoms(Expectation)}
+        self.correlations = frozenset(s for n in nodes if not n.independent for s in n.covariance.free_symbols)
+
+    def near(self, i: int, shrink: Expr = S.One) -> Point:
+        """The first is made of the plain numbers 0.7, 1.3, ..., the others are drawn between 0.2 and 1.8."""
+        random = Random(i)
+        out: Point = {}
+        for n, s in enumerate(self.parameters):
+            value = _PLAIN[n % 10] if i == 0 else Rational(random.randint(20, 180), 100)
+            negative = bool(i) and random.random() < 1/2
+            out[s] = self._whole(s, i + n, negative) if s.is_integer else _signed(s, value*shrink, negative)
+        return out
+
+    def far(self, i: int, shrink: Expr = S.One) -> Point:
+        """Of all sizes: every other draw moves one parameter only, and leaves the others near 1."""
+        random = Random(7919*(i + 1))
+        chosen = random.randrange(max(len(self.parameters), 1))
+        out: Point = {}
+        for n, s in enumerate(self.parameters):
+            decades = random.uniform(-2, 0) if s in self.correlations else random.uniform(-DECADES, DECADES)
+            near, negative = Rational(random.randint(20, 180), 100), random.random() < 1/2
+            value = near if i % 2 and n != chosen else _decimal(10**(decades*float(shrink)))
+            out[s] = self._whole(s, 3*i + n, negative) if s.is_integer else _signed(s, value, negative)
+        return out
+
+    def turns(self, parts: Sequence[Expr], i: int) -> Iterator[Point]:
+        """Between the places where the parts turn, one parameter moving and the others as they are near 1, or far."""
+        args = turning(*parts)
+        start = self.near(0) if i == 0 else self.far(2*i - 1)
+        for s in self.parameters:
+            for value in between(places(args, s, start)):
+                values = [Integer(round(value)), Integer(round(value)) + 1] if s.is_integer else [value]
+                yield from ({**start, s: v} for v in values if fits(s, v))
+
+    def _whole(self, s: Symbol, i: int, negative: bool) -> Expr:
+        """A whole number that the symbol may be, small and large ones in turn."""
+        for k in range(len(_WHOLE)):
+            value = Integer(_WHOLE[(i + k) % len(_WHOLE)])
+            for v in (-value, value) if negative else (value, -value):
+                if fits(s, v):
+                    return v
+        return S.Zero if fits(s, S.Zero) else S.One
+
+
+def fits(symbol: Symbol, value: Expr) -> bool:
+    """May the symbol have that value, by what is assumed of it?"""
+    return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
+
+
+def ranges(points: Sequence[Mapping[Symbol, Expr]]) -> str:
+    """"mu from -812 to 530, s from 0.002 to 94": what the points cover."""
+    names = sorted({s for p in points for s in p}, key=lambda s: s.name)
+    spans = {s: (min(p[s] for p in points), max(p[s] for p in points)) for s in names}
+    return ", ".join(f"{s} = {_short(a)}" if a == b else f"{s} from {_short(a)} to {_short(b)}" for s, (a, b) in spans.items())
+
+
+def _short(value: Expr) -> str:
+    return f"{float(value):.3g}"
+
+
+def _signed(s: Symbol, value: Expr, negative: bool) -> Expr:
+    if s.is_extended_nonpositive or (negative and not s.is_extended_nonnegative):
+        return -abs(value)
+    return abs(value)
+
+
+def _decimal(x: float) -> Expr:
+    """Three significant digits, as an exact number."""
+    return Rational(f"{x:.3g}")
+
+
+__all__ = ["DECADES", "MOST", "Point", "Points", "fits", "ranges"]

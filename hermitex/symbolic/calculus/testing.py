@@ -1,0 +1,330 @@
+"""|l - r| <= err(l) + err(r) at every point tried, with l and r known to the digits that are promised: else they differ.
+
+Agreement is relative to the sides themselves: what the sides have in common is taken away first, the precision is raised
+until each has its digits, and two zeros agree on nothing. Points are counted, not seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+from mpmath import fabs, isfinite, log10, mp
+from sympy import Add, DiracDelta, Expr, Pow, Rational, S, expand
+from sympy.core.function import UndefinedFunction
+
+from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
+from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.calculus import rules, trials
+from hermitex.symbolic.calculus.points import Point, Points, ranges
+from hermitex.symbolic.calculus.terms import linear
+from hermitex.symbolic.calculus.trials import Trial
+from hermitex.symbolic.calculus.undefined import derivative_order, put, undefined_functions
+from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
+from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.gaussian import Expectation
+
+DEEP = 60  # digits where no integral is left
+DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
+PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
+SHALLOW = 60  # binary digits that are added at first where terms cancel
+SLACK = 3  # the last digits, which errors may take
+GIVEN_UP = 20  # seconds of processor time after which a point far out is left
+_SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
+
+Functions = Mapping[UndefinedFunction, Trial]
+
+
+class Sides(NamedTuple):
+    """Both sides at a point, the digits they were asked for, and the digits in which they agree (None: they differ)."""
+
+    left: Any
+    right: Any
+    asked: int
+    agree: int | None
+
+    @property
+    def nothing(self) -> bool:
+        """Both are 0, as far as can be seen."""
+        return self.agree == 0 and self.asked > 0
+
+
+@dataclass
+class Tried:
+    """Where the sides were tried, and how far they agree."""
+
+    digits: int
+    points: list[Point] = field(default_factory=list)
+    functions: dict[str, None] = field(default_factory=dict)
+    zeros: int = 0
+    left_out: int = 0
+    why: str = ""
+
+    def words(self) -> str:
+        """The points, their ranges, and the functions."""
+        count = len(self.points)
+        said = f"{count} point{'s' if count != 1 else ''}"
+        if any(self.points):
+            said += f", {ranges(self.points)}"
+        if self.functions:
+            names = list(self.functions)
+            more = f" and {len(names) - 3} more" if len(names) > 4 else ""
+            said += f"; with {', '.join(names if not more else names[:3])}{more}"
+        if self.zeros:
+            said += f"; both are 0 at {self.zeros} more"
+        return said
+
+
+class Test:
+    """Both sides at points: parameters by rational numbers, undefined functions by concrete ones."""
+
+    def __init__(self, left: Expr, right: Expr, digits: int) -> None:
+        self.sides, self.digits = (left, right), digits
+        self.parts = apart(left, right)
+        self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
+        self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
+        self.points = Points(self.sides, self.parameters)
+        self.elementary = not any(p.has(Expectation) for p in self.parts)
+        self.several = max(map(trials.widest, self.parts)) > 1
+        self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
+        self.skipped = ""
+
+    # -- the run ---------------------------------------------------------------------------------------------------
+    def run(self, points: int) -> Check:
+        """The first point at which the sides differ, or the agreement reached at all of them."""
+        left, right = self.sides
+        tried = Tried(self.digits)
+        if not self.parameters and not self.functions:
+            points = 1
+        for parameters, functions, is_extra in self._plan(points, tried):
+            checkpoint("testing an equality at random points")
+            found = self._bounded(parameters, functions) if is_extra else self.at(parameters, functions)
+            if found is None:
+                tried.left_out += is_extra
+            elif found.agree is None:
+                chosen = {f.__name__: t.text for f, t in functions.items()}
+                example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
+                return Check(left, right, FAILS, "", None, example)
+            elif found.nothing:
+                tried.zeros += 1
+            else:
+                tried.digits = min(tried.digits, found.agree)
+                tried.points.append(dict(parameters))
+                tried.functions.update({t.text: None for t in functions.values()})
+        return self._verdict(tried, points)
+
+    def _verdict(self, tried: Tried, points: int) -> Check:
+        left, right = self.sides
+        if not tried.points:
+            why = f": {self.skipped}" if self.skipped else ""
+            if tried.zeros:
+                why = f"both sides are 0 wherever they were tried ({tried.zeros} points), which is no agreement"
+            return Check(left, right, OPEN, why if tried.zeros else f"no point could be evaluated{why}")
+        if tried.digits < self.digits - SLACK:
+            return Check(left, right, OPEN, f"the sides agree to {tried.digits} digits where they were tried, and {self.digits} are asked "
+                                            f"({tried.words()}); ask for digits={tried.digits} if these are enough", tried.digits)
+        if len(tried.points) < points:
+            return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
+                                            f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
+        return Check(left, right, AGREES, tried.words(), tried.digits)
+
+    def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, bool]]:
+        """Near 1 until enough are evaluated; then of all sizes; then on both sides of the turns."""
+        for i in range(4*count):
+            if len(tried.points) >= count:
+                break
+            yield from self._one(self.points.near, i, is_extra=False)
+        if not self.parameters and not self.functions:
+            return
+        for i in range(self._extra(count)):
+            yield from self._one(self.points.far, i, is_extra=True)
+        for i in range(2 if self.elementary else 1):
+            functions = self.assignment(count + i)
+            concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
+            found = list(self.points.turns(concrete, i))
+            most = len(found) if self.elementary else 8
+            for parameters in found[:most]:
+                if self._admissible(parameters):
+                    yield parameters, functions, True
+
+    def _extra(self, count: int) -> int:
+        if not self.elementary:
+            return min(count, 2) if self.several and not self.functions else count
+        degrees = [p.as_poly(*self.parameters) for p in self.parts] if self.parameters else []
+        return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p is not None), default=0))
+
+    def _one(self, draw: Callable[[int, Expr], Point], i: int, *, is_extra: bool) -> Iterator[tuple[Point, Functions, bool]]:
+        """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0."""
+        for shrink in _SHRINK:
+            parameters = draw(i, shrink)
+            if self._admissible(parameters):
+                yield parameters, self.assignment(i + 4*is_extra), is_extra
+                return
+
+    def assignment(self, i: int) -> dict[UndefinedFunction, Trial]:
+        """A function for each undefined one, smooth enough for the derivatives that occur."""
+        out = {}
+        for n, f in enumerate(self.functions):
+            order = max(derivative_order(side, f) for side in self.sides)
+            out[f] = (trials.plain(n, order, several=self.several) if i == 0 else
+                      trials.drawn(Random(101*i + n), i + n, order, several=self.several, levels=self.levels))
+        return out
+
+    # -- one point -------------------------------------------------------------------------------------------------
+    def at(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides | None:
+        """Both sides at one point; None where one of them cannot be evaluated."""
+        chosen = {f: t.build for f, t in functions.items()}
+        try:
+            concrete = [reduced(put(p.subs(parameters), chosen)) for p in self.parts]
+            nodes = [n for e in concrete for n in e.atoms(Expectation)]
+            if not all(map(has_law, nodes)):
+                return None
+            asked = min(digits or self._depth(concrete, bool(parameters or functions)), *map(affordable, concrete))
+            # Of functions drawn at random, two values that cancel to 0 are passed over; a parameter's are looked into.
+            found = compare(concrete, asked, against_cancellation=SHALLOW if functions else None)
+        except BudgetExceeded:
+            raise
+        except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
+            self.skipped = str(error).splitlines()[0] if str(error) else type(error).__name__
+            return None
+        if found is not None and found.agree is None and self.parts != self.sides:
+            return self._as_written(parameters, chosen, found)
+        return found
+
+    def _depth(self, concrete: list[Expr], moving: bool) -> int:
+        if any(e.has(Expectation) for e in concrete):
+            return self.digits + 2
+        return max(self.digits + 2, DEEP if moving else DEEPER)
+
+    def _as_written(self, parameters: Point, chosen: Mapping[Any, Any], found: Sides) -> Sides:
+        """The sides as they were given, where they can be shown to the digits in which they differ."""
+        try:
+            left, right = (real(put(side.subs(parameters), chosen), 12)[0] for side in self.sides)
+        except (HermitexError, ValueError, ArithmeticError, TypeError):
+            return found
+        return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
+
+    def _bounded(self, parameters: Point, functions: Functions) -> Sides | None:
+        """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
+        try:
+            with effort(GIVEN_UP):
+                return self.at(parameters, functions)
+        except BudgetExceeded:
+            checkpoint("testing an equality at random points")  # the caller's own budget
+            return None
+
+    def _admissible(self, parameters: Point) -> bool:
+        return all(_is_real_at(side, parameters) for side in self.sides)
+
+
+def _is_real_at(side: Expr, parameters: Point) -> bool:
+    try:
+        put_in = side.subs(parameters)
+    except BadInput:  # the numbers make no covariance
+        return False
+    return put_in.is_finite is not False and put_in.is_real is not False and all(
+        map(has_law, put_in.atoms(Expectation))) and not any(
+        p.is_Pow and p.exp.is_Rational and p.exp.q % 2 == 0 and p.base.is_negative
+        for e in (put_in, *(n.body for n in put_in.atoms(Expectation))) for p in e.atoms(Pow))
+
+
+def has_law(node: Expectation) -> bool:
+    """False where the numbers that were put in make the covariance indefinite."""
+    cov = node.covariance
+    if node.independent or cov.free_symbols:
+        return True
+    return not any(cov[:k, :k].det().is_negative for k in range(1, cov.rows + 1)) and all(
+        not cov[i, i].is_negative for i in range(cov.rows))
+
+
+# -- both sides as numbers ---------------------------------------------------------------------------------------------
+def apart(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """The sides without their common terms; where nothing is left on one, the terms with a minus are carried over."""
+    ours, theirs = list(Add.make_args(left)), list(Add.make_args(right))
+    for term in list(ours):
+        if term in theirs and term in ours:
+            ours.remove(term)
+            theirs.remove(term)
+    one, other = Add(*ours), Add(*theirs)
+    if (one == 0) == (other == 0):
+        return one, other
+    whole = other if one == 0 else one
+    terms = Add.make_args(whole)
+    if len(terms) < 2:
+        split = expand(whole.replace(lambda e: isinstance(e, Expectation), linear))
+        terms = Add.make_args(split) if _exist(split) else terms
+    minus = [t for t in terms if t.could_extract_minus_sign()]
+    plus = [t for t in terms if not t.could_extract_minus_sign()]
+    return (Add(*plus), -Add(*minus)) if plus and minus else (one, other)
+
+
+def _exist(expr: Expr) -> bool:
+    try:
+        for node in expr.atoms(Expectation):
+            require_existence(node)
+    except Divergent:
+        return False
+    return True
+
+
+def reduced(expr: Expr) -> Expr:
+    """Averages over several variables as closed forms, or over fewer variables, where they are found; deltas by their mass."""
+    from hermitex.symbolic.digits.panels import nested
+    from hermitex.symbolic.integrals import normal_form
+
+    if expr.has(DiracDelta):
+        expr = rules.everywhere(rules.sift, expr) or expr
+    if trials.widest(expr) < 2:
+        return expr
+    for fewer in (normal_form, *(partial(rules.everywhere, rule) for rule in (rules.mehler, rules.stein))):
+        found = fewer(expr)
+        if found is not None and trials.widest(found) < trials.widest(expr):
+            expr = found
+
+    def one(node: Expectation) -> Expr:
+        if not has_law(node) or (len(node.bound) < 2 and node.independent):
+            return node
+        line = nested(node)
+        return node if line.has(Expectation) and trials.widest(line) > 1 else line
+
+    tops = {n: one(n) for n in expr.atoms(Expectation) if not n.free_symbols}
+    return expr.xreplace({n: line for n, line in tops.items() if line != n})
+
+
+def affordable(expr: Expr) -> int:
+    """The digits to which an expression is evaluated: all, unless integrals over several variables are left in it."""
+    wide = trials.widest(expr)
+    return 10**6 if wide < 2 else PLANE if wide == 2 else SPACE
+
+
+def compare(sides: list[Expr], asked: int, against_cancellation: int | None = None) -> Sides | None:
+    """The sides as numbers with their errors; that they differ is believed only if more digits say so too."""
+    (left, e), (right, d) = (real(side, asked, SHALLOW) for side in sides)
+    if not (isfinite(left) and isfinite(right)):
+        return None
+    if max(fabs(left), fabs(right)) <= 4*(e + d) and against_cancellation is None:
+        (left, e), (right, d) = (real(side, asked) for side in sides)
+    gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
+    if size <= 4*error:
+        return Sides(left, right, asked, 0)
+    if gap > 8*error:
+        (left, e), (right, d) = (real(side, asked + 10, SHALLOW) for side in sides)
+        again, error = fabs(left - right), e + d
+        if again > 8*error and gap < 2*again < 4*gap:
+            return Sides(left, right, asked, None)
+        gap = again
+    with mp.workdps(15):
+        lost = max(gap, error)/size
+    return Sides(left, right, asked, asked if not lost else max(1, min(asked, int(-log10(lost)))))
+
+
+def real(expr: Expr, digits: int, against_cancellation: int | None = None) -> tuple[Any, Any]:
+    """(value, error)."""
+    from hermitex.symbolic.precise import evaluate_with_error
+
+    given = {} if against_cancellation is None else {"against_cancellation": against_cancellation}
+    value, error = evaluate_with_error(expr, digits, **given)
+    return mp.make_mpf(value._mpf_), mp.make_mpf(mp.convert(error)._mpf_)

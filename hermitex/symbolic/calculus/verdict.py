@@ -1,0 +1,145 @@
+"""What is known of lhs = rhs: proved, agreeing to N digits where it was tried, refuted by a counter-example, or open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from mpmath import log10, mp, mpf, nstr
+from sympy import Expr
+
+from hermitex.show.display import latex
+from hermitex.symbolic.calculus.paper import plain
+
+PROVED, AGREES, FAILS, OPEN = "proved", "agrees", "fails", "undetermined"
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """The values of parameters and functions at which the sides differ, and both sides there."""
+
+    functions: Mapping[str, str]
+    parameters: Mapping[str, Expr]
+    left: Any
+    right: Any
+
+    @property
+    def ratio(self) -> Any:
+        """left/right; None if right is 0."""
+        return self.left/self.right if self.right else None
+
+    def __repr__(self) -> str:
+        given = [f"{f} = {name}" for f, name in self.functions.items()]
+        given += [f"{s} = {decimal(v)}" for s, v in self.parameters.items()]
+        left, right = self._sides()
+        sides = f"left {left}, right {right}"
+        if self.ratio:
+            with mp.workdps(self._digits() + 5):
+                sides += f", ratio {nstr(self.ratio, self._digits())}"
+        return ", ".join(given) + ": " + sides if given else sides
+
+    def _digits(self) -> int:
+        """Ten, or as many as show the difference."""
+        gap, size = abs(self.left - self.right), max(abs(self.left), abs(self.right))
+        return 10 if not gap else max(10, 3 - int(log10(gap/size)))
+
+    def _sides(self) -> tuple[str, str]:
+        return nstr(self.left, self._digits()), nstr(self.right, self._digits())
+
+    def latex(self) -> str:
+        """What was put in, and both sides there, as LaTeX without dollars."""
+        given = [rf"{f} = \text{{{name}}}" for f, name in self.functions.items()]
+        given += [f"{s} = {decimal(v)}" for s, v in self.parameters.items()]
+        left, right = self._sides()
+        sides = rf"{left} \neq {right}"
+        return r",\; ".join(given) + rf": \quad {sides}" if given else sides
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Functions, parameters and both sides."""
+        return {"functions": dict(self.functions), "parameters": {k: str(v) for k, v in self.parameters.items()},
+                "left": float(self.left), "right": float(self.right)}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is known of lhs = rhs; true if it is proved or agrees, false if it fails or could not be tested.
+
+    Attributes
+    ----------
+    status : "proved", "agrees", "fails" or "undetermined"
+    digits : the digits to which the sides agree (None if proved or untested)
+    how : the proof in words, or where the sides were tried
+    counter_example : where the sides differ
+    factor : a simple expression that equals lhs/rhs, if one was found
+    identity : (lhs, reduced), the right equality for a left side that integration by parts reduces
+    """
+
+    lhs: Expr
+    rhs: Expr
+    status: str
+    how: str = ""
+    digits: int | None = None
+    counter_example: CounterExample | None = None
+    factor: Expr | None = None
+    identity: tuple[str, Expr, Expr] | None = None
+
+    def __bool__(self) -> bool:
+        return self.status in (PROVED, AGREES)
+
+    def __repr__(self) -> str:
+        if self.status == PROVED:
+            return f"True: proved ({self.how})"
+        if self.status == AGREES:
+            return f"True: the sides agree to {self.digits} digits ({self.how}; not proved)"
+        if self.status == OPEN:
+            return f"undetermined: {self.how}"
+        lines = [f"False: the sides differ{f' by the factor {plain(self.factor)}' if self.factor is not None else ''}"]
+        if self.factor is None and self.how:
+            lines[0] += f" ({self.how})"
+        if self.counter_example is not None:
+            lines.append(f"  {self.counter_example!r}")
+        if self.identity is not None:
+            rule, left, right = self.identity
+            lines.append(f"  {rule}: {plain(left)} = {plain(right)}")
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The claim, or its refutation, as LaTeX without dollars."""
+        sign = {PROVED: "=", AGREES: "=", FAILS: r"\neq", OPEN: r"\overset{?}{=}"}[self.status]
+        return f"{latex(self.lhs)} {sign} {latex(self.rhs)}"
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return f"$\\displaystyle {self.latex()}$"
+        except Exception:  # a notebook must show something else rather than fail
+            return None
+
+    def _repr_html_(self) -> str | None:
+        """The claim as a formula; below it the proof in words, or the counter-example and the right equality."""
+        try:
+            said = repr(self).splitlines()
+            if self.factor is not None:
+                said[0] = f"False: the sides differ by the factor ${latex(self.factor)}$"
+            if self.identity is not None:
+                rule, left, right = self.identity
+                said[-1] = f"{rule}: ${latex(left)} = {latex(right)}$"
+            words = "<br>".join(escape(line.strip(), quote=False) for line in said)
+            return f"<div>$\\displaystyle {escape(self.latex(), quote=False)}$</div><div>{words}</div>"
+        except Exception:  # the notebook falls back on LaTeX
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Status, digits, how, and the counter-example and factor where there are any."""
+        return {"status": self.status, "digits": self.digits, "how": self.how,
+                "counter_example": self.counter_example and self.counter_example.to_dict(),
+                "factor": None if self.factor is None else str(self.factor)}
+
+
+def decimal(value: Expr) -> str:
+    """A number in ten digits."""
+    return nstr(mpf(value.p)/value.q, 10) if value.is_Rational else str(value)
