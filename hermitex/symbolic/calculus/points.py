@@ -6,15 +6,17 @@ Each draw is by a generator of its own number, so that the same claim is tried a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from random import Random
 
-from sympy import Expr, Integer, Rational, S, Symbol
+from sympy import Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, sinh
 
-from hermitex.symbolic.calculus.turning import MOST, between, places, turning
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.calculus.turning import between, places, turning
+from hermitex.symbolic.gaussian import Bound, Expectation
 
 Point = dict[Symbol, Expr]
 DECADES = 3
+LARGEST = 10**7  # of an exponent
 _PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
 _WHOLE = (1, 5, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
 
@@ -50,13 +52,17 @@ class Points:
         return out
 
     def turns(self, parts: Sequence[Expr], i: int) -> Iterator[Point]:
-        """Between the places where the parts turn, one parameter moving and the others as they are near 1, or far."""
+        """Between the places where the parts turn, one parameter moving (in turn) and the others as they are near 1, or far."""
         args = turning(*parts)
         start = self.near(0) if i == 0 else self.far(2*i - 1)
+        lines = []
         for s in self.parameters:
-            for value in between(places(args, s, start)):
-                values = [Integer(round(value)), Integer(round(value)) + 1] if s.is_integer else [value]
-                yield from ({**start, s: v} for v in values if fits(s, v))
+            values = between(places(args, s, start), (-S.One, S.One) if s in self.correlations else None)
+            if s.is_integer:
+                values = [v for x in values for v in (Integer(round(x)), Integer(round(x)) + 1)]
+            lines.append([{**start, s: v} for v in values if fits(s, v)])
+        for group in zip_longest(*lines):
+            yield from (p for p in group if p is not None)
 
     def _whole(self, s: Symbol, i: int, negative: bool) -> Expr:
         """A whole number that the symbol may be, small and large ones in turn."""
@@ -71,6 +77,19 @@ class Points:
 def fits(symbol: Symbol, value: Expr) -> bool:
     """May the symbol have that value, by what is assumed of it?"""
     return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
+
+
+def too_large(expr: Expr, point: Point) -> bool:
+    """Would the expression hold a number at that point that is too large to be written: 2**(2**1000)?"""
+    if not expr.args or not expr.free_symbols:
+        return False
+    if any(too_large(a, point) for a in expr.args):
+        return True
+    grows = expr.exp if isinstance(expr, Pow) else expr.args[0] if isinstance(expr, (exp, factorial, gamma, cosh, sinh)) else None
+    if grows is None or not grows.free_symbols & set(point):
+        return False
+    size = grows.xreplace({**point, **{b: S.One for b in grows.atoms(Bound)}}).evalf(5)
+    return bool(size.is_number and abs(size) > LARGEST)
 
 
 def ranges(points: Sequence[Mapping[Symbol, Expr]]) -> str:
@@ -94,5 +113,3 @@ def _decimal(x: float) -> Expr:
     """Three significant digits, as an exact number."""
     return Rational(f"{x:.3g}")
 
-
-__all__ = ["DECADES", "MOST", "Point", "Points", "fits", "ranges"]

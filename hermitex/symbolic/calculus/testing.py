@@ -19,7 +19,7 @@ from sympy.core.function import UndefinedFunction
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import rules, trials
-from hermitex.symbolic.calculus.points import Point, Points, ranges
+from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.terms import linear
 from hermitex.symbolic.calculus.trials import Trial
 from hermitex.symbolic.calculus.undefined import derivative_order, put, undefined_functions
@@ -32,9 +32,11 @@ DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
 PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
 SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
+LONG = 300  # operations above which an elementary claim is tried at fewer points
 GIVEN_UP = 20  # seconds of processor time after which a point far out is left
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 
+NEAR, FAR, TURN = "near", "far", "turn"
 Functions = Mapping[UndefinedFunction, Trial]
 
 
@@ -60,8 +62,6 @@ class Tried:
     points: list[Point] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
-    left_out: int = 0
-    why: str = ""
 
     def words(self) -> str:
         """The points, their ranges, and the functions."""
@@ -90,6 +90,7 @@ class Test:
         self.elementary = not any(p.has(Expectation) for p in self.parts)
         self.several = max(map(trials.widest, self.parts)) > 1
         self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
+        self.long = sum(p.count_ops() for p in self.parts) > LONG
         self.skipped = ""
 
     # -- the run ---------------------------------------------------------------------------------------------------
@@ -99,18 +100,18 @@ class Test:
         tried = Tried(self.digits)
         if not self.parameters and not self.functions:
             points = 1
-        for parameters, functions, is_extra in self._plan(points, tried):
+        for parameters, functions, kind in self._plan(points, tried):
             checkpoint("testing an equality at random points")
-            found = self._bounded(parameters, functions) if is_extra else self.at(parameters, functions)
+            found = self.at(parameters, functions) if kind == NEAR else self._bounded(parameters, functions, deep=kind == TURN)
             if found is None:
-                tried.left_out += is_extra
-            elif found.agree is None:
+                continue
+            if found.agree is None:
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
                 return Check(left, right, FAILS, "", None, example)
-            elif found.nothing:
+            if found.nothing:
                 tried.zeros += 1
-            else:
+            elif kind == NEAR or found.agree >= self.digits - SLACK:  # one far out with fewer digits shows nothing
                 tried.digits = min(tried.digits, found.agree)
                 tried.points.append(dict(parameters))
                 tried.functions.update({t.text: None for t in functions.values()})
@@ -131,37 +132,39 @@ class Test:
                                             f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
         return Check(left, right, AGREES, tried.words(), tried.digits)
 
-    def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, bool]]:
+    def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, str]]:
         """Near 1 until enough are evaluated; then of all sizes; then on both sides of the turns."""
         for i in range(4*count):
             if len(tried.points) >= count:
                 break
-            yield from self._one(self.points.near, i, is_extra=False)
+            yield from self._one(self.points.near, i, NEAR)
         if not self.parameters and not self.functions:
             return
         for i in range(self._extra(count)):
-            yield from self._one(self.points.far, i, is_extra=True)
-        for i in range(2 if self.elementary else 1):
+            yield from self._one(self.points.far, i, FAR)
+        for i in range(2 if self.elementary and not self.long else 1):
             functions = self.assignment(count + i)
             concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
             found = list(self.points.turns(concrete, i))
-            most = len(found) if self.elementary else 8
+            most = len(found) if self.elementary and not self.long else 6
             for parameters in found[:most]:
                 if self._admissible(parameters):
-                    yield parameters, functions, True
+                    yield parameters, functions, TURN
 
     def _extra(self, count: int) -> int:
         if not self.elementary:
-            return min(count, 2) if self.several and not self.functions else count
+            return min(count, 2)
         degrees = [p.as_poly(*self.parameters) for p in self.parts] if self.parameters else []
+        if self.long:
+            return count
         return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p is not None), default=0))
 
-    def _one(self, draw: Callable[[int, Expr], Point], i: int, *, is_extra: bool) -> Iterator[tuple[Point, Functions, bool]]:
+    def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
         """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0."""
         for shrink in _SHRINK:
             parameters = draw(i, shrink)
             if self._admissible(parameters):
-                yield parameters, self.assignment(i + 4*is_extra), is_extra
+                yield parameters, self.assignment(i + 4*(kind == FAR)), kind
                 return
 
     def assignment(self, i: int) -> dict[UndefinedFunction, Trial]:
@@ -174,17 +177,17 @@ class Test:
         return out
 
     # -- one point -------------------------------------------------------------------------------------------------
-    def at(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides | None:
+    def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True) -> Sides | None:
         """Both sides at one point; None where one of them cannot be evaluated."""
         chosen = {f: t.build for f, t in functions.items()}
         try:
-            concrete = [reduced(put(p.subs(parameters), chosen)) for p in self.parts]
+            concrete = [reduced(put(p.xreplace(parameters), chosen)) for p in self.parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
             asked = min(digits or self._depth(concrete, bool(parameters or functions)), *map(affordable, concrete))
-            # Of functions drawn at random, two values that cancel to 0 are passed over; a parameter's are looked into.
-            found = compare(concrete, asked, against_cancellation=SHALLOW if functions else None)
+            # Of functions drawn at random, two values that cancel to 0 are passed over.
+            found = compare(concrete, asked, deep=deep, zeros=not functions)
         except BudgetExceeded:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
@@ -202,27 +205,27 @@ class Test:
     def _as_written(self, parameters: Point, chosen: Mapping[Any, Any], found: Sides) -> Sides:
         """The sides as they were given, where they can be shown to the digits in which they differ."""
         try:
-            left, right = (real(put(side.subs(parameters), chosen), 12)[0] for side in self.sides)
+            left, right = (real(put(side.xreplace(parameters), chosen), 12)[0] for side in self.sides)
         except (HermitexError, ValueError, ArithmeticError, TypeError):
             return found
         return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
 
-    def _bounded(self, parameters: Point, functions: Functions) -> Sides | None:
+    def _bounded(self, parameters: Point, functions: Functions, *, deep: bool) -> Sides | None:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
             with effort(GIVEN_UP):
-                return self.at(parameters, functions)
+                return self.at(parameters, functions, deep=deep)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
             return None
 
     def _admissible(self, parameters: Point) -> bool:
-        return all(_is_real_at(side, parameters) for side in self.sides)
+        return all(not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
 
 
 def _is_real_at(side: Expr, parameters: Point) -> bool:
     try:
-        put_in = side.subs(parameters)
+        put_in = side.xreplace(parameters)
     except BadInput:  # the numbers make no covariance
         return False
     return put_in.is_finite is not False and put_in.is_real is not False and all(
@@ -300,12 +303,16 @@ def affordable(expr: Expr) -> int:
     return 10**6 if wide < 2 else PLANE if wide == 2 else SPACE
 
 
-def compare(sides: list[Expr], asked: int, against_cancellation: int | None = None) -> Sides | None:
-    """The sides as numbers with their errors; that they differ is believed only if more digits say so too."""
+def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool) -> Sides | None:
+    """The sides as numbers with their errors; that they differ is believed only if more digits say so too.
+
+    `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them.
+    """
     (left, e), (right, d) = (real(side, asked, SHALLOW) for side in sides)
     if not (isfinite(left) and isfinite(right)):
         return None
-    if max(fabs(left), fabs(right)) <= 4*(e + d) and against_cancellation is None:
+    size, error = max(fabs(left), fabs(right)), e + d
+    if deep and fabs(left - right) <= 8*error and error > size*mp.mpf(10)**(1 - asked) and (zeros or size > 4*error):
         (left, e), (right, d) = (real(side, asked) for side in sides)
     gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
     if size <= 4*error:

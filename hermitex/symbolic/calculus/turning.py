@@ -7,10 +7,9 @@ any two of them; where exactly they are does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from math import isfinite
-from typing import Any
 
 import sympy as sp
 from sympy import Expr, Rational, Symbol, lambdify, preorder_traversal
@@ -22,9 +21,13 @@ from hermitex.symbolic.pieces import switch_arguments
 
 _STEPS = (sp.floor, sp.ceiling, sp.frac)
 _INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
+_FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
+                                                            ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
 _BISECTIONS = 60
+_SHORT = 40  # operations of a polynomial whose roots are found as such
 MOST = 12  # places a parameter
+FEW = 40  # expressions looked at, the shortest first
 
 
 def turning(*sides: Expr) -> tuple[Expr, ...]:
@@ -41,10 +44,21 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
     for side in sides:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
             for a in _compared(part):
-                centred = a.xreplace({b: sp.S.Zero for b in a.atoms(Bound)})
+                rough = _summed(a)
+                centred = rough.xreplace({b: sp.S.Zero for b in rough.atoms(Bound)})
                 if centred.free_symbols and not centred.has(Expectation, AppliedUndef, sp.nan, sp.zoo):
                     found[centred] = None
-    return tuple(sorted(found, key=sp.default_sort_key))
+    return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a)))[:FEW])
+
+
+def _summed(expr: Expr) -> Expr:
+    """Averages by the rule of five nodes, which tells roughly where a switch of an average turns."""
+    if isinstance(expr, Expectation) and len(expr.bound) == 1:
+        scale = sp.sqrt(expr.covariance[0, 0])
+        return sp.Add(*(w*_summed(expr.body.xreplace({expr.bound[0]: x*scale})) for x, w in _FIVE))
+    if not expr.args or not expr.has(Expectation) or isinstance(expr, Expectation):
+        return expr
+    return expr.func(*map(_summed, expr.args))
 
 
 def _compared(expr: Expr) -> Iterable[Expr]:
@@ -69,19 +83,23 @@ def places(args: Iterable[Expr], symbol: Symbol, others: Mapping[Symbol, Expr]) 
         if symbol not in a.free_symbols:
             continue
         checkpoint("looking for the places where an equality may turn")
-        found += _sign_changes(a.xreplace({s: v for s, v in others.items() if s != symbol}), symbol)
+        found += _sign_changes(a, symbol, others)
     found = sorted(found, key=abs)[:MOST] + sorted(found, key=abs)[MOST:][-2:]
     distinct: list[float] = []
     for p in sorted(found):
         if not distinct or p - distinct[-1] > 1e-9*max(1.0, abs(p)):
             distinct.append(p)
-    return [Rational(p).limit_denominator(10**6) for p in distinct]
+    return [Rational(repr(p)) for p in distinct]
 
 
-def between(turns: list[Rational]) -> list[Rational]:
+def between(turns: list[Rational], within: tuple[Rational, Rational] | None = None) -> list[Rational]:
     """A point in each interval that the places leave."""
     if not turns:
         return []
+    if within is not None:  # an open interval of which the ends are places too
+        low, high = within
+        turns = [low, *(t for t in turns if low < t < high), high]
+        return [a + (b - a)*Rational(37, 100) for a, b in pairwise(turns)]
     ends = [turns[0] - _step(turns[0]), turns[-1] + _step(turns[-1])]
     return [ends[0], *(a + (b - a)*Rational(37, 100) for a, b in pairwise(turns)), ends[1]]
 
@@ -90,13 +108,17 @@ def _step(place: Rational) -> Rational:
     return Rational(31, 100)*max(Rational(1), abs(place))
 
 
-def _sign_changes(expr: Expr, x: Symbol) -> list[float]:
-    if expr.is_polynomial(x) and expr.free_symbols == {x}:
-        try:
-            return [float(r) for r in sp.Poly(expr, x).nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1e-9*(1 + abs(r))]
-        except (sp.polys.polyerrors.PolynomialError, sp.polys.polyerrors.CoercionFailed, sp.NoConvergence, TypeError, ValueError):
-            pass
-    f = _numeric(expr, x)
+def _sign_changes(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
+    if expr.count_ops() < _SHORT and expr.is_polynomial(x):
+        p = sp.Poly(expr.xreplace({s: v for s, v in others.items() if s != x}), x)
+        if p.domain.is_QQ or p.domain.is_ZZ:
+            if p.degree() < 1:
+                return []
+            try:
+                return [float(sp.re(r)) for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1e-9*(1 + abs(r))]
+            except sp.polys.polyerrors.NoConvergence:
+                pass
+    f = _numeric(expr, x, others)
     sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
     grid = [-v for v in reversed(sizes)] + [0.0] + sizes
     values = [f(g) for g in grid]
@@ -109,13 +131,15 @@ def _sign_changes(expr: Expr, x: Symbol) -> list[float]:
     return found
 
 
-def _numeric(expr: Expr, x: Symbol) -> Any:
-    """The expression as a function of floats, None where it has no real value."""
-    g = lambdify(x, expr, "mpmath")
+def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[float], float | None]:
+    """The expression as a function of a float, None where it has no real value."""
+    fixed = sorted(expr.free_symbols - {x}, key=str)
+    numbers = [float(others[s]) for s in fixed]
+    g = lambdify([x, *fixed], expr, "mpmath")
 
     def value(at: float) -> float | None:
         try:
-            found = complex(g(at))
+            found = complex(g(at, *numbers))
         except (ValueError, TypeError, ArithmeticError, NameError, AttributeError):
             return None
         return found.real if isfinite(found.real) and abs(found.imag) <= 1e-12*abs(found) else None
@@ -123,7 +147,7 @@ def _numeric(expr: Expr, x: Symbol) -> Any:
     return value
 
 
-def _bisected(test: Any, a: float, b: float) -> float:
+def _bisected(test: Callable[[float], bool], a: float, b: float) -> float:
     here = test(a)
     for _ in range(_BISECTIONS):
         middle = (a + b)/2

@@ -1,0 +1,158 @@
+"""check calls nothing right that is wrong: true identities with errors planted in them, and what it takes to see each kind."""
+
+import copy
+import pickle
+
+import pytest
+from identities import D, E, f, false_identity, g, mu, n, s, true_identity, w
+from sympy import (
+    Abs,
+    DiracDelta,
+    Function,
+    Heaviside,
+    Max,
+    Piecewise,
+    Rational,
+    Symbol,
+    asin,
+    exp,
+    floor,
+    pi,
+    sin,
+    sqrt,
+    tanh,
+)
+
+import hermitex as hx
+from hermitex.errors import BadInput, Divergent
+from hermitex.symbolic.parsing import to_text
+from hermitex.symbols import kappa, rho, z, z1, z2
+
+PAIR = {(z1, z2): rho}
+
+
+# -- drawn -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(33))
+def test_a_planted_error_is_never_called_right(seed):
+    *_, left, wrong = false_identity(seed)
+    assert hx.check(left, wrong).status == "fails"
+
+
+@pytest.mark.parametrize("seed", range(22))
+def test_a_true_identity_is_never_refuted(seed):
+    *_, left, right = true_identity(seed)
+    assert hx.check(left, right)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(33, 1034, 77))
+def test_a_thousand_planted_errors(block):
+    passed = [seed for seed in range(block, block + 77) if hx.check(*false_identity(seed)[2:])]
+    assert not passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(22, 330, 77))
+def test_true_identities_are_not_refuted(block):
+    refuted = [seed for seed in range(block, block + 77) if hx.check(*true_identity(seed)[1:]).status == "fails"]
+    assert not refuted
+
+
+# -- one kind each -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("left", "right"), [
+    ("exp(-200)", "2*exp(-200)"),
+    ("E(Heaviside(z - 20))", "2*E(Heaviside(z - 20))"),
+    ("1 + exp(-200)", "1"),
+    ((s/100)**40*E(tanh(z)**2, z), (s/100)**40*E(tanh(z)**2, z)*(1 + Rational(1, 10**20))),
+    (exp(-mu**2)*E(exp(tanh(z)), z), exp(-mu**2)*E(exp(tanh(z)), z)*(1 + Rational(1, 10**5))),
+])
+def test_agreement_is_relative_to_the_sides(left, right):
+    assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Abs(mu - 3), 3 - mu), (Max(mu, 5), 5), (sqrt((w - 2)**2), 2 - w), (E(Max(0, mu - 10)*z**2, z), 0), (asin(sin(mu/2)), mu/2),
+    ((n - 2)*(n - 3)*(n - 4), 0), (floor(n/5), 0), (Piecewise((mu, mu < 50), (50, True)), mu), (Max(0, mu*w - 4000), 0),
+    (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0), (Max(0, E(Max(0, z + mu), z) - 30), 0),
+])
+def test_points_lie_on_both_sides_of_every_turn(left, right):
+    assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (f(0)**2, f(0)), (f(0)*D(f)(0), 0), (Abs(f(0)), f(0)), (Max(f(0), -700), f(0)), (f(-mu), -f(mu)), (E(f(z), z), -E(f(z), z)),
+    (E(f(z), z) + E(g(z), z), E(f(z), z) - E(g(z), z)), (f(g(0)), g(f(0))), (E(Abs(f(z)), z), E(f(z), z)),
+    (E(f(z)*g(z), z), E(f(z), z)*E(g(z), z)),
+])
+def test_functions_have_no_special_values(left, right):
+    assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (E(z1**2*z2**2, z1, z2, cov=PAIR), 1 + 2*rho**2), (E(z1*f(z2), z1, z2, cov=PAIR), rho*E(D(f)(z2), z2)),
+    (E(z1*tanh(z2), z1, z2, cov=PAIR), rho*E(1 - tanh(z)**2, z)), (E(hx.He(2, z1)*hx.He(2, z2), z1, z2, cov=PAIR), 2*rho**2),
+])
+@pytest.mark.parametrize("order", [6, 10, 12, 20])
+def test_digits_in_several_variables(left, right, order):
+    assert hx.check(left, right)
+    found = hx.check(left, right*(1 + Rational(1, 10**order)))
+    assert found.status == "fails"
+    assert found.factor is None or found.factor != 1
+
+
+def test_few_digits_are_no_agreement_unless_they_are_enough():
+    left, right = E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): Rational(1, 2)}), E(tanh(z1)*tanh((z1 + sqrt(3)*z2)/2), z1, z2)
+    assert hx.check(left + exp(tanh(1)), right + exp(tanh(1)), digits=9)
+
+
+@pytest.mark.parametrize("text", ["z1/z2", "(z1**2 - 1)/z2**2", "sign(z1)/abs(z2)", "z1*z2/z3**2", "z1/(z2*z3 - 1)",
+                                  "z1*z2/(z1**2 + z2**2)**2", "z3*exp(z1*z2*2)"])
+def test_what_does_not_exist_is_no_number(text):
+    found = hx.check(f"E({text})", "0")
+    assert found.status == "undetermined"
+    assert "does not exist" in found.how
+    for ask in (lambda: hx.E(text).doit(), lambda: hx.E(text).evalf(15), lambda: hx.symbolic.zero.decide(hx.E(text))):
+        with pytest.raises(Divergent):
+            ask()
+
+
+def test_the_answer_says_where_it_was_tried():
+    found = hx.check(E(exp(tanh(mu + z)), z), E(exp(tanh(mu - z)), z))
+    assert found.status == "agrees"
+    assert found.how.startswith("7 points, mu from -")
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+def test_one_name_is_one_symbol():
+    plain = Symbol("kappa")
+    assert hx.check(E(Max(0, z + plain), z), E(Max(0, z + kappa), z)).status == "proved"
+    assert hx.check(Symbol("mu", positive=True) + Abs(Symbol("mu", real=True)), 2*Symbol("mu")).status == "proved"
+    assert hx.compile(E(Max(0, z + plain), z) + kappa).parameters == ("kappa",)
+    assert hx.check(E(Function("f")(z), z), E(Function("f", real=True)(-z), z)).status == "proved"
+    with pytest.raises(BadInput, match="mu stands for two symbols"):
+        hx.check(Symbol("mu", positive=True), Symbol("mu", negative=True))
+
+
+def test_a_unknown_is_recognised_by_its_name():
+    from hermitex.symbols import V, Vhat, alpha, lamda
+
+    system = hx.System({V: 1/(lamda + Symbol("Vhat")), Vhat: alpha/(1 + V)})
+    assert [p.name for p in system.parameters] == ["alpha", "lamda"]
+
+
+# -- derivatives of undefined functions --------------------------------------------------------------------------------
+def test_a_delta_takes_the_value_of_the_function():
+    assert hx.check(E(DiracDelta(z - mu)*f(z), z), exp(-mu**2/2)/sqrt(2*pi)*f(mu)).status == "proved"
+
+
+@pytest.mark.parametrize("expr", [D(f)(z), E(D(f, 2)(mu + z)*D(Function("h"))(z), z), Function("h", real=True)(z)])
+def test_derivatives_pickle_and_read_back(expr):
+    assert pickle.loads(pickle.dumps(expr)) == expr
+    assert copy.deepcopy(expr) == expr
+    if "real" not in str(getattr(expr.func, "_kwargs", {})):
+        assert hx.parse(to_text(expr), symbols="f: function, h: function, mu") == expr
+
+
+def test_a_page_of_such_nodes_pickles():
+    page = hx.stein(z*f(mu + z), z)
+    assert pickle.loads(pickle.dumps(page)) == page == copy.deepcopy(page)
