@@ -122,8 +122,9 @@ def _one(name: str, group: set[Symbol]) -> Symbol | None:
             raise InconsistentAssumptions
         return Symbol(name, **said)
     except InconsistentAssumptions:
-        each = sorted({", ".join(k if v else f"not {k}" for k, v in _said(s).items() if k != "real") or "real" for s in group | known})
-        raise BadInput(f"{name} stands for two symbols, of which different things are assumed ({'; '.join(each)}); use one") from None
+        each = sorted({", ".join(k if v else f"not {k}" for k, v in _said(s).items()) for s in group | known})
+        raise BadInput(f"{name} stands for two symbols, of which different things are assumed ({'; '.join(each)}); "
+                       "use one") from None
 
 
 def _said(symbol: Symbol) -> dict[str, bool]:

@@ -32,27 +32,27 @@ PAIR = {(z1, z2): rho}
 
 
 # -- drawn -------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", range(33))
+@pytest.mark.parametrize("seed", range(11))
 def test_a_planted_error_is_never_called_right(seed):
     *_, left, wrong = false_identity(seed)
     assert hx.check(left, wrong).status == "fails"
 
 
-@pytest.mark.parametrize("seed", range(22))
+@pytest.mark.parametrize("seed", range(11))
 def test_a_true_identity_is_never_refuted(seed):
     *_, left, right = true_identity(seed)
     assert hx.check(left, right)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(33, 1034, 77))
+@pytest.mark.parametrize("block", range(11, 1012, 77))
 def test_a_thousand_planted_errors(block):
     passed = [seed for seed in range(block, block + 77) if hx.check(*false_identity(seed)[2:])]
     assert not passed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(22, 330, 77))
+@pytest.mark.parametrize("block", range(11, 319, 77))
 def test_true_identities_are_not_refuted(block):
     refuted = [seed for seed in range(block, block + 77) if hx.check(*true_identity(seed)[1:]).status == "fails"]
     assert not refuted
@@ -92,7 +92,7 @@ def test_functions_have_no_special_values(left, right):
     (E(z1**2*z2**2, z1, z2, cov=PAIR), 1 + 2*rho**2), (E(z1*f(z2), z1, z2, cov=PAIR), rho*E(D(f)(z2), z2)),
     (E(z1*tanh(z2), z1, z2, cov=PAIR), rho*E(1 - tanh(z)**2, z)), (E(hx.He(2, z1)*hx.He(2, z2), z1, z2, cov=PAIR), 2*rho**2),
 ])
-@pytest.mark.parametrize("order", [6, 10, 12, 20])
+@pytest.mark.parametrize("order", [6, 12])
 def test_digits_in_several_variables(left, right, order):
     assert hx.check(left, right)
     found = hx.check(left, right*(1 + Rational(1, 10**order)))
@@ -117,9 +117,13 @@ def test_what_does_not_exist_is_no_number(text):
 
 
 def test_the_answer_says_where_it_was_tried():
-    found = hx.check(E(exp(tanh(mu + z)), z), E(exp(tanh(mu - z)), z))
+    found = hx.check(E(tanh(mu + 4*z1/5 + 3*z2/5), z1, z2), E(tanh(mu + z), z))
+    assert found.status in ("proved", "agrees")
+    found = hx.check((mu + 1)**Rational(7, 2)/(mu + 1)**3, sqrt(mu + 1))
+    assert found.status in ("proved", "agrees")
+    found = hx.check(Max(mu, 3), (mu + 3 + Abs(mu - 3))/2)
     assert found.status == "agrees"
-    assert found.how.startswith("7 points, mu from -")
+    assert "points, mu from -" in found.how
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

@@ -49,8 +49,8 @@ def _parameters(symbols: list[Symbol]) -> Iterator[dict[Symbol, Expr]]:
         return
     for size in _SIZES:
         for sign in (1, -1):
-            yield {s: size*Rational(1009 + 17*k, 1009)*(1 if s.is_extended_nonnegative else -1 if s.is_extended_nonpositive else sign)
-                   for k, s in enumerate(symbols)}
+            signs = [1 if s.is_extended_nonnegative else -1 if s.is_extended_nonpositive else sign for s in symbols]
+            yield {s: size*Rational(1009 + 17*k, 1009)*signs[k] for k, s in enumerate(symbols)}
 
 
 def _infinite(expr: Expr, variables: tuple[Symbol, ...], decide: Decide) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpmath import mp, mpf
-from sympy import Expr, Rational, S, exp, expand, powsimp
+from sympy import Expr, Rational, exp, expand, powsimp
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form

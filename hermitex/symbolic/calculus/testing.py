@@ -12,11 +12,11 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from mpmath import fabs, isfinite, log10, mp
 from sympy import Add, DiracDelta, Expr, Pow, Rational, S, expand
 from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
+from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import rules, trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
@@ -33,7 +33,7 @@ PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more,
 SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
-GIVEN_UP = 20  # seconds of processor time after which a point far out is left
+GIVEN_UP = 3  # seconds of processor time after which a point far out is left
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 
 NEAR, FAR, TURN = "near", "far", "turn"
@@ -62,6 +62,7 @@ class Tried:
     points: list[Point] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
+    left: int = 0
 
     def words(self) -> str:
         """The points, their ranges, and the functions."""
@@ -75,6 +76,8 @@ class Tried:
             said += f"; with {', '.join(names if not more else names[:3])}{more}"
         if self.zeros:
             said += f"; both are 0 at {self.zeros} more"
+        if self.left:
+            said += f"; {self.left} far out left as too long"
         return said
 
 
@@ -102,7 +105,12 @@ class Test:
             points = 1
         for parameters, functions, kind in self._plan(points, tried):
             checkpoint("testing an equality at random points")
-            found = self.at(parameters, functions) if kind == NEAR else self._bounded(parameters, functions, deep=kind == TURN)
+            if kind == NEAR:
+                found = self.at(parameters, functions)
+            elif tried.left >= 2:
+                continue
+            else:
+                found = self._bounded(parameters, functions, tried)
             if found is None:
                 continue
             if found.agree is None:
@@ -125,8 +133,9 @@ class Test:
                 why = f"both sides are 0 wherever they were tried ({tried.zeros} points), which is no agreement"
             return Check(left, right, OPEN, why if tried.zeros else f"no point could be evaluated{why}")
         if tried.digits < self.digits - SLACK:
-            return Check(left, right, OPEN, f"the sides agree to {tried.digits} digits where they were tried, and {self.digits} are asked "
-                                            f"({tried.words()}); ask for digits={tried.digits} if these are enough", tried.digits)
+            how = (f"the sides agree to {tried.digits} digits where they were tried, and {self.digits} are asked "
+                   f"({tried.words()}); ask for digits={tried.digits} if these are enough")
+            return Check(left, right, OPEN, how, tried.digits)
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
                                             f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
@@ -157,7 +166,7 @@ class Test:
         degrees = [p.as_poly(*self.parameters) for p in self.parts] if self.parameters else []
         if self.long:
             return count
-        return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p is not None), default=0))
+        return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p), default=0))
 
     def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
         """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0."""
@@ -210,13 +219,14 @@ class Test:
             return found
         return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
 
-    def _bounded(self, parameters: Point, functions: Functions, *, deep: bool) -> Sides | None:
+    def _bounded(self, parameters: Point, functions: Functions, tried: Tried) -> Sides | None:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
             with effort(GIVEN_UP):
-                return self.at(parameters, functions, deep=deep)
+                return self.at(parameters, functions, deep=self.elementary)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
+            tried.left += 1
             return None
 
     def _admissible(self, parameters: Point) -> bool:
@@ -282,7 +292,9 @@ def reduced(expr: Expr) -> Expr:
         expr = rules.everywhere(rules.sift, expr) or expr
     if trials.widest(expr) < 2:
         return expr
-    for fewer in (normal_form, *(partial(rules.everywhere, rule) for rule in (rules.mehler, rules.stein))):
+    ways: tuple[Callable[[Expr], Expr | None], ...] = (
+        normal_form, partial(rules.everywhere, rules.mehler), partial(rules.everywhere, rules.stein))
+    for fewer in ways:
         found = fewer(expr)
         if found is not None and trials.widest(found) < trials.widest(expr):
             expr = found
@@ -332,6 +344,6 @@ def real(expr: Expr, digits: int, against_cancellation: int | None = None) -> tu
     """(value, error)."""
     from hermitex.symbolic.precise import evaluate_with_error
 
-    given = {} if against_cancellation is None else {"against_cancellation": against_cancellation}
-    value, error = evaluate_with_error(expr, digits, **given)
-    return mp.make_mpf(value._mpf_), mp.make_mpf(mp.convert(error)._mpf_)
+    value, error = (evaluate_with_error(expr, digits) if against_cancellation is None else
+                    evaluate_with_error(expr, digits, against_cancellation=against_cancellation))
+    return mp.own(value), mp.own(mp.convert(error))

@@ -15,6 +15,7 @@ import sympy as sp
 from sympy import Expr, Rational, Symbol, lambdify, preorder_traversal
 from sympy.core.function import AppliedUndef
 
+from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.pieces import switch_arguments
@@ -135,7 +136,7 @@ def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[
     """The expression as a function of a float, None where it has no real value."""
     fixed = sorted(expr.free_symbols - {x}, key=str)
     numbers = [float(others[s]) for s in fixed]
-    g = lambdify([x, *fixed], expr, "mpmath")
+    g = lambdify([x, *fixed], expr, modules=[mp.functions(), "mpmath"])
 
     def value(at: float) -> float | None:
         try:

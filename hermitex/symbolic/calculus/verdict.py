@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from mpmath import log10, mp, mpf, nstr
 from sympy import Expr
 
 from hermitex.show.display import latex
+from hermitex.symbolic.arithmetic import log10, mp, mpf, nstr
 from hermitex.symbolic.calculus.paper import plain
 
 PROVED, AGREES, FAILS, OPEN = "proved", "agrees", "fails", "undetermined"
