@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from sympy import Add, DiracDelta, Expr, Pow, Rational, S, expand
+from sympy import Add, DiracDelta, Expr, Integral, Pow, Rational, S, Sum, expand
 from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
@@ -34,6 +34,7 @@ SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
+_INTEGRALS = (Expectation, Integral, Sum)
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 
 NEAR, FAR, TURN = "near", "far", "turn"
@@ -90,7 +91,7 @@ class Test:
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
         self.points = Points(self.sides, self.parameters)
-        self.elementary = not any(p.has(Expectation) for p in self.parts)
+        self.elementary = not any(p.has(*_INTEGRALS) for p in self.parts)
         self.several = max(map(trials.widest, self.parts)) > 1
         self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
         self.long = sum(p.count_ops() for p in self.parts) > LONG
@@ -207,7 +208,7 @@ class Test:
         return found
 
     def _depth(self, concrete: list[Expr], moving: bool) -> int:
-        if any(e.has(Expectation) for e in concrete):
+        if any(e.has(*_INTEGRALS) for e in concrete):
             return self.digits + 2
         return max(self.digits + 2, DEEP if moving else DEEPER)
 
