@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.kernels import quadrature
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.source import Writer, load
 from hermitex.show.display import Shown, latex, letter
 
+_CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
+_OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
+_EPSILON = 4*float(np.finfo(float).eps)
 _CHUNK = 2_000_000  # numbers in one array, about
 
 
@@ -25,8 +29,9 @@ _CHUNK = 2_000_000  # numbers in one array, about
 class Kernel(Shown):
     """A compiled formula: call it with numbers or arrays by name; arguments broadcast.
 
-    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the relative quadrature
-    error of the last call, `nodes` the number of quadrature nodes by variable.
+    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the relative error of the last call,
+    of quadrature or of closed forms whose terms cancel; `nodes` the number of quadrature nodes by variable; `integrated` the same
+    formula by quadrature alone, which takes over where a closed form loses the digits.
     """
 
     source: str
@@ -34,12 +39,13 @@ class Kernel(Shown):
     quadratures: Quadratures
     tolerance: float = 1e-12
     formula: str = ""
+    integrated: Kernel | None = None  # without closed forms, for the points where theirs cancel
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def error(self) -> float:
-        """Relative quadrature error of the last call (0 where everything is in closed form)."""
+        """Relative error of the last call (0 where everything is in closed form and nothing cancels)."""
         return self._last.get("error", np.nan if self.quadratures.axes else 0.0)
 
     @property
@@ -101,12 +107,30 @@ class Kernel(Shown):
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
                     return np.concatenate([self._evaluate(half) for half in halves])
-        value = np.asarray(out[0])
+        value, losses = np.asarray(out[0]["value"]), [v for n, v in out[0].items() if n.startswith("loss")]
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values()))).ravel()
         error = np.broadcast_to(quad.error, value.shape)
-        self._last["error"] = max(self._last["error"], float(np.max(error, initial=0.0)))
+        beyond = 0.0
+        if self.integrated is not None:
+            value, error, beyond = self._uncancelled(value, error, losses, values)
+        self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
         self._verdict(value, error, values)
         return value
+
+    def _uncancelled(self, value: np.ndarray, error: np.ndarray, losses: list[Any], values: dict[str, np.ndarray]
+                     ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Value and error, quadrature in place of closed forms that lose too many digits; and 1 where that sees nothing but 0."""
+        rows = [np.nan_to_num(np.asarray(f), nan=np.inf) for f in losses]
+        worst = [np.max(f.reshape(len(f), -1), axis=1) if f.ndim > 1 else f for f in rows]
+        lost = np.max([np.broadcast_to(w, value.shape) for w in worst], axis=0)
+        value, error = value.copy(), np.maximum(error, np.where(lost > _CANCELS, lost*_EPSILON, 0.0))
+        some = np.flatnonzero(error > self.tolerance)
+        if not some.size or self.integrated is None:
+            return value, error, 0.0
+        again = np.ravel(self.integrated(**{n: v[some] if v.ndim else v for n, v in values.items()}))
+        below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
+        value[some], error[some] = again, self.integrated.error
+        return value, error, below
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""
@@ -122,12 +146,12 @@ class Kernel(Shown):
         raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} where {self.tolerance:.0e} was asked; "
                            "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
 
-    def _run(self, s: dict, quad: dict, average: Any) -> Any:
+    def _run(self, s: dict, quad: dict, average: Any) -> dict[str, Any]:
         if "module" not in self._loaded:
             self._loaded["module"] = load(self.source)
         module = self._loaded["module"]
         module["average"] = average
-        return module["kernel"](s, quad)["value"]
+        return module["kernel"](s, quad)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": {}}
@@ -185,10 +209,18 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
-    lowered = lower([formula], taken=names)
+    return _compiled(formula, names, tolerance, exact=True)
+
+
+def _compiled(formula: Expr, names: list[str], tolerance: float, *, exact: bool) -> Kernel:
+    lowered = lower([formula], taken=names, exact=exact, losses=exact)
     places = marks(lowered)
-    symbols: set[Symbol] = set(free)
-    writer = Writer(lowered, symbols, places)
-    writer.function("kernel", list(lowered.statements), {"value": lowered.outputs[0]}, doc=str(formula)[:200])
+    writer = Writer(lowered, set(formula.free_symbols), places)
+    results = {"value": lowered.outputs[0], **{f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}}
+    writer.function("kernel", list(lowered.statements), results, doc=str(formula)[:200])
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula))
+    if not exact:  # for what closed forms leave: far out, or within a hair of a kink
+        graded = 20 if len(lowered.axes) == 1 else 0
+        rules.rules |= {a: quadrature.unit(8, graded, _OUT) for a in rules.rules if a in rules.kinked}
+    other = _compiled(formula, names, tolerance, exact=False) if lowered.losses else None
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other)

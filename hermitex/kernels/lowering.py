@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sympy import (
@@ -39,6 +39,7 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.kernels.cancellation import loss
 from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
@@ -92,6 +93,7 @@ class Lowered:
     axes: tuple[Axis, ...]
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
+    losses: tuple[Expr, ...] = ()
 
     @cached_property
     def _places(self) -> dict[Symbol, int]:
@@ -134,7 +136,7 @@ class Lowered:
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
-          exact: bool = True) -> Lowered:
+          exact: bool = True, losses: bool = False) -> Lowered:
     """Lower formulas to statements.
 
     Parameters
@@ -143,6 +145,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     names : sub-expressions that keep their name in the generated code ({Q: 1/(1 + V)}), fully expanded
     taken : names of parameters and unknowns, which no axis may bear
     exact : try closed forms first
+    losses : give the formulas of what each closed form loses by cancellation too
     """
     names, taken = {s: resolve(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [resolve(e) for e in exprs]
@@ -151,7 +154,9 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
-    return work.schedule(outputs, named)
+    lost = tuple(dict.fromkeys(work.lost)) if losses else ()
+    whole = work.schedule([*outputs, *lost], named)
+    return replace(whole, outputs=whole.outputs[:len(outputs)], losses=whole.outputs[len(outputs):])
 
 
 def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
@@ -190,6 +195,7 @@ class _Lowering:
         self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
         self.values: set[Symbol] = set()
         self.memo: dict[tuple, Expr] = {}
+        self.lost: list[Expr] = []  # for each closed form whose terms may cancel, by what factor
 
     def definition(self, expr: Expr) -> Expr:
         """A named sub-expression; its own random variables stand for axes of the expectations it is used in."""
@@ -222,6 +228,8 @@ class _Lowering:
         if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
             done = exact_or_none(E(body, *(a.symbol for a in axes)))
             if done is not None:
+                if (lost := loss(done)) is not None:
+                    self.lost.append(lost)
                 return done
         if body not in self.nodes:
             symbol = next(s for s in self.fresh if s.name not in self.taken)

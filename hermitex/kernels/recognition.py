@@ -234,6 +234,10 @@ def _one_exponential(e: Expr) -> Expr:
 def _merged(a: Expr, f: Expr) -> Expr | None:
     """exp(a) f as one function, where the factors may overflow and their product does not."""
     if isinstance(f, (erfc, tail, ndtr)) and not a.is_nonpositive:
+        own = scales.scaled(f)
+        left = scales.short(a + own.exponent)
+        if not left.has(scales.above):  # exp(b^2) erfc(b) is erfcx(b), with nothing to be subtracted
+            return exp(left)*own.rest
         return exp_erfc(a, f.args[0]) if not isinstance(f, ndtr) else exp_erfc(a, -f.args[0]/sqrt(2))/Integer(2)
     for function, form in ((erfi, exp_erfi), (ReErf, exp_re_erf), (ImErf, exp_im_erf)):
         if isinstance(f, function):

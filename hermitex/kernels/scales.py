@@ -91,7 +91,7 @@ def quotient(e: Mul) -> Expr | None:
             own = scaled(base)
             exponent, parts = exponent + n*own.exponent, [*parts, Pow(own.rest, n)]
     if not sums:
-        return Mul(exp(_short(exponent)), *parts)
+        return Mul(exp(short(exponent)), *parts)
     (base, n), *others = sums
     shared = Add(*(_with_exponent(t, exponent/n) for t in base.args))
     return Mul(*parts, Pow(shared, n), *(Pow(b, k) for b, k in others))
@@ -103,7 +103,7 @@ def _power(f: Expr) -> tuple[Expr, Expr]:
 
 def _with_exponent(term: Expr, more: Expr) -> Expr:
     own = scaled(term)
-    return exp(_short(own.exponent + more))*own.rest
+    return exp(short(own.exponent + more))*own.rest
 
 
 def _kind(f: Expr) -> str:
@@ -168,10 +168,10 @@ def _sum(f: Expr) -> Scaled:
     terms = [scaled(t) for t in Add.make_args(expand(f, deep=False))]
     exponents = list(dict.fromkeys(t.exponent for t in terms))
     top = exponents[0] if len(exponents) == 1 else largest(*exponents)
-    return Scaled(top, Add(*(exp(_short(t.exponent - top))*t.rest for t in terms)))
+    return Scaled(top, Add(*(exp(short(t.exponent - top))*t.rest for t in terms)))
 
 
-def _short(e: Expr) -> Expr:
+def short(e: Expr) -> Expr:
     """b^2 - above(b) is below(b): what cancels is taken out before it is evaluated."""
     flat = expand(e)
     for gauge in flat.atoms(above):

@@ -1,0 +1,34 @@
+"""sum_i |t_i| / |sum_i t_i|: how many digits the sums of a closed form lose where their terms cancel."""
+
+from __future__ import annotations
+
+from sympy import Abs, Add, Expr, Function, Mul, Pow, S
+
+from hermitex.kernels.recognition import recognise
+
+
+def loss(value: Expr) -> Expr | None:
+    """By what factor rounding grows in `value`; None where no sum with a function in it can cancel.
+
+    >>> from sympy import exp, erfc
+    >>> from sympy.abc import x
+    >>> loss(exp(x)) is None, loss(erfc(x) - exp(-x**2))
+    (True, (Abs(exp(-x**2)) + Abs(tail(x)))/Abs(tail(x) - exp(-x**2)))
+    """
+    form = recognise(value)
+    size = _size(form)
+    return None if size == Abs(form) or not form.free_symbols else size/Abs(form)
+
+
+def _size(e: Expr) -> Expr:
+    """The sum of the sizes of all terms, products multiplied out in thought."""
+    if e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args):
+        return Add(*(_size(t) for t in e.args))
+    if e.is_Mul:
+        return Mul(*(_size(f) for f in e.args))
+    if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
+        return _size(e.base)**e.exp
+    return S(Abs(e))
+
+
+__all__ = ["loss"]

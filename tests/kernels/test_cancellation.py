@@ -1,0 +1,92 @@
+"""Closed forms whose terms cancel: digits at extreme parameters, and an error that says what is left."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Abs, Heaviside, Max, Symbol, exp, lambdify
+
+import hermitex as hx
+from hermitex.errors import NotConverged
+from hermitex.kernels.cancellation import loss
+from hermitex.symbols import z
+
+s, mu = Symbol("s", positive=True), Symbol("mu", real=True)
+
+
+def density(t):
+    return mpmath.exp(-t*t/2)/mpmath.sqrt(2*mpmath.pi)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0, 50.0, 1e3, 1e4, 1e6])
+def test_a_laplace_weight_of_any_width(size):
+    kernel = hx.compile(hx.E(Abs(z)*exp(-s*Abs(z)), z))
+    with mpmath.workdps(60):
+        x = mpmath.mpf(size)
+        exact = float(2/mpmath.sqrt(2*mpmath.pi) - x*mpmath.exp(x*x/2)*mpmath.erfc(x/mpmath.sqrt(2)))
+    lost = abs(kernel(s=size)/exact - 1)
+    assert lost < 1e-10 and lost <= 4*kernel.error + 1e-14
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("mean", [5.0, -2.0, -8.0, -12.0, -30.0])
+def test_moments_of_a_rectified_tail(power, mean):
+    kernel = hx.compile(hx.E(Max(0, mu + s*z)**power, z))
+    with mpmath.workdps(40):
+        start = max(-mean, -25)
+        exact = float(mpmath.quad(lambda t: (mean + t)**power*density(t), [start, *(start + j for j in (0.05, 0.2, 0.5, 1, 2, 5, 30))]))
+    lost = abs(kernel(mu=mean, s=1.0)/exact - 1)
+    assert lost < 1e-12 and lost <= 4*kernel.error + 1e-13
+
+
+def test_only_the_points_that_need_it_are_integrated_and_a_pickled_kernel_does_the_same():
+    kernel = pickle.loads(pickle.dumps(hx.compile(hx.E(Max(0, mu + s*z), z))))
+    values = kernel(mu=np.array([1.0, -8.0, 2.0]), s=1.0)
+    assert abs(values[1]/7.550262411946494e-17 - 1) < 1e-12 and values[0] == kernel(mu=1.0, s=1.0)
+    assert kernel(mu=-39.0, s=1.0) == 0 and kernel.error == 1
+
+
+def test_a_form_without_a_sum_of_functions_costs_nothing():
+    assert hx.compile(hx.E(exp(s*z), z)).integrated is None
+    assert loss(1 - s) is None and loss(exp(s) - 1) is None
+
+
+def drawn(seed):
+    r = random.Random(seed)
+    part = r.choice([Abs(z), z**2, Max(0, z), Heaviside(z - 1)*z])
+    return r.choice([part*exp(-s*Abs(z)), part*exp(-s*z)*Heaviside(z), Max(0, z - s)**r.choice([1, 2]), Abs(z)**3*exp(-s*z**2),
+                     (Max(0, z - s) - Max(0, z - s - 1))*part])
+
+
+def compare(seed):
+    body = drawn(seed)
+    kernel, f = hx.compile(hx.E(body, z), "s"), lambdify((z, s), body, ["mpmath", {"Heaviside": lambda t, _: mpmath.mpf(t > 0)}])
+    for size in (0.3, 3.0, 9.0, 40.0, 400.0):
+        with mpmath.workdps(40):
+            scale = 1/(1 + mpmath.mpf(size))
+            near = [j*p*scale for p in (1, 4, 16, 64) for j in (-1, 1)]
+            points = sorted({*near, 0, 1, size, size + 1, *(k + p*scale for k in (1, size, size + 1) for p in (1, 4, 16)), -12, 12, size + 30})
+            exact = mpmath.quad(lambda t, size=size: f(t, size)*density(t), points)
+        if not abs(exact) > 1e-60:
+            continue
+        try:
+            value = kernel(size)
+        except NotConverged:
+            continue
+        lost = abs(value/float(exact) - 1)
+        assert lost <= 1e-9 and lost <= 20*kernel.error + 1e-13, (body, size, value, float(exact), kernel.error)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_forms_at_extreme_parameters(seed):
+    compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_more_drawn_forms_at_extreme_parameters(seed):
+    compare(seed)
