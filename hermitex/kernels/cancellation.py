@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Abs, Add, Expr, Function, Mul, Pow, S
 
-from hermitex.kernels.recognition import recognise
+from hermitex.kernels.recognition import exp_erfc, recognise
 
 
 def loss(value: Expr) -> Expr | None:
@@ -28,6 +28,8 @@ def _size(e: Expr) -> Expr:
         return Mul(*(_size(f) for f in e.args))
     if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
         return _size(e.base)**e.exp
+    if isinstance(e, exp_erfc):
+        return Abs(e)*(1 + Abs(e.args[0]))  # its exponent is a difference of that size
     return S(Abs(e))
 
 

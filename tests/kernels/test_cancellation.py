@@ -36,9 +36,9 @@ def test_a_laplace_weight_of_any_width(size):
 @pytest.mark.parametrize("mean", [5.0, -2.0, -8.0, -12.0, -30.0])
 def test_moments_of_a_rectified_tail(power, mean):
     kernel = hx.compile(hx.E(Max(0, mu + s*z)**power, z))
-    with mpmath.workdps(40):
-        start = max(-mean, -25)
-        exact = float(mpmath.quad(lambda t: (mean + t)**power*density(t), [start, *(start + j for j in (0.05, 0.2, 0.5, 1, 2, 5, 30))]))
+    with mpmath.workdps(1500):
+        m, below, at = mpmath.mpf(mean), mpmath.erfc(-mpmath.mpf(mean)/mpmath.sqrt(2))/2, density(mpmath.mpf(mean))
+        exact = float({1: m*below + at, 2: (1 + m*m)*below + m*at, 3: (m**3 + 3*m)*below + (m*m + 2)*at}[power])
     lost = abs(kernel(mu=mean, s=1.0)/exact - 1)
     assert lost < 1e-12 and lost <= 4*kernel.error + 1e-13
 
@@ -63,14 +63,15 @@ def drawn(seed):
 
 
 def compare(seed):
+    """A kernel against its closed form at 1,500 digits."""
     body = drawn(seed)
-    kernel, f = hx.compile(hx.E(body, z), "s"), lambdify((z, s), body, ["mpmath", {"Heaviside": lambda t, _: mpmath.mpf(t > 0)}])
+    form = hx.E(body, z).doit()
+    if form.has(type(hx.E(body, z))):
+        return
+    kernel, closed = hx.compile(hx.E(body, z), "s"), lambdify(s, form, "mpmath")
     for size in (0.3, 3.0, 9.0, 40.0, 400.0):
-        with mpmath.workdps(40):
-            scale = 1/(1 + mpmath.mpf(size))
-            near = [j*p*scale for p in (1, 4, 16, 64) for j in (-1, 1)]
-            points = sorted({*near, 0, 1, size, size + 1, *(k + p*scale for k in (1, size, size + 1) for p in (1, 4, 16)), -12, 12, size + 30})
-            exact = mpmath.quad(lambda t, size=size: f(t, size)*density(t), points)
+        with mpmath.workdps(1500):
+            exact = mpmath.re(closed(mpmath.mpf(size)))
         if not abs(exact) > 1e-60:
             continue
         try:
