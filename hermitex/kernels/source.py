@@ -111,7 +111,10 @@ class Writer:
                 done.add(ready.symbol)
                 lines.append(self._axis_line(ready, marks[ready]))
                 continue
-            step = next(s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes))
+            step = next((s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes)), None)
+            if step is None:  # what is computed along an axis cannot shape it
+                marks[pending[0]] = marks[pending[0]].known(marks[pending[0]].needs - done)
+                continue
             rest.remove(step)  # the first, but where an axis waits for its break points
             done.add(step.target)
             lines.append(self._line(step, clipped=name == "tables"))
