@@ -28,7 +28,7 @@ def spread(rule, kinks, narrow, fast):
         notes.append(([k for k, _ in narrow], fast))
     if grades < 0:
         return x, w
-    marks = list(kinks)
+    marks = list(kinks) or [0.0]
     if grades > 0:
         marks += [-4.8, -2.4, 0.0, 2.4, 4.8]
         marks += [np.divide(end - b, k) for k, b in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]

@@ -82,6 +82,7 @@ class Writer:
         self.names = Names(SPECIAL, first=every | {a.symbol.name for a in self.axes})
         self.weights = {a: self.names.fresh(f"w_{self.names(a.symbol)}") for a in self.axes}
         self.printer = NumPyPrinter(self.names)
+        self.state: set[Symbol] = set()  # unknowns: `s` holds them but where they are said to be absent
         self.functions: list[str] = []
         self.docs: dict[str, str] = {}
 
@@ -95,7 +96,7 @@ class Writer:
         used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes}
         if any(a.identifier in self.marks for a in used):
             known = self.parameters | made | {a.symbol for a in used}
-            absent = absent | (({s.target for s in self.lowered.statements} | set(mine)) - known)
+            absent = (absent - made) | (({s.target for s in self.lowered.statements} | set(mine)) - known - self.state)
         marks = {a: self.marks[a.identifier].known(absent) if a.identifier in self.marks else Marks() for a in used}
         reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)

@@ -93,6 +93,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     lowered, fixed = _hoisted(lowered, fixed, set(parameters), resting)
     settled = fixed - lowered.along_axes()
     writer = Writer(lowered, set(parameters) | settled, places)
+    writer.state = set(unknowns)
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns))
@@ -241,7 +242,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     left = set(unknowns)  # what blocks further down solve for is not there yet
     for (name, statements, results, title), block in zip_longest(bodies, blocks):
         left -= set(block.unknowns) if block is not None else left
-        absent = left | (set(block.unknowns) if block is not None and block.kind in ("explicit", "linear") else set())
+        absent = left | (set(block.unknowns) - (set(block.torn) if block.kind in ("root", "nonlinear") else set()) if block else set())
         writer.function(name, statements, results, doc=title, absent=absent)
 
 
