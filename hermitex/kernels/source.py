@@ -97,7 +97,7 @@ class Writer:
         if any(a.identifier in self.marks for a in used):
             known = self.parameters | made | {a.symbol for a in used}
             absent = (absent - made) | (({s.target for s in self.lowered.statements} | set(mine)) - known - self.state)
-        marks = {a: self.marks[a.identifier].known(absent) if a.identifier in self.marks else Marks() for a in used}
+        marks = {a: self._there(self.marks[a.identifier], absent) if a.identifier in self.marks else Marks() for a in used}
         reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
         lines = [f"{self.names(v)} = s[{literal(v.name)}]" for v in given]
@@ -126,6 +126,11 @@ class Writer:
 
     def _text(self, e: Expr) -> str:
         return self.printer.doprint(divisions(e, self.parameters, self._from_above))
+
+    def _there(self, marks: Marks, absent: AbstractSet[Symbol]) -> Marks:
+        """The marks that can be computed; a break point is written out in what is there."""
+        kinks = tuple(self._written(p) if p.free_symbols & absent else p for p in marks.kinks)
+        return marks._replace(kinks=kinks).known(absent)
 
     def _written(self, e: Expr) -> Expr:
         """An expression of parameters with the temporaries in it written out."""

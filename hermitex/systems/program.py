@@ -242,7 +242,8 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     left = set(unknowns)  # what blocks further down solve for is not there yet
     for (name, statements, results, title), block in zip_longest(bodies, blocks):
         left -= set(block.unknowns) if block is not None else left
-        absent = left | (set(block.unknowns) - (set(block.torn) if block.kind in ("root", "nonlinear") else set()) if block else set())
+        given = set(block.torn) if block and block.kind in ("root", "nonlinear") else set()
+        absent = left | (set(block.unknowns) - given if block else set())
         writer.function(name, statements, results, doc=title, absent=absent)
 
 
