@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -12,6 +13,7 @@ from sympy import (
     Abs,
     Heaviside,
     Max,
+    Min,
     Piecewise,
     Rational,
     Symbol,
@@ -30,8 +32,9 @@ from sympy import (
     tanh,
 )
 
+import hermitex as hx
 from hermitex.symbolic.growth import Majorant, integrable, local_majorant, majorant, majorant_tail, tail_bound
-from hermitex.symbols import z, z1, z2
+from hermitex.symbols import alpha, lamda, rho, z, z1, z2
 
 FUNCTIONS = [
     z**20, exp(3*z), tanh(20*z), 1/(1 + exp(-z)), z*tanh(log(1 + exp(z))), exp(z**2/2)/(1 + z**4), log(Abs(z)),
@@ -110,6 +113,21 @@ def test_several_variables():
     assert integrable(exp(z1*z2/2), (z1, z2), 2) is False
     assert integrable(exp(z1*z2), (z1, z2)) is False
     assert integrable(z1*tanh(z1*z2), (z1, z2), 2) is True
+
+
+@pytest.mark.parametrize("root", [sqrt(1 - rho**2), sqrt(1 - rho), sqrt(4 - rho**2)/2, sqrt(rho)], ids=str)
+@pytest.mark.parametrize("f", [lambda u: Max(0, u), Abs, lambda u: Min(1, u)], ids=["relu", "abs", "min"])
+def test_numbers_at_which_a_root_is_not_real_decide_nothing(root, f):
+    assert integrable(f(z1)*f(rho*z1 + root*z2), (z1, z2)) is not False
+    assert integrable(f(z1)/(rho*z1 - root*z2 - 1), (z1, z2)) is False
+
+
+def test_an_average_over_correlated_switches_compiles():
+    chain = hx.System({lamda: hx.E(Max(0, z1)*Max(0, z2), z1, z2, cov={(z1, z2): rho}),
+                       alpha: hx.E(Max(0, 2*z1)*Max(0, z2), z1, z2, cov={(z1, z2): lamda/2})})
+    found = chain.solve(rho=0.3)
+    for r, scale, value in ((0.3, 1, found["lamda"]), (found["lamda"]/2, 2, found["alpha"])):  # Cho and Saul's kernel
+        assert value == pytest.approx(scale*(math.sqrt(1 - r*r) + r*(math.pi - math.acos(r)))/(2*math.pi), rel=1e-12)
 
 
 def test_a_parameter_whose_sign_matters_stays_open():

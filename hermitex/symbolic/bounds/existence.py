@@ -7,9 +7,9 @@ unless the numbers of the line are special; those here have large prime denomina
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from sympy import Dummy, Expr, Rational, S, Symbol
+from sympy import Dummy, Expr, I, Rational, S, Symbol, nan, zoo
 
 from hermitex.symbolic.budget import checkpoint
 
@@ -36,8 +36,8 @@ def infinite_on_lines(expr: Expr, variables: tuple[Symbol, ...], decide: Decide)
     (True, False)
     """
     given = expr.free_symbols - set(variables)
-    draws = list(_parameters(sorted(given, key=str)))
-    return bool(draws) and all(_infinite(expr.xreplace(d), variables, decide) for d in draws)
+    drawn = [f for d in _parameters(sorted(given, key=str)) if (f := _real(expr, d)) is not None]
+    return bool(drawn) and all(_infinite(f, variables, decide) for f in drawn)
 
 
 def _parameters(symbols: list[Symbol]) -> Iterator[dict[Symbol, Expr]]:
@@ -54,21 +54,31 @@ def _parameters(symbols: list[Symbol]) -> Iterator[dict[Symbol, Expr]]:
 
 
 def _infinite(expr: Expr, variables: tuple[Symbol, ...], decide: Decide) -> bool:
-    return any(all(decide(line, x) is False for line, x in pair) for pair in _lines(expr, variables))
+    return any(all(line is not None and decide(line, x) is False for line, x in pair) for pair in _lines(expr, variables))
 
 
-def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Expr, Symbol]]]:
-    """Pairs of neighbouring lines: the integrand on each, and its coordinate."""
+def _real(expr: Expr, values: Mapping[Symbol, Expr]) -> Expr | None:
+    """The expression with values put in; None where it is no longer real there, as sqrt(1 - rho^2) is not for rho > 1."""
+    try:
+        found = expr.xreplace(dict(values))
+    except ValueError:  # Max and Min compare real numbers only
+        return None
+    return None if found.has(I, nan, zoo) and not expr.has(I, nan, zoo) else found
+
+
+def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Expr | None, Symbol]]]:
+    """Pairs of neighbouring lines: the integrand on each (None: not real there), and its coordinate."""
     n = len(variables)
     for v in variables:
         checkpoint("asking whether an expectation exists")
-        yield [(expr.xreplace({u: _place(i, prime) for i, u in enumerate(variables) if u != v}), v) for prime in _PRIMES]
+        yield [(_real(expr, {u: _place(i, prime) for i, u in enumerate(variables) if u != v}), v) for prime in _PRIMES]
     t = Dummy("t", real=True)
     for turn in range(2):
-        rays = []
+        rays: list[tuple[Expr | None, Symbol]] = []
         for prime in _PRIMES:
             u = {v: t*_place(i, prime)*(-1 if turn and i % 2 else 1) for i, v in enumerate(variables)}
-            rays.append((expr.xreplace(u)*t**(n - 1), t))
+            along = _real(expr, u)
+            rays.append((None if along is None else along*t**(n - 1), t))
         checkpoint("asking whether an expectation exists")
         yield rays
 
