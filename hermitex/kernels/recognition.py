@@ -101,7 +101,7 @@ def recognise(expr: Expr) -> Expr:
 
     >>> from sympy.abc import x
     >>> recognise(exp(x)/(1 + exp(x))), recognise(exp(x**2)*(1 - erf(x)))
-    (expit(x), exp_erfc(x**2, x))
+    (exp(x - logaddexp(0, x)), tame_erfc(x)*exp(below(x)))
     """
     return expr.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
 
