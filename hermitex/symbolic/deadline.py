@@ -26,7 +26,7 @@ class _Alarm(BaseException):
     """Raised in the thread whose time is over."""
 
 
-class deadline(AbstractContextManager[None]):
+def deadline(seconds: float | None) -> AbstractContextManager[None]:
     """Run the body within a budget of `seconds` (None: no bound); whatever ignores it is ended by an alarm a little later.
 
     An enclosing budget still holds. Inside one step of a compiled library the alarm waits for that step.
@@ -45,7 +45,10 @@ class deadline(AbstractContextManager[None]):
     ...
     hermitex.errors.BudgetExceeded: the time budget of 0.01 s ran out while in a step that does not check it; allow more with --budget SECONDS (budget=)
     """  # noqa: E501
+    return _Deadline(seconds)
 
+
+class _Deadline(AbstractContextManager[None]):
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._budget = budget(seconds)
