@@ -31,6 +31,7 @@ _SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
+_GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
 _NARROW = 12.0  # inverse widths from there on get break points about their centres
 _GRADE = 4.0  # the quotient of neighbouring distances of such break points from the centre
 _MOST_GRADES = 26
@@ -55,6 +56,7 @@ class Quadratures:
                       quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
         self.grades = dict.fromkeys(kinked, 0)
         self.largest = 0
+        self._sizes: dict[str, int] = {}  # by part: the numbers in its largest array, of one point
         self._arrays: dict[str, tuple] | None = None
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
@@ -83,7 +85,7 @@ class Quadratures:
         """The same rules for some of the points: those that need finer ones go on without the others."""
         other = copy(self)
         other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
-        other._settled = dict(self._settled)
+        other._settled, other._sizes = dict(self._settled), dict(self._sizes)
         other._errors = {part: _at(error, points) for part, error in self._errors.items()}
         other._best = {key: (_at(best, points), _at(idle, points)) for key, (best, idle) in self._best.items()}
         return other
@@ -139,12 +141,13 @@ class Quadratures:
             result, size = records.setdefault(axis, _Record()).add(values, weights, axis, rule, floor)
             taken.append((axis, result, size))
             sizes.append(np.size(values))
+            each.append(np.size(values) // max(np.shape(values)[:1] or (1,)))
             return result
 
         notes: dict[str, list] = {name: [] for name in self.kinked}
-        sizes = [0]
+        sizes, each = [0], [0]
         self._instead(self._noting(notes), run, average)
-        self.largest = max(sizes)
+        self.largest, self._sizes[part] = max(sizes), max(each)
         self._taken[part] = taken
         self._errors[part] = _conjunction(*(e for r in records.values() for e in (r.error, r.tail)))
         good = np.ones(1, dtype=bool)
@@ -255,7 +258,8 @@ class Quadratures:
 
     def _falls_short(self, key: tuple[str, str], error: np.ndarray, tolerance: float) -> np.ndarray:
         """Where refining an axis is needed and helps: what is left elsewhere is rounding, or an integrand that diverges."""
-        short = (error > tolerance) & np.isfinite(error) & (not _exhausted(self.rules[key[0]]))
+        full = max(self._sizes.values(), default=0) > _GRID[0] or self.largest > _GRID[1]
+        short = (error > tolerance) & np.isfinite(error) & (not full and not _exhausted(self.rules[key[0]]))
         if not short.any():
             return short
         best, idle = self._best.get(key, (np.full(1, np.inf), np.zeros(1, dtype=int)))
