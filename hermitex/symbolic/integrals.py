@@ -106,12 +106,13 @@ def answer(node: Expectation) -> Answer:
     ------
     Divergent : a term is provably not integrable.
     """
-    if len(node.bound) > 1:  # of all variables at once: an odd one may vanish where the whole does not exist
-        require_existence(node)
     try:
-        return _answer(node)
+        found = _answer(node)
     except Diverges as no:
         raise Divergent(node, _plain(str(no))) from no
+    if len(node.bound) > 1:  # of all variables at once: an odd one may vanish where the whole does not exist
+        require_existence(node)
+    return found
 
 
 def _replace(expr: Expr) -> Expr:

@@ -12,13 +12,16 @@ from itertools import pairwise
 from math import isfinite
 
 import sympy as sp
-from sympy import Expr, Rational, Symbol, lambdify, preorder_traversal
+from sympy import Expr, Rational, Symbol, preorder_traversal
 from sympy.core.function import AppliedUndef
 
-from hermitex.symbolic.arithmetic import mp
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.pieces import switch_arguments
+from hermitex.symbolic.precise import MPMATH
 
 _STEPS = (sp.floor, sp.ceiling, sp.frac)
 _INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
@@ -135,13 +138,20 @@ def _sign_changes(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[
 def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[float], float | None]:
     """The expression as a function of a float, None where it has no real value."""
     fixed = sorted(expr.free_symbols - {x}, key=str)
-    numbers = [float(others[s]) for s in fixed]
-    g = lambdify([x, *fixed], expr, modules=[mp.functions(), "mpmath"])
+    numbers = [mpf(float(others[s])) for s in fixed]
+    try:
+        g = None if expr.has(Expectation) else Program(expr, [x, *fixed], MPMATH)
+    except HermitexError:
+        g = None
+    if g is None:
+        return lambda at: None
 
     def value(at: float) -> float | None:
         try:
-            found = complex(g(at, *numbers))
-        except (ValueError, TypeError, ArithmeticError, NameError, AttributeError):
+            found = complex(g(mpf(at), *numbers))
+        except BudgetExceeded:
+            raise
+        except (ValueError, TypeError, ArithmeticError, HermitexError):
             return None
         return found.real if isfinite(found.real) and abs(found.imag) <= 1e-12*abs(found) else None
 
