@@ -85,6 +85,7 @@ def test_repetition_learns_the_third_polynomial_where_plain_sgd_does_not():
     assert hx.theories.repetition("He3").exponent == 2 < theory.information_exponent
 
 
+@pytest.mark.slow
 def test_a_repeated_sample_follows_its_flow():
     """He4 and sqrt(1 + z^2) from an overlap of 0.3: both models within 4 standard errors of the whole average."""
     theory, numbers = hx.theories.sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)"), {"step": 0.2, "repetition": 5.0}

@@ -102,6 +102,7 @@ q = Symbol("q", positive=True)
 T = (kappa + sqrt(q)*z)/sqrt(1 - q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hazard", [exp(-T**2/2)/(sqrt(2*pi)*H(T)), exp(-T**2/2)/(sqrt(2*pi)*Phi(-T)),
                                     -diff(log(H(u)), u).subs(u, T)], ids=["erfc", "erf", "logarithm"])
 @pytest.mark.parametrize("written", ["explicit", "implicit"])

@@ -103,6 +103,7 @@ def agree(seed, digits):
     assert abs(own(value) - known) <= 10*own(error) + abs(known)*mpf(10)**(3 - digits), body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_averages(seed):
     agree(seed, 15)

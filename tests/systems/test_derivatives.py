@@ -208,6 +208,7 @@ def test_a_jump_upon_a_jump_in_another_form_is_not_guessed():
     assert missing and abs(value + np.exp(-0.125)/np.sqrt(2*np.pi)) < 1e-4
 
 
+@pytest.mark.slow
 def test_the_file_of_a_system_with_a_numerical_derivative_holds_the_same_numbers(tmp_path):
     system = hx.System({x: 1 + alpha*E(floor(x*z1 + x)**2, z1)})
     system.export(tmp_path/"solver.py", reference={"alpha": 0.1})  # runs its self-test

@@ -80,6 +80,7 @@ def test_wide_huber_is_ridge():
     assert abs(2*wide["train_error"] - square["train_error"]) < 1e-8
 
 
+@pytest.mark.slow
 def test_the_envelope_identity():
     """d(train objective)/d lam = beta q_2/(2 alpha), for the minimum of an objective knows of lam explicitly only."""
     step = 1e-4

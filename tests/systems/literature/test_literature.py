@@ -138,6 +138,7 @@ def test_easy_points_stay_beside_hard_ones():
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("name", stages(MODELS, set(MODELS) - QUICK_FILES))
 def test_the_file_is_the_session(name, tmp_path):
     """It passes its own self-test, and at a further point prints the numbers of the session."""
