@@ -96,8 +96,8 @@ class Quadratures:
             memory.clear()
 
     def reached(self, part: str) -> np.ndarray:
-        """The error of one part alone."""
-        return self._errors[part]
+        """The error of one part alone, 0 where it has no averages."""
+        return self._errors.get(part, np.zeros(1))
 
     def arrays(self) -> dict[str, tuple]:
         """What generated code reads: {axis: (nodes, weights, ...)}, laid along the axes."""

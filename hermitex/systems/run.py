@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -13,22 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
+from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
 _CHANCES = 3  # quadratures with which a point is tried that none of the methods solves
 _VERDICT = ("right_hand_sides", "observables")
+_LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
+_IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
-_OF_TERMS = 64*float(np.finfo(float).eps)  # what rounding may leave of the terms of a linear row
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT = "the quadrature reached"
@@ -46,6 +47,9 @@ class Run:
         self.guess = guess
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
+        self.asked = max(tolerance/3, 1e-15)  # of every average
+        self.drift = np.zeros(points)  # of the solution: how far it moves on other nodes
+        self.least, self.idle = np.full(points, np.inf), np.zeros(points, dtype=int)
         self.rounds = 0
         self.used: Mapping[str, Any] = {}
         self.rounding: State = {}
@@ -60,11 +64,11 @@ class Run:
         quality = max(self.tolerance / 3, 1e-15)
         while True:
             with np.errstate(all="ignore"):
-                self._settle_tables(quality)
+                self._settle_tables(self.asked)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
                 self.used = self.quad.arrays()  # before they are refined
-                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), quality)
+                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), self.asked)
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
                 last, self.moved = self.moved, self._moved(self.before, values)
                 self.before = {n: self._row(v) for n, v in values.items()}
@@ -75,10 +79,12 @@ class Run:
                 done = good | resting | end
                 if done.any():
                     other: State = {}
-                    agreed = self.quad.verify(partial(self._again, other), quality)
+                    agreed = self.quad.verify(partial(self._again, other), self.asked)
                     shift = self._moved({n: self._row(verdict[n]) for n in other}, other) if other else np.zeros(self.points)
                     self.moved = np.maximum(self.moved, shift)
                     done &= agreed | (resting & (shift <= quality)) | end
+                    self.drift = np.where(found.converged, self._amplified(), 0.0)
+                    done &= end | ~self._wanting(done & ~end)
                 ended = self._finish(found, verdict, done)
             if done.all():
                 return ended
@@ -101,7 +107,7 @@ class Run:
         other = copy(self)
         other.points, other.quad, other.rounding, other.outputs = len(points), self.quad.of(points), {}, {}
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
-        other.moved = some(self.moved)
+        other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
         return other
 
     def _moved(self, before: State, now: State) -> np.ndarray:
@@ -129,10 +135,35 @@ class Run:
             out.update(self.program.call(name, s, self.quad.arrays(), absolute if name == "observables" else average))
 
     def _again(self, out: State, average: Any) -> None:
-        """Tables, right-hand sides and observables at the solution, on whatever nodes are in force."""
+        """Tables, right-hand sides and observables at the solution, on the nodes in force, and how far it moves on them."""
         tables: State = {}
         self._into(self.s, tables, ("tables",), average)
+        first = not out
         self._into({**self.s, **tables}, out, _VERDICT, average)
+        if first:
+            arrays = self.quad.arrays()
+            s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, arrays), {**self.s, **tables}, self.outputs,
+                      self.points)
+            seen = self.program.call("observables", s, arrays) if self.program.observables else {}
+            self.drift = self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen})
+
+    def _amplified(self) -> np.ndarray:
+        """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance."""
+        gaps, error = self._row(self.quad.reached("verified")), np.maximum(self._row(self.quad.reached("")), self.unsettled)
+        return np.where(error > self.asked, self.drift*np.maximum(error/np.maximum(gaps, _LEAST_GAP), 1.0), self.drift)
+
+    def _wanting(self, among: np.ndarray) -> np.ndarray:
+        """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
+        gaps = self._row(self.quad.reached("verified"))
+        short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP)
+        if not short.any():
+            return short
+        gained = self.drift < self.least/2
+        self.least, self.idle = np.where(gained, self.drift, self.least), np.where(gained, 0, self.idle + 1)
+        short = short & (self.idle < _IDLE)
+        if short.any():
+            self.asked = max(min(self.asked, float(np.min((gaps*self.tolerance/self.drift)[short]))/3), _LEAST_GAP)
+        return short
 
     def _call(self, name: str) -> dict[str, Any]:
         return self.program.call(name, self.s, self.quad.arrays())
@@ -165,18 +196,9 @@ class Run:
                         stability=np.zeros(self.points), error=np.full(self.points, np.nan), method="explicit",
                         reason=reason, unknowns=(u,))
 
-    def _matrix(self, block: BlockCode, out: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        n = len(block.unknowns)
-        A, b = np.zeros((n, n, self.points)), np.zeros((n, self.points))
-        for i, u in enumerate(block.unknowns):
-            b[i] = -self._row(out[f"constant/{u}"])
-            for j, v in enumerate(block.unknowns):
-                A[i, j] = self._row(out[f"matrix/{u}/{v}"])
-        return A, b
-
     def _linear(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         """Explicit members are eliminated first: what is left is small and its rows are of comparable size."""
-        A, b = self._matrix(block, out)
+        A, b = matrix_of(block, out, self.points)
         rows = A.copy(), b.copy()
         place = {u: i for i, u in enumerate(block.unknowns)}
         members = [place[u] for u in block.members]
@@ -260,6 +282,7 @@ class Run:
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         quadrature = np.maximum(np.minimum(self._row(self.quad.error), self.moved), self.unsettled)
+        quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
         if poor > 10 * self.tolerance:
@@ -300,7 +323,7 @@ class Run:
         if block.kind != "linear":
             return size
         largest = np.max([self._own_size(block, out, v) for v in block.unknowns], axis=0)
-        return np.where(size <= _OF_TERMS*largest, largest, size)
+        return np.where(size <= OF_TERMS*largest, largest, size)
 
     def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
         total, near = np.zeros(self.points), np.zeros(self.points)
@@ -318,40 +341,3 @@ def _accepted(reached: float) -> str:
     """What to pass for the digits that a quadrature has reached: its error may be 1,000 tolerances."""
     usable = 0 < reached <= _DIGITS
     return f", or tolerance={10.0**np.ceil(np.log10(reached/1e3)):.0e} for the digits that hold" if usable else ""
-
-
-def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:
-    """What rounding alone leaves in each row of A x = b: of its terms, a member counting with the terms whose sum it is."""
-    size = np.abs(x)
-    for k in members:
-        size[k] = np.abs(b[k]) + np.einsum("jb,jb->b", np.abs(A[k]), np.abs(x))
-    return _OF_TERMS*(np.abs(b) + np.einsum("ijb,jb->ib", np.abs(A), size))
-
-
-def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
-    n, points = x.shape
-
-    def flat(value: Any, u: str) -> np.ndarray:
-        row = np.asarray(value, dtype=float).reshape(-1)
-        if row.size not in (1, points):
-            raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
-                           "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
-        return row
-
-    def entry(u: str, v: str) -> Any:
-        found = out.get(f"d/{u}/{v}")
-        return 0.0 if found is None else flat(found, u)
-
-    slopes: dict[str, list[Any]] = {}
-    for m in block.members:
-        slopes[m] = [entry(m, v) + sum(entry(m, w) * slopes[w][j] for w in block.members if w in slopes)
-                     for j, v in enumerate(block.torn)]
-    F, J = np.empty((n, points)), np.empty((n, n, points))
-    for i, u in enumerate(block.torn):
-        rhs = flat(out[f"rhs/{u}"], u)
-        F[i] = x[i] - rhs if block.explicit[i] else rhs
-        for j, v in enumerate(block.torn):
-            total = entry(u, v) + sum(entry(u, w) * slopes[w][j] for w in block.members)
-            J[i, j] = float(i == j) - total if block.explicit[i] else total
-    return F, J

@@ -293,3 +293,61 @@ def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
     assert np.all(whole["converged"]) and np.array_equal(whole["q"], sweep(system, grid, chunk=3)["q"])
     with pytest.raises(BadInput, match="budget = -1 is not a number of seconds"):
         sweep(system, grid, budget=-1)
+
+
+# -- averages whose error a solution amplifies -------------------------------------------------------------------------
+def overlap(steep, a, s):
+    """1 - E tanh^2(steep (a + s z)), by the trapezoid rule along u = steep (a + s z)."""
+    u = np.linspace(-40, 40, 8001)
+    return np.sum(np.exp(-((u/steep - a)/s)**2/2)/np.cosh(u)**2)*(u[1] - u[0])/(np.sqrt(2*np.pi)*s*steep)
+
+
+def amplified(k):
+    w = tanh(beta*(m + r*z))
+    return System({q: E(w**2, z), x: q/(1 - b*(1 - q))**k})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pole_beside_an_average_that_is_nearly_one(seed):
+    """x = q/(1 - b (1 - q))^k is off by k b times the error of q."""
+    draw = np.random.default_rng(seed)
+    steep, a, s, part = (draw.uniform(*ends) for ends in ((1, 6), (0.5, 1.5), (0.2, 0.5), (0.2, 0.9)))
+    steep, k = 10**steep, seed % 4 + 1
+    gap = overlap(steep, a, s)
+    found = amplified(k).solve(beta=steep, m=a, r=s, b=part/gap, raise_on_failure=False)
+    if found.converged:
+        assert found["x"] == pytest.approx((1 - gap)/(1 - part)**k, rel=1e-8)
+    assert found.converged or steep > 1e4 or part/gap > 1e6  # or where the rounding of q is too much
+
+
+@pytest.mark.parametrize("steep", [1e3, 1e5])
+def test_an_overlap_amplified_around_a_loop(steep):
+    """Amit, Gutfreund and Sompolinsky 1987 in the cold: right, or not called solved."""
+    w = tanh(beta*(m + sqrt(alpha*r)*z))
+    hopfield = System({m: E(w, z), q: E(w**2, z), r: q/(1 - beta*(1 - q))**2})
+    found = hopfield.solve(alpha=0.05, beta=steep, start={"m": 1.0, "q": 1 - 1e-7*1e5/steep, "r": 1.0}, raise_on_failure=False)
+    if found.converged:
+        gap = overlap(steep, found["m"], np.sqrt(0.05*found["r"]))
+        assert found["r"] == pytest.approx((1 - gap)/(1 - steep*gap)**2, rel=1e-8)
+    assert found.converged or steep > 1e4
+
+
+def test_a_small_difference_of_averages():
+    """The noise that approximate message passing sees (Krzakala et al. 2012): S is 1/400 of the averages it is left of."""
+    S, part = Symbol("S", positive=True), Symbol("part", positive=True)
+
+    def square(s):
+        odds = (1 - part)/part*sqrt((1 + S)/S)*exp(-(s*z)**2/(2*S*(1 + S)))
+        return E((s*z/(1 + S)/(1 + odds))**2, z)
+
+    system = System({S: c + (part - (1 - part)*square(sqrt(S)) - part*square(sqrt(1 + S)))/alpha})
+    found = system.solve(alpha=0.2, part=0.1, c=1e-4, start={"S": 1e-4})
+    assert found["S"] == pytest.approx(2.484758246846e-4, rel=1e-10)
+
+
+def test_the_file_measures_what_averages_do_to_the_solution(tmp_path):
+    system = amplified(2)
+    numbers = {"m": 1.0, "r": 0.3, "b": 1e4}
+    module = module_of(system, tmp_path, {**numbers, "beta": 30.0})
+    for steep in (30.0, 3e5):
+        same_verdict(system, module, beta=steep, **numbers)

@@ -1,0 +1,131 @@
+"""The rows of a block as numbers, and how far a solution moves when its averages are taken on other nodes.
+
+    J dx = -(F' - F),   F' the equations on the other nodes, block after block, each with what was solved before it moved
+
+An average that is good to 1e-9 may leave a solution that is good to 1e-4, where a difference of averages or a pole is
+taken of it: the error of the solution is how far it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.solvers.linear import solve
+from hermitex.systems.program import BlockCode, State
+
+_EPS = float(np.finfo(float).eps)
+OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
+_ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
+
+
+def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int
+          ) -> State:
+    """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
+
+    outputs : of the block functions at the solution, on the nodes on which it was found
+    """
+    s = dict(s)
+    for k, block in enumerate(blocks):
+        out = call(f"block_{k + 1}", s)
+        if block.kind == "explicit":
+            values = {u: _row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
+        else:
+            values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points)
+        for u, v in values.items():
+            s[u] = v.reshape(np.shape(s[u])) if np.size(s[u]) == points else v
+    return s
+
+
+def _linear(block: BlockCode, out: State, before: State, s: State, points: int) -> State:
+    A, b = matrix_of(block, out, points)
+    x = np.stack([_row(s[u], points) for u in block.unknowns])
+    place = {u: i for i, u in enumerate(block.unknowns)}
+    noise = rounding_of_rows(A, b, x, [place[u] for u in block.members])
+    d = _step(A, b - np.einsum("ijb,jb->ib", A, x), noise)
+    return dict(zip(block.unknowns, x + d, strict=True))
+
+
+def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int) -> State:
+    x = np.stack([_row(s[u], points) for u in block.torn])
+    J = chain_of(block, out, x)[1]
+    change, noise = np.empty(x.shape), np.empty(x.shape)
+    for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
+        new, old = (_row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
+        change[i] = new - old if explicit else old - new
+        noise[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(_row(before[f"terms/{u}"], points)))
+    d = _step(J, change, noise)
+    slopes = slopes_of(block, out, points)
+    members = {m: _row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
+    return {**dict(zip(block.torn, x + d, strict=True)), **members}
+
+
+def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """d with J d = what of the change is not rounding; the change itself where J is not finite, as beside a root of 0."""
+    change = np.sign(change)*np.maximum(np.abs(change) - noise, 0.0)
+    if not change.any():
+        return change
+    d = solve(J, change)[0]
+    return np.where(np.isfinite(d), d, change)
+
+
+def _row(value: Any, points: int) -> np.ndarray:
+    return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1), (points,))
+
+
+def matrix_of(block: BlockCode, out: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray]:
+    """A and b of a linear block."""
+    n = len(block.unknowns)
+    A, b = np.zeros((n, n, points)), np.zeros((n, points))
+    for i, u in enumerate(block.unknowns):
+        b[i] = -_row(out[f"constant/{u}"], points)
+        for j, v in enumerate(block.unknowns):
+            A[i, j] = _row(out[f"matrix/{u}/{v}"], points)
+    return A, b
+
+
+def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:
+    """What rounding alone leaves in each row of A x = b: of its terms, a member counting with the terms whose sum it is."""
+    size = np.abs(x)
+    for k in members:
+        size[k] = np.abs(b[k]) + np.einsum("jb,jb->b", np.abs(A[k]), np.abs(x))
+    return OF_TERMS*(np.abs(b) + np.einsum("ijb,jb->ib", np.abs(A), size))
+
+
+def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
+    n, points = x.shape
+    slopes = slopes_of(block, out, points)
+    F, J = np.empty((n, points)), np.empty((n, n, points))
+    for i, u in enumerate(block.torn):
+        rhs = _flat(out[f"rhs/{u}"], u, points)
+        F[i] = x[i] - rhs if block.explicit[i] else rhs
+        for j, v in enumerate(block.torn):
+            total = _entry(out, u, v, points) + sum(_entry(out, u, w, points) * slopes[w][j] for w in block.members)
+            J[i, j] = float(i == j) - total if block.explicit[i] else total
+    return F, J
+
+
+def slopes_of(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, list[Any]]:
+    """d member / d torn unknown, in total."""
+    slopes: dict[str, list[Any]] = {}
+    for m in block.members:
+        slopes[m] = [_entry(out, m, v, points) + sum(_entry(out, m, w, points) * slopes[w][j] for w in block.members if w in slopes)
+                     for j, v in enumerate(block.torn)]
+    return slopes
+
+
+def _flat(value: Any, u: str, points: int) -> np.ndarray:
+    row = np.asarray(value, dtype=float).reshape(-1)
+    if row.size not in (1, points):
+        raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
+                       "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
+    return row
+
+
+def _entry(out: Mapping[str, Any], u: str, v: str, points: int) -> Any:
+    found = out.get(f"d/{u}/{v}")
+    return 0.0 if found is None else _flat(found, u, points)
