@@ -29,32 +29,33 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbols import kappa, rho, z, z1, z2
 
 PAIR = {(z1, z2): rho}
+QUICK = 6  # seeds in the quick run; the slow one goes on from there
 
 
 # -- drawn -------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", range(11))
+@pytest.mark.parametrize("seed", range(QUICK))
 def test_a_planted_error_is_never_called_right(seed):
     *_, left, wrong = false_identity(seed)
     assert hx.check(left, wrong).status == "fails"
 
 
-@pytest.mark.parametrize("seed", range(11))
+@pytest.mark.parametrize("seed", range(QUICK))
 def test_a_true_identity_is_never_refuted(seed):
     *_, left, right = true_identity(seed)
     assert hx.check(left, right)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(11, 1012, 77))
-def test_a_thousand_planted_errors(block):
-    passed = [seed for seed in range(block, block + 77) if hx.check(*false_identity(seed)[2:])]
+@pytest.mark.parametrize("block", range(QUICK, QUICK + 280, 70))
+def test_hundreds_of_planted_errors(block):
+    passed = [seed for seed in range(block, block + 70) if hx.check(*false_identity(seed)[2:])]
     assert not passed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(11, 319, 77))
-def test_true_identities_are_not_refuted(block):
-    refuted = [seed for seed in range(block, block + 77) if hx.check(*true_identity(seed)[1:]).status == "fails"]
+@pytest.mark.parametrize("block", range(QUICK, QUICK + 280, 70))
+def test_hundreds_of_true_identities_are_not_refuted(block):
+    refuted = [seed for seed in range(block, block + 70) if hx.check(*true_identity(seed)[1:]).status == "fails"]
     assert not refuted
 
 
@@ -73,7 +74,8 @@ def test_agreement_is_relative_to_the_sides(left, right):
 @pytest.mark.parametrize(("left", "right"), [
     (Abs(mu - 3), 3 - mu), (Max(mu, 5), 5), (sqrt((w - 2)**2), 2 - w), (E(Max(0, mu - 10)*z**2, z), 0), (asin(sin(mu/2)), mu/2),
     ((n - 2)*(n - 3)*(n - 4), 0), (floor(n/5), 0), (Piecewise((mu, mu < 50), (50, True)), mu), (Max(0, mu*w - 4000), 0),
-    (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0), (Max(0, E(Max(0, z + mu), z) - 30), 0),
+    (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0),
+    pytest.param(Max(0, E(Max(0, z + mu), z) - 30), 0, marks=pytest.mark.slow),
 ])
 def test_points_lie_on_both_sides_of_every_turn(left, right):
     assert hx.check(left, right).status == "fails"
@@ -81,7 +83,8 @@ def test_points_lie_on_both_sides_of_every_turn(left, right):
 
 @pytest.mark.parametrize(("left", "right"), [
     (f(0)**2, f(0)), (f(0)*D(f)(0), 0), (Abs(f(0)), f(0)), (Max(f(0), -700), f(0)), (f(-mu), -f(mu)), (E(f(z), z), -E(f(z), z)),
-    (E(f(z), z) + E(g(z), z), E(f(z), z) - E(g(z), z)), (f(g(0)), g(f(0))), (E(Abs(f(z)), z), E(f(z), z)),
+    pytest.param(E(f(z), z) + E(g(z), z), E(f(z), z) - E(g(z), z), marks=pytest.mark.slow),
+    (f(g(0)), g(f(0))), (E(Abs(f(z)), z), E(f(z), z)),
     (E(f(z)*g(z), z), E(f(z), z)*E(g(z), z)),
 ])
 def test_functions_have_no_special_values(left, right):
@@ -100,6 +103,13 @@ def test_digits_in_several_variables(left, right, order):
     assert found.factor is None or found.factor != 1
 
 
+@pytest.mark.slow
+def test_a_turn_that_takes_long_is_tried_all_the_same():
+    left, right = E(mu*(z**2 - 1)**2*(z**3 - 3*z) + tanh(mu*z)**2, z), E(tanh(mu*z)**2, z)
+    assert hx.check(left, right + Max(0, mu - 69)/10**6).status == "fails"
+
+
+@pytest.mark.slow
 def test_few_digits_are_no_agreement_unless_they_are_enough():
     left, right = E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): Rational(1, 2)}), E(tanh(z1)*tanh((z1 + sqrt(3)*z2)/2), z1, z2)
     assert hx.check(left + exp(tanh(1)), right + exp(tanh(1)), digits=9)

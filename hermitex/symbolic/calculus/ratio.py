@@ -63,7 +63,7 @@ def _fit(values: Sequence[tuple[Point, Any]], factors: Sequence[Expr], digits: i
         rows = [[log(fabs(_number(f, p))) if _number(f, p) else mpf(0) for f in factors] + [mpf(1)] for p, _ in values]
         try:
             solution = lu_solve(matrix(rows), matrix([log(fabs(v)) for _, v in values]))
-        except ZeroDivisionError:
+        except (ZeroDivisionError, TypeError):  # singular; mpmath says it with a TypeError where a whole column is 0
             return None
         powers = [_small_rational(solution[i], digits) for i in range(n)]
         if None in powers:

@@ -55,6 +55,9 @@ class Sides(NamedTuple):
         return self.agree == 0 and self.asked > 0
 
 
+LEFT = Sides(None, None, 0, 0)  # a point that took too long
+
+
 @dataclass
 class Tried:
     """Where the sides were tried, and how far they agree."""
@@ -64,6 +67,7 @@ class Tried:
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
     left: int = 0
+    missed: int = 0
 
     def words(self) -> str:
         """The points, their ranges, and the functions."""
@@ -108,10 +112,16 @@ class Test:
             checkpoint("testing an equality at random points")
             if kind == NEAR:
                 found = self.at(parameters, functions)
-            elif tried.left >= 2:
+            elif kind == FAR and tried.left >= 2:
                 continue
             else:
-                found = self._bounded(parameters, functions, tried)
+                found = self._bounded(parameters, functions)
+                if found is LEFT and kind == TURN:  # another formula may hold there: in few digits rather than not at all
+                    found = self._bounded(parameters, functions, PLANE)
+                    tried.missed += found is LEFT
+                if found is LEFT:
+                    tried.left += 1
+                    continue
             if found is None:
                 continue
             if found.agree is None:
@@ -136,6 +146,9 @@ class Test:
         if tried.digits < self.digits - SLACK:
             how = (f"the sides agree to {tried.digits} digits where they were tried, and {self.digits} are asked "
                    f"({tried.words()}); ask for digits={tried.digits} if these are enough")
+            return Check(left, right, OPEN, how, tried.digits)
+        if tried.missed:
+            how = f"{tried.words()}: where the sides may turn, {tried.missed} of these could not be evaluated in time"
             return Check(left, right, OPEN, how, tried.digits)
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
@@ -220,15 +233,14 @@ class Test:
             return found
         return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
 
-    def _bounded(self, parameters: Point, functions: Functions, tried: Tried) -> Sides | None:
+    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides | None:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
             with effort(GIVEN_UP):
-                return self.at(parameters, functions, deep=self.elementary)
+                return self.at(parameters, functions, digits, deep=self.elementary)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
-            tried.left += 1
-            return None
+            return LEFT
 
     def _admissible(self, parameters: Point) -> bool:
         return all(not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
