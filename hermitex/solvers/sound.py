@@ -4,7 +4,8 @@
 
 x + exp(-x) = x holds to rounding at x = 40, exp(-x) = 0 by underflow at 750, and 1/x - b = 0 at b = 0 ever better: they
 hold nowhere. An equation that is as good at the start and nearer to 0 says nothing of x at all, which is no reason to
-refuse one. Beside a pole, too, the Newton step is short.
+refuse one. Beside a pole, too, the Newton step is short. Where J is singular the same is asked of the combinations of
+rows that it does not see: of a + b = 0 and a + b + 1/b = 0 far out, where their difference is rounding of their terms.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .problem import START, Problem
 _EPS = 16*float(np.finfo(float).eps)
 _UNDERFLOW = 1e-250
 _NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that says nothing beside it
+_NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its rows
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -26,7 +28,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     weight = np.einsum("ijb,jb->ib", np.abs(J), size)
     T = 2*np.abs(x) if q.explicit.all() else np.where(q.explicit[:, None], 2*np.abs(x), q.terms(x, p))  # x = rhs there
     flat, steep = ~((weight > 10*_EPS*T) & (weight > _UNDERFLOW)), weight > 1e3*T
-    said = [""]*x.shape[1]
+    said = unseen(q, x, J, T, p) if len(x) > 1 else [""]*x.shape[1]
     k = np.flatnonzero((flat | steep).any(axis=0))
     if not k.size:
         return said
@@ -39,7 +41,29 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
         around = np.fmax(*(np.abs(q.residual(y, some)) for y in beside))
         lost |= steep[:, k] & (np.abs(q.residual(x[:, k], some)) > np.maximum(around, _UNDERFLOW))
     for i, column in zip(k, lost.T, strict=True):
-        said[i] = ", ".join(u for u, bad in zip(q.names, column, strict=True) if bad)
+        said[i] = ", ".join(u for u, bad in zip(q.names, column, strict=True) if bad) or said[i]
+    return said
+
+
+def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
+    """The same where several rows together say nothing beside x: the combinations w with w J = 0 to rounding."""
+    said, size = [""]*x.shape[1], scale(x, q.positive, 1e-14/q.rtol)
+    scaled = np.moveaxis(J*size/T[:, None], -1, 0)
+    fine = np.flatnonzero(np.isfinite(scaled).all(axis=(1, 2)))
+    left, values, _ = np.linalg.svd(scaled[fine])
+    for which, j in np.argwhere(values <= _NEARLY):
+        i, u, least = fine[which], left[which][:, j], values[which, j]
+        some, y, w = take(p, np.array([i])), x[:, [i]], u/T[:, i]
+
+        def beyond(at: Array, times: float = _CLEAR, w: Array = w, some: Params = some) -> bool:
+            rounding = times*_EPS*(np.abs(w) @ q.terms(at, some))
+            return bool(np.abs(w @ q.residual(at, some)) > np.maximum(rounding, _UNDERFLOW))
+
+        if least > 10*_EPS and not beyond(y, 1.0):
+            continue  # ill-conditioned, and solved
+        elsewhere = [some[START], *(y*part for part in (*_NEARER, 1/np.abs(y).max()))]
+        if any(map(beyond, elsewhere)) and not all(beyond(y + step*size[:, [i]]) for step in (-0.1, 0.1)):
+            said[i] = ", ".join(n for n, part in zip(q.names, np.abs(u), strict=True) if part > 0.1)
     return said
 
 

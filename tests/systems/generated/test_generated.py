@@ -10,7 +10,7 @@ import pytest
 from draws import BAD
 from judge import slope, wrong
 from kinds import KINDS, draw
-from sympy import Eq, Rational, symbols
+from sympy import Eq, Rational, exp, sqrt, symbols
 
 from hermitex import System
 from hermitex.errors import HermitexError
@@ -90,13 +90,31 @@ def test_what_has_a_root_is_mostly_solved():
         assert len(done) > 10 and np.mean(done) > 0.95, (kind, np.mean(done))
 
 
-@pytest.mark.xfail(strict=True, reason="far out their difference is rounding of their terms")
 def test_equations_that_contradict_each_other_less_and_less_are_not_solved():
     """V + H = c and V + H + 1/(1 + H^2) = c hold together at infinity only."""
     V, H = symbols("V H", real=True)
     c = Rational(8367, 10000)
     found = System({V: Eq(V + H, c), H: Eq(V + H + 1/(1 + H**2), c)}).solve(raise_on_failure=False)
     assert not found.converged
+
+
+@pytest.mark.parametrize("slope", [1, 2, -3])
+@pytest.mark.parametrize("begin", [{}, {"V": -30.0, "H": 40.0}, {"V": 1e5, "H": -1e5}], ids=str)
+def test_what_is_left_of_two_equations_vanishes_far_out_only(slope, begin):
+    V, H = symbols("V H", real=True)
+    for c in (0.8367, -3.0):
+        for rest in (1/(1 + H**2), exp(-H**2), 1/(1 + H**4), 1/sqrt(1 + H**2)):
+            system = System({V: Eq(slope*V + H, c), H: Eq(slope*V + H + rest, c)})
+            assert not system.solve(start=begin, raise_on_failure=False).converged, (c, rest)
+
+
+@pytest.mark.parametrize("root", [1, 1000])
+def test_equations_that_are_one_or_meet_in_a_double_root_are_solved(root):
+    V, H = symbols("V H", real=True)
+    double = System({V: Eq(V + H, 3), H: Eq(V + H + (H - root)**2, 3)}).solve(start={"V": 0.7, "H": 1.5})
+    assert double["H"] == pytest.approx(root, rel=1e-6)
+    same = System({V: Eq(V**2 + H**2, 4), H: Eq(exp(V**2 + H**2), exp(4))}).solve(start={"V": 0.7, "H": 1.5})
+    assert same["V"]**2 + same["H"]**2 == pytest.approx(4, rel=1e-9)
 
 
 def test_easy_draws_are_solved():
