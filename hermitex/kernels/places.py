@@ -54,7 +54,8 @@ def _symbols(exprs: Any) -> set[Symbol]:
 
 def marks(lowered: Lowered) -> dict[str, Marks]:
     """{axis: where its integrands are rough, narrow or fast}; an axis that is not there is smooth on a scale of 1."""
-    definitions = {s.target: plain(s.expr) for s in lowered.statements if not s.axes}
+    written = {s.target: s.expr for s in lowered.statements if not s.axes}
+    definitions = {v: plain(e) for v, e in written.items()}
     rough, reach = _Roughness(lowered, definitions), lowered.reach()
     kinks: dict[str, list[Expr]] = {}
     narrow: dict[str, dict[tuple[Expr, Expr], None]] = {}
@@ -66,7 +67,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
         for axis in s.axes:
             name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
             inside |= {v for v, along in reach.items() if along & inside}
-            body = _inlined(integrand, definitions, axis)
+            body = plain(_inlined(s.expr, written, axis))  # what was written for stability is undone in the whole only
             if axis.symbol in rough.along(integrand):
                 known = kinks.setdefault(name, [])
                 known += [p for p in _kinks(body, axis.symbol) if p not in known and not p.free_symbols & inside]

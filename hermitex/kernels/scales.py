@@ -180,4 +180,4 @@ def short(e: Expr) -> Expr:
         other = expand(flat - n*gauge + n*b**2)
         if n.is_number and other.count_ops() < (flat - n*gauge).count_ops():
             flat = other - n*below(b)
-    return flat
+    return flat if flat.count_ops() < e.count_ops() else e  # (z - c)/w loses no digits; z/w - c/w does
