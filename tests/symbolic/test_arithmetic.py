@@ -1,6 +1,5 @@
 """Digits in threads: each has its own, and the library's precision, which is the user's, is neither read nor changed."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import mpmath
@@ -19,24 +18,9 @@ def test_threads_keep_their_digits():
     assert found == [alone[task] for task in wanted*2]
 
 
-def test_the_precision_of_the_library_is_the_users():
-    before = mpmath.mp.prec
-    seen = set()
-
-    def watch(frame, event, arg):
-        if "hermitex" in frame.f_code.co_filename:  # SymPy raises it for a moment, inside its own evalf
-            seen.add(mpmath.mp.prec)
-
-    sys.setprofile(watch)
-    try:
-        hx.E("tanh(z)*z**2*exp(z/3)*z").evalf(50)
-    finally:
-        sys.setprofile(None)
-    assert seen == {before}
-
-
 @pytest.mark.parametrize("digits", [8, 60])
 def test_no_digit_depends_on_the_precision_of_the_library(digits):
     plain = [str(hx.E(t).evalf(30)) for t in TEXTS]
     with mpmath.workdps(digits):
-        assert [str(hx.E(t).evalf(30)) for t in TEXTS] == plain
+        before = mpmath.mp.prec
+        assert [str(hx.E(t).evalf(30)) for t in TEXTS] == plain and mpmath.mp.prec == before
