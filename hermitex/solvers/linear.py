@@ -15,7 +15,7 @@ from .batch import ROUNDING, Array
 from .solution import Solution
 
 _EPS = float(np.finfo(float).eps)
-_SMALL = 1e-6  # an unknown of that size or less counts as one of that size
+_SMALL = 1e-3  # noise is measured as if one unknown had that size at least
 
 
 def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_on_failure: bool = True) -> Solution:
@@ -52,7 +52,9 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
     with np.errstate(all="ignore"):
         left = np.abs(np.einsum("ijb,jb->ib", A, x) - b)
         size = np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b)
-        # Noise is measured against the largest row, whose unknowns count as _SMALL at least: all of them may be 0.
+        # A solution of least norm is good to the rounding of its largest entry.
+        size = np.where(rank < n, np.maximum(size, np.abs(A).sum(axis=1) * np.abs(x).max(axis=0, initial=0.0)), size)
+        # Noise is measured against the largest row, with unknowns of a size of _SMALL at least: all may be 0.
         largest = np.maximum(size.max(axis=0, initial=0.0), _SMALL * np.abs(A).max(axis=(0, 1), initial=0.0))
         size = np.where(dead_rows(A), largest, size)
         residual = (left / np.where(size > 0, size, 1.0)).max(axis=0, initial=0.0)

@@ -110,12 +110,15 @@ class Run:
         other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
         return other
 
-    def _moved(self, before: State, now: State) -> np.ndarray:
-        """How far two sets of numbers differ at each point, relative; what is small counts as one of the floor's size."""
+    def _moved(self, before: State, now: State, zero: float = SMALL) -> np.ndarray:
+        """How far two sets of numbers differ at each point, relative; an unknown below SMALL counts as one of the size `zero`."""
         if not before:
             return np.full(self.points, np.inf)
-        gaps = [np.abs(self._row(now[n]) - before[n])
-                / np.maximum(np.abs(self._row(now[n])), FLOOR if n in self.program.observables else SMALL) for n in now]
+        gaps = []
+        for n, v in now.items():
+            size = np.abs(self._row(v))
+            size = np.maximum(size, FLOOR) if n in self.program.observables else np.where(size < SMALL, zero, size)
+            gaps.append(np.abs(self._row(v) - before[n])/size)
         return np.nan_to_num(np.max(gaps, axis=0), nan=np.inf)
 
     def _settle_tables(self, quality: float) -> None:
@@ -145,7 +148,8 @@ class Run:
             s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, arrays), {**self.s, **tables}, self.outputs,
                       self.points)
             seen = self.program.call("observables", s, arrays) if self.program.observables else {}
-            self.drift = self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen})
+            # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
+            self.drift = self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0)
 
     def _amplified(self) -> np.ndarray:
         """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance."""
