@@ -151,6 +151,8 @@ class Quadratures:
         self._taken[part] = taken
         self._errors[part] = _conjunction(*(e for r in records.values() for e in (r.error, r.tail)))
         good = np.ones(1, dtype=bool)
+        for name in notes.keys() - {self.axes[axis - 1].identifier for axis in records}:
+            good = good & ~self._resolve(name, notes[name])  # of an axis over which nothing is averaged yet: tables show its scales
         for axis, record in records.items():
             name = self.axes[axis - 1].identifier
             rule = self.rules[name]
@@ -225,7 +227,8 @@ class Quadratures:
         """Choose a rule for the scales that a formula shows; True, point by point, where the one in force was too coarse."""
         rule = self.rules[name]
         steepest, fastest = (max((float(np.max(np.abs(v))) for note in notes for v in note[i]), default=0.0) for i in (0, 1))
-        fine = (fastest <= _SLOW or (fastest + _POLES) * rule.step <= np.pi) and steepest * rule.step * _PER_WIDTH <= 1
+        # What lies below the frequency 2 pi/step is integrated; whether the double of the step does it, too, is measured.
+        fine = (fastest <= _SLOW or (fastest + _POLES) * rule.step <= 2 * np.pi) and steepest * rule.step * _PER_WIDTH <= 1
         if steepest <= _NARROW and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
             return np.zeros(1, dtype=bool)
         k = _conjunction(*(_largest(v) for narrow, _ in notes for v in narrow))

@@ -14,7 +14,7 @@ def average(values, weights, axis):
     """E over one integration variable: the weighted sum over its axis, which stays with length 1."""
     if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:  # constant, or moving nodes
         return (values*weights).sum(axis=axis, keepdims=True)
-    return np.moveaxis(np.moveaxis(values, axis, -1) @ weights.reshape(-1, 1), -1, axis)
+    return (values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1)
 '''),
     "spread": ((), '''
 def spread(rule, kinks, narrow, fast):

@@ -45,7 +45,7 @@ def robust(
     step: Field | None = None,
     positive: Any = None,
     explicit: Any = None,
-    terms: Field | None = None,
+    sized: Both | None = None,
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
@@ -57,7 +57,7 @@ def robust(
     ----------
     residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
-    explicit, terms : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
+    explicit, sized : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
@@ -83,8 +83,8 @@ def robust(
     exact = residual is not None and (jacobian is not None or both is not None)
 
     problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
-    if residual is not None and both is not None and terms is not None:
-        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), terms, rtol)
+    if residual is not None and both is not None and sized is not None:
+        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), sized, rtol)
         sound, p = partial(run_out, problem), {**p, START: x, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:

@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     residual, both : F(x, p) -> (n, B), and (F, J) with J of shape (n, n, B)
     names, positive : the unknowns, and the mask of those that are solved for in logarithms
     explicit : the mask of the rows that read F_i = x_i - rhs_i; the others are implicit equations
-    terms : T(x, p) -> (n, B), the sum of the absolute values of the terms of each row
+    sized : (x, p) -> (F, T), and T of shape (n, B) the sum of the absolute values of the terms of each row
     rtol : what the unknowns are asked to
     """
 
@@ -27,5 +27,5 @@ class Problem(NamedTuple):
     names: tuple[str, ...]
     positive: Array
     explicit: Array
-    terms: Field
+    sized: Callable[[Array, Params], tuple[Array, Array]]
     rtol: float

@@ -26,23 +26,29 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     """For each point the names of the unknowns whose equations hold at x by cancellation or underflow only; "" if none does."""
     size = scale(x, q.positive, 1e-14/q.rtol)
     weight = np.einsum("ijb,jb->ib", np.abs(J), size)
-    T = 2*np.abs(x) if q.explicit.all() else np.where(q.explicit[:, None], 2*np.abs(x), q.terms(x, p))  # x = rhs there
+    F, T = (np.zeros(x.shape), 2*np.abs(x)) if q.explicit.all() else q.sized(x, p)
+    T = np.where(q.explicit[:, None], 2*np.abs(x), T)  # x = rhs there
     flat, steep = ~((weight > 10*_EPS*T) & (weight > _UNDERFLOW)), weight > 1e3*T
-    said = unseen(q, x, J, T, p) if len(x) > 1 else [""]*x.shape[1]
-    k = np.flatnonzero((flat | steep).any(axis=0))
-    if not k.size:
-        return said
-    some = take(p, k)
-    beside = [x[:, k] + step*size[:, k] for step in (-0.1, 0.1)]
-    elsewhere = [some[START], *(x[:, k]*part for part in _NEARER)]
-    lost = flat[:, k] & np.any([_clear(q, y, some) for y in elsewhere], axis=0)
-    lost &= ~np.any([_clear(q, y, some) for y in beside], axis=0)
-    if steep.any():
-        around = np.fmax(*(np.abs(q.residual(y, some)) for y in beside))
-        lost |= steep[:, k] & (np.abs(q.residual(x[:, k], some)) > np.maximum(around, _UNDERFLOW))
-    for i, column in zip(k, lost.T, strict=True):
-        said[i] = ", ".join(u for u, bad in zip(q.names, column, strict=True) if bad) or said[i]
+    said = unseen(q, x, J, np.where(steep, weight, T), p) if len(x) > 1 else [""]*x.shape[1]
+    lost = np.zeros(x.shape, dtype=bool)
+    k = np.flatnonzero(flat.any(axis=0))
+    if k.size:
+        some = take(p, k)
+        lost[:, k] = flat[:, k] & np.any([_clear(q, y, some) for y in (some[START], *(x[:, k]*part for part in _NEARER))], axis=0)
+        lost[:, k] &= ~np.any([_clear(q, y, some) for y in _beside(x[:, k], size[:, k])], axis=0)
+    k = np.flatnonzero(steep.any(axis=0))
+    if k.size:
+        some = take(p, k)
+        around = np.fmax(*(np.abs(q.residual(y, some)) for y in _beside(x[:, k], size[:, k])))
+        at = np.abs(q.residual(x[:, k], some) if q.explicit.all() else F[:, k])
+        lost[:, k] |= steep[:, k] & (at > np.maximum(around, _UNDERFLOW))
+    for i in np.flatnonzero(lost.any(axis=0)):
+        said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said
+
+
+def _beside(x: Array, size: Array) -> list[Array]:
+    return [x - 0.1*size, x + 0.1*size]
 
 
 def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
@@ -56,18 +62,18 @@ def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
         some, y, w = take(p, np.array([i])), x[:, [i]], u/T[:, i]
 
         def beyond(at: Array, times: float = _CLEAR, w: Array = w, some: Params = some) -> bool:
-            rounding = times*_EPS*(np.abs(w) @ q.terms(at, some))
-            return bool(np.abs(w @ q.residual(at, some)) > np.maximum(rounding, _UNDERFLOW))
+            F, T = q.sized(at, some)
+            return bool(np.abs(w @ F) > np.maximum(times*_EPS*(np.abs(w) @ T), _UNDERFLOW))
 
         if least > 10*_EPS and not beyond(y, 1.0):
             continue  # ill-conditioned, and solved
         elsewhere = [some[START], *(y*part for part in (*_NEARER, 1/np.abs(y).max()))]
-        if any(map(beyond, elsewhere)) and not all(beyond(y + step*size[:, [i]]) for step in (-0.1, 0.1)):
+        if any(map(beyond, elsewhere)) and not all(map(beyond, _beside(y, size[:, [i]]))):
             said[i] = ", ".join(n for n, part in zip(q.names, np.abs(u), strict=True) if part > 0.1)
     return said
 
 
 def _clear(q: Problem, x: Array, p: Params) -> Array:
     """The rows whose residual is not rounding."""
-    F = np.abs(q.residual(x, p))
-    return np.asarray(np.maximum(_CLEAR*_EPS*q.terms(x, p), _UNDERFLOW) < F)
+    F, T = q.sized(x, p)
+    return np.asarray(np.maximum(_CLEAR*_EPS*T, _UNDERFLOW) < np.abs(F))

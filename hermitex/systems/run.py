@@ -250,18 +250,21 @@ class Run:
             return np.stack([np.broadcast_to(r if explicit else v - r, v.shape)
                              for v, r, explicit in zip(x, rows, block.explicit, strict=True)])
 
-        def terms(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+        def sized(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
             out = outputs(x, p)
-            rows = [np.abs(x[i]) + np.abs(np.ravel(out[f"rhs/{u}"])) if explicit else np.ravel(out[f"terms/{u}"])
-                    for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True))]
-            return np.stack([np.broadcast_to(r, x[0].shape) for r in rows])
+            pairs = []
+            for v, u, explicit in zip(x, block.torn, block.explicit, strict=True):
+                rhs = np.ravel(out[f"rhs/{u}"])
+                pairs.append((v - rhs, np.abs(v) + np.abs(rhs)) if explicit else (rhs, np.ravel(out[f"terms/{u}"])))
+            F, T = (np.stack([np.broadcast_to(row, x[0].shape) for row in rows]) for rows in zip(*pairs, strict=True))
+            return F, T
 
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
 
         x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
         found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
-                       step=step, explicit=block.explicit, terms=terms, rtol=self.tolerance, raise_on_failure=False)
+                       step=step, explicit=block.explicit, sized=sized, rtol=self.tolerance, raise_on_failure=False)
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())
