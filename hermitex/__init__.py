@@ -31,7 +31,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "free_energy": ("systems.free_energy", "free_energy"),
     "mu": ("theories.conditional", "mu"),
     "mu_star": ("theories.conditional", "mu_star"),
-    "Derivative": ("symbolic.calculus.undefined", "Derivative"),
+    "Derivative": ("symbolic.undefined", "Derivative"),
     "compile": ("kernels.compile", "compile"),
     "Kernel": ("kernels.compile", "Kernel"),
     "System": ("systems.system", "System"),

@@ -26,11 +26,11 @@ from hermitex.exponents.labels.levels import (
     polynomial,
 )
 from hermitex.exponents.mean import HOELDER
-from hermitex.symbolic.activations import parity
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.hermite import He
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece
 
 MAX_ORDER = 24

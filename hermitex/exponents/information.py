@@ -13,9 +13,9 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import polynomial
-from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.hermite import coefficient
+from hermitex.symbolic.parity import parity
 
 MAX_ORDER = 40
 

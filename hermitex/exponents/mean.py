@@ -14,12 +14,12 @@ from sympy import Expr, Mul, Rational, Symbol, sign
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.labels.levels import constant_value, polynomial
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
-from hermitex.symbolic.calculus.terms import by_core
-from hermitex.symbolic.growth import integrable
 from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.summands import apart
-from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
+from hermitex.symbolic.terms import by_core
 
 HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
 

@@ -17,12 +17,12 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
 from hermitex.show.display import Shown, latex
-from hermitex.symbolic.activations import parity
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.text.plain import plain
 
 

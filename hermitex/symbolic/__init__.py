@@ -1,0 +1,46 @@
+"""Formulas: SymPy, mpmath and flint in, SymPy out; no NumPy, no float64.
+
+The floors, each using any before it: budget, special -> node (gaussian) -> line (breaks, pieces) -> growth (bounds)
+-> closed forms (engine, integrals) -> digits, zero -> text -> calculus, series. What a lower floor asks of a higher one
+is a hook, filled here: whoever imports a floor alone, or unpickles a node in another process, passes through here first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hermitex.symbolic import hooks
+
+
+def _parse(text: str, symbols: Any = None) -> Any:
+    from hermitex.symbolic.parsing import parse
+
+    return parse(text, symbols=symbols)
+
+
+def _expression(x: Any) -> Any:
+    from hermitex.symbolic.parsing import expression
+
+    return expression(x)
+
+
+def _differentiate(node: Any, symbol: Any) -> Any:
+    from hermitex.symbolic.stein import differentiate_under
+
+    return differentiate_under(node, symbol)
+
+
+def _integrate(node: Any, deep: bool = True) -> Any:
+    from hermitex.symbolic.integrals import integrate_or_keep
+
+    return integrate_or_keep(node, deep=deep)
+
+
+def _evaluate(node: Any, prec: int) -> Any:
+    from hermitex.symbolic.precise import evaluate_to_precision
+
+    return evaluate_to_precision(node, prec)
+
+
+hooks.parse, hooks.expression = _parse, _expression
+hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate

@@ -10,9 +10,9 @@ from functools import lru_cache
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError
-from hermitex.symbolic.calculus.conditioning import independent
+from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.growth import integrable
 
 
 def require_existence(node: Expectation) -> None:

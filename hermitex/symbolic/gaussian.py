@@ -8,6 +8,7 @@ substitution can capture anything. The reserved symbols print under the names th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from sympy import Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
@@ -15,6 +16,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols
 from hermitex.errors import BadInput
+from hermitex.symbolic import hooks
 
 
 class Bound(Symbol):
@@ -104,11 +106,9 @@ class Expectation(Expr):
     def _read(self, given: Any) -> Any:
         """What is given, with the texts in it as symbols of this node or as expressions."""
         if isinstance(given, str):
-            from hermitex.symbolic.parsing import parse
-
             known = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
             known |= {s.name: s for s in self.free_symbols}
-            return known.get(given) or parse(given, symbols=known)
+            return known.get(given) or hooks.parse(given, symbols=known)
         if isinstance(given, Mapping):
             return {self._read(k): self._read(v) for k, v in given.items()}
         return type(given)(map(self._read, given)) if type(given) in (list, tuple) else given
@@ -162,23 +162,15 @@ class Expectation(Expr):
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         """d/ds E f = E df/ds with weak derivatives: sign' = 2 delta, and a jump is never lost."""
-        from hermitex.symbolic.stein import differentiate_under
-
-        return differentiate_under(self, symbol)
+        return hooks.differentiate(self, symbol)
 
     def doit(self, **hints: Any) -> Expr:
         """The exact value where a rule of `integrals` applies; else the node with what is inside it done."""
-        from hermitex.symbolic.integrals import integrate_or_keep
-
-        return integrate_or_keep(self, deep=hints.get("deep", True))
+        return hooks.integrate(self, deep=hints.get("deep", True))
 
     def _eval_evalf(self, prec: int) -> Expr:
         """N digits by mpmath, split at the kinks that stand in the expression."""
-        from hermitex.symbolic.precise import evaluate_to_precision
-
-        if self.free_symbols:
-            return self
-        return evaluate_to_precision(self, prec)
+        return self if self.free_symbols else hooks.evaluate(self, prec)
 
     def _eval_simplify(self, **kwargs: Any) -> Expr:
         body, fresh = self.open()
@@ -255,9 +247,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     rho
     """
     if isinstance(expr, str):
-        from hermitex.symbolic.parsing import parse
-
-        expr = parse(expr)
+        expr = hooks.parse(expr)
     body = symbols.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
     chosen = chosen or list(symbols.normals(body))
@@ -300,9 +290,7 @@ def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDe
                 raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
         i, j = names.index(str(a)), names.index(str(b))
         if isinstance(value, str):
-            from hermitex.symbolic.parsing import parse
-
-            value = parse(value)
+            value = hooks.parse(value)
         matrix[i, j] = matrix[j, i] = sympify(value, strict=True)
     return ImmutableDenseMatrix(matrix)
 
@@ -314,8 +302,6 @@ def _require_law(matrix: ImmutableDenseMatrix) -> None:
 
 
 def _principal_minors(matrix: Any) -> list[Expr]:
-    from itertools import combinations
-
     n = matrix.rows
     return [matrix.extract(list(k), list(k)).det() for size in range(1, n + 1) for k in combinations(range(n), size)]
 

@@ -2,7 +2,7 @@
 
 Every rule is an inequality with rational constants rounded outwards, so what is derived here may stand in a proof:
 the tail of a Gaussian integral beyond L, the piece of it next to a singular point. A bound need not be sharp, only
-true; the exact decisions of integrability, boundaries included, are in `asymptotics`.
+true; the exact decisions of integrability, boundaries included, are in `integrability`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from functools import lru_cache
 import sympy as sp
 from sympy import Dummy, Expr, Symbol
 
-from hermitex.errors import NoClosedForm
+from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.bounds.majorants import Bounds, Majorant, Term
 from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_above, power_above
+from hermitex.symbolic.pieces import pieces
 
-__all__ = ["Majorant", "Term", "integrable", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
+__all__ = ["Majorant", "Term", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
 
 
 _USELESS = 4000  # an exponent of a bound that is no bound any more
@@ -49,23 +50,6 @@ Term(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
         return Bounds(tuple(x), monotone=False).majorant(expr)
     except Unbounded:
         return None
-
-
-def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
-    """Is E|expr|^power finite? True or False where it is decided, boundaries included; None where it is not.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z
-    >>> from sympy import Abs, Rational, exp
-    >>> integrable(exp(z**2/2)/(1 + z**4), z), integrable(exp(z**2/4), z, power=2)
-    (True, False)
-    >>> integrable(Abs(z)**Rational(-1, 2), z), integrable(Abs(z)**Rational(-1, 2), z, power=2)
-    (True, False)
-    """
-    from hermitex.symbolic.bounds.integrability import decide_integrable
-
-    return decide_integrable(expr, x, power)
 
 
 def local_majorant(expr: Expr, x: Symbol, point: Expr, side: int) -> Majorant | None:
@@ -158,9 +142,6 @@ def _resolved(expr: Expr, x: Symbol, side: int) -> tuple[Expr, Fraction]:
 
 def _far_branch(piecewise: sp.Piecewise, x: Symbol, side: int) -> tuple[Expr, Fraction] | None:
     """The last piece on the side, and a rational beyond its exact end point."""
-    from hermitex.errors import AssumptionNeeded
-    from hermitex.symbolic.pieces import pieces
-
     try:
         found = pieces(piecewise, x)
         last = found[-1] if side > 0 else found[0]

@@ -33,11 +33,11 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex import symbols
 from hermitex.errors import HermitexError
-from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, null_space, stack, tidy
-from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
+from hermitex.symbolic.terms import by_core
 
 _JUMPING = (sign, Heaviside, floor, ceiling, Piecewise)
 

@@ -17,13 +17,13 @@ from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, factorial2
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.budget import budget, checkpoint, remaining
-from hermitex.symbolic.calculus.terms import linear
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.radial import radial
 from hermitex.symbolic.series.polynomials import He, Index, index_factorial, multi_indices, to_hermite
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal, tidy
 from hermitex.symbolic.summands import Split, Summand
+from hermitex.symbolic.terms import linear
 
 _PATIENCE = 8.0  # seconds for one closed form; the node is kept after that
 _MOST = 4096

@@ -18,7 +18,6 @@ from sympy import (
     Contains,
     Dummy,
     Expr,
-    Heaviside,
     Max,
     Min,
     Piecewise,
@@ -38,15 +37,11 @@ from sympy.core.relational import Equality, Relational, Unequality
 from hermitex.errors import AssumptionNeeded, BadInput, NoClosedForm
 from hermitex.symbolic.breaks.order import between, compare, exact, inside, ordered, sign_of
 from hermitex.symbolic.breaks.ranges import bounds
-from hermitex.symbolic.breaks.roots import Where, Window, real_roots, zeros
-from hermitex.symbolic.breaks.singular import singularities
+from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
+from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
-__all__ = ["Piece", "breakpoints", "pieces", "real_roots", "switch_arguments"]
-
-_STEPS = (floor, ceiling, frac)
-_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
 _MANY = 4000        # integers that a step function may pass, and break points in all
 _MERGE = 60         # operations up to which neighbouring branches are compared after expansion
 
@@ -124,14 +119,6 @@ def breakpoints(expr: Expr, x: Symbol, window: tuple[Expr, Expr] | None = None) 
     return ordered(points)
 
 
-def switch_arguments(expr: Basic) -> tuple[Expr, ...]:
-    """What the switches in `expr` compare with zero (for floor, ceiling and frac: with the integers)."""
-    found: dict[Expr, None] = {}
-    for s in expr.atoms(*_SWITCHES):
-        found.update(dict.fromkeys(_compared(s)))
-    return tuple(found)
-
-
 # -- splitting --------------------------------------------------------------------------------------------------------
 def _on_the_line(expr: Expr, x: Symbol) -> tuple[Symbol, Expr]:
     """The variable as a real symbol with no other assumption, and the expression in it, its decimals exact."""
@@ -182,7 +169,7 @@ def _ready(expr: Basic, t: Symbol) -> Iterator[Basic]:
         inner = [s for _, c in expr.args for s in _ready(c, t)]
     else:
         inner = [s for a in expr.args for s in _ready(a, t)]
-        if not isinstance(expr, _SWITCHES) or isinstance(expr, Piecewise):
+        if not isinstance(expr, SWITCHES) or isinstance(expr, Piecewise):
             yield from inner
             return
     yield from inner or [expr]
@@ -198,26 +185,13 @@ def _put(expr: Basic, branches: dict[Basic, Expr]) -> Basic:
     return expr if args == expr.args else expr.func(*args)
 
 
-def _compared(s: Basic) -> list[Expr]:
-    if isinstance(s, (Max, Min)):
-        args = list(s.args)
-        return [a - b for i, a in enumerate(args) for b in args[i + 1:]]
-    if isinstance(s, Piecewise):
-        return [r.lhs - r.rhs for _, c in s.args for r in _relations(c)]
-    return [s.args[0]]
-
-
-def _relations(condition: Basic) -> list[Relational]:
-    return sorted(condition.atoms(Relational), key=str)
-
-
 def _cuts(s: Basic, t: Symbol, w: Window) -> list[Expr]:
     found: list[Expr] = []
-    for u in _compared(s):
+    for u in compared(s):
         if t not in u.free_symbols:
             continue
         found += singularities(u, t, w)
-        found += _step_cuts(s, u, (t, w)) if isinstance(s, _STEPS) else zeros(u, Where(t, w))
+        found += _step_cuts(s, u, (t, w)) if isinstance(s, STEPS) else zeros(u, Where(t, w))
     return found
 
 
@@ -244,7 +218,7 @@ def _branch(s: Basic, t: Symbol, w: Window) -> Expr:
                 best = other
         return best
     u = s.args[0]
-    if isinstance(s, _STEPS):
+    if isinstance(s, STEPS):
         value = u.subs(t, between(*w))
         if isinstance(s, frac):
             return u - floor(value)
@@ -264,7 +238,7 @@ def _chosen(s: Piecewise, t: Symbol, w: Window) -> Expr:
         for atom in condition.atoms(Contains):
             truth[atom] = atom.args[1].as_relational(atom.args[0])
         condition = condition.xreplace(truth) if truth else condition
-        for r in _relations(condition):
+        for r in relations(condition):
             if t in r.free_symbols:
                 condition = condition.xreplace({r: true if _holds(r, t, w) else false})
         if condition == true:

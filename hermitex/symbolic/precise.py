@@ -16,6 +16,7 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
+from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
@@ -109,9 +110,7 @@ def _remembered(node: Expr, prec: int) -> Any:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    from hermitex.symbolic.parsing import expression
-
-    expr = _with_values(expression(expr), subs)
+    expr = _with_values(hooks.expression(expr), subs)
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
     goal = int(digits * mp.log(10, 2)) + 6
@@ -130,9 +129,7 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int
 def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
     if not subs:
         return expr
-    from hermitex.symbolic.parsing import expression
-
-    values = {str(k): _rational(v) if isinstance(v, mpf) else expression(v) for k, v in subs.items()}
+    values = {str(k): _rational(v) if isinstance(v, mpf) else hooks.expression(v) for k, v in subs.items()}
     return expr.xreplace({s: values[s.name] for s in expr.free_symbols if s.name in values})
 
 
@@ -203,7 +200,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
     body, (x,) = one.open()
-    from hermitex.symbolic.growth import integrable
+    from hermitex.symbolic.bounds.integrability import integrable
 
     finite = integrable(body, x)
     if finite is False:
@@ -246,7 +243,7 @@ def _odd(body: Expr, x: Symbol) -> bool:
     if body.xreplace({x: -x}) == -body:
         return True
     try:
-        from hermitex.symbolic.activations import parity
+        from hermitex.symbolic.parity import parity
 
         return parity(body, x) == -1
     except (ImportError, HermitexError):
@@ -318,7 +315,7 @@ class _Line:
         return [Panel(a, b, self.body, (True, True)) for a, b in pairwise(exact)]
 
     def _sign_changes(self) -> list[Any]:
-        from hermitex.symbolic.pieces import switch_arguments
+        from hermitex.symbolic.breaks.switches import switch_arguments
 
         found = []
         # A switch of an inner node belongs to the line over that node's own variable.

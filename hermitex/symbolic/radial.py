@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Abs, Add, Dummy, Expr, S, Symbol, gamma, pi, sqrt
 
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
+from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 
 
 class _NotRadial(Exception):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, expand, factor_list, log, sign
 from sympy.polys.polyerrors import BasePolynomialError
 
-from hermitex.symbolic.calculus.terms import terms
-from hermitex.symbolic.growth import integrable
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
 from hermitex.symbolic.subspaces import Matrix, complement, orthonormal
+from hermitex.symbolic.terms import terms
 from hermitex.symbolic.weak import in_heavisides
 
 _SIZE = 300  # operations up to which an expression is taken apart

@@ -30,6 +30,7 @@ from sympy import (
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import NoClosedForm
+from hermitex.symbolic.breaks.switches import compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
@@ -83,7 +84,7 @@ def _arguments(f: Basic, moving: Set[Symbol] = frozenset()) -> list[Expr]:
     """What the switches of f compare with zero, up to a factor, where something that moves stands in it (or anything at all)."""
     found: dict[Expr, None] = {}
     for s in _switches(f, moving):
-        for u in _compared(s):
+        for u in compared(s):
             if u.free_symbols & moving or (u.free_symbols and not moving):
                 found.setdefault(_normal(u)[0])
     return list(found)
@@ -96,12 +97,6 @@ def _switches(f: Basic, moving: Set[Symbol]) -> Iterator[Basic]:
         yield f
     for a in f.args:
         yield from _switches(a, moving)
-
-
-def _compared(s: Basic) -> list[Expr]:
-    if isinstance(s, Max | Min):
-        return [a - b for i, a in enumerate(s.args) for b in s.args[i + 1:]]
-    return [s.lhs - s.rhs] if isinstance(s, Relational) else [s.args[0]]
 
 
 def _normal(u: Expr) -> tuple[Expr, int]:
@@ -137,7 +132,7 @@ def _settled(f: Basic, u: Expr, side: int) -> Basic:
     if isinstance(f, Max | Min):
         return _extreme(f, args, u, side)
     if isinstance(f, _SWITCHES):
-        gap = _compared(f)[0]
+        gap = compared(f)[0]
         v, s = _normal(gap)
         if v == u:
             return _branch(f, s*side, args)
@@ -199,7 +194,7 @@ def _zero(e: Expr) -> bool:
 
 def _ambiguous(u: Expr, jump: Expr) -> bool:
     """Does another switch of the jump jump on the surface itself, so that its value there is not defined?"""
-    others = {_normal(w)[0] for s in jump.atoms(*_JUMPING) for w in _compared(s) if w.free_symbols and not w.has(*_JUMPING)} - {u}
+    others = {_normal(w)[0] for s in jump.atoms(*_JUMPING) for w in compared(s) if w.free_symbols and not w.has(*_JUMPING)} - {u}
     if not others:
         return False
     places = list(_places(u))

@@ -52,7 +52,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
-from hermitex.symbolic.breaks.singular import SINGULAR
+from hermitex.symbolic.breaks.switches import SINGULAR
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces

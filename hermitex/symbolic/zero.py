@@ -11,12 +11,15 @@ from typing import Any, Literal, NamedTuple
 from sympy import Expr, Integer, Mul, Rational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
-from hermitex.symbolic.budget import checkpoint, remaining
+from hermitex.symbolic import hooks
+from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.integrals import normal_form
+from hermitex.symbolic.parity import parity
 
 _LIMIT = 400  # bits up to which an enclosure is refined
 _ROUGH = 8
@@ -58,9 +61,7 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
     >>> decide(E(z*tanh(z), z)).status
     'nonzero'
     """
-    from hermitex.symbolic.parsing import expression
-
-    expr = given = expression(expr)
+    expr = given = hooks.expression(expr)
     if expr.has(Expectation):
         for node in expr.atoms(Expectation):
             require_existence(node)
@@ -104,8 +105,6 @@ def _is_odd(body: Expr, variables: tuple) -> bool:
         return True
     if len(variables) > 1:
         return False
-    from hermitex.symbolic.activations import parity
-
     try:
         return parity(body, variables[0]) in (-1, 0)
     except HermitexError:
@@ -116,8 +115,6 @@ def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Ex
     """E[p f] = c E[p] for p an even polynomial and f - c odd: the sigmoid about 1/2, the floor about -1/2."""
     if len(variables) > 1:
         return None
-    from hermitex.symbolic.activations import parity
-
     (z,) = variables
     factors = Mul.make_args(body)
     p = Mul(*(f for f in factors if f.is_polynomial(z)))
@@ -136,9 +133,6 @@ def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Ex
 
 def _normal(expr: Expr) -> Expr:
     """The normal form, or the expression itself where there is none or the time runs out."""
-    from hermitex.symbolic.budget import budget
-    from hermitex.symbolic.integrals import normal_form
-
     left = remaining()
     try:
         with budget(20 if left is None else min(20, left / 2)):

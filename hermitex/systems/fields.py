@@ -43,8 +43,8 @@ from hermitex.errors import HermitexError
 from hermitex.kernels.lowering import exact_or_none
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus import rules
-from hermitex.symbolic.calculus.conditioning import cholesky, over
-from hermitex.symbolic.calculus.conditioning import independent as standardised
+from hermitex.symbolic.conditioning import cholesky, over
+from hermitex.symbolic.conditioning import independent as standardised
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes, resolve
 

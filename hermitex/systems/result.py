@@ -230,7 +230,7 @@ class Result(Shown):
     >>> from sympy import Function
     >>> from hermitex.symbols import z, kappa, r
     >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbolic.calculus.undefined import Derivative
+    >>> from hermitex.symbolic.undefined import Derivative
     >>> sigma = Function("sigma")
     >>> page = Result("The linear coefficient", r"It is the mean slope.", source="cui2024", place="Result 3.2")
     >>> page.step("Stein", E(z*sigma(r*kappa + z), z), E(Derivative(sigma)(r*kappa + z), z), "by parts")

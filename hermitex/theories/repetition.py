@@ -18,10 +18,10 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.information import information_exponent
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import activation
-from hermitex.symbolic.calculus.undefined import Derivative
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient
+from hermitex.symbolic.undefined import Derivative
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import gamma, m, z, z1, z2
 from hermitex.theories.sgd import target_of
@@ -230,7 +230,7 @@ def repetition(g: Any, repetitions: int = 2) -> Repetition:
 
 def _power(body: Expr, p: int) -> Power:
     from hermitex.exponents.labels.levels import constant_value
-    from hermitex.symbolic.growth import integrable
+    from hermitex.symbolic.bounds.integrability import integrable
 
     label = _powered(body, p)
     if constant_value(label, z) is not None:

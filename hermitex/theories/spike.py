@@ -219,9 +219,9 @@ _LETTERS = (alpha0, eta, beta, Delta)
 
 def _mean(e: Expr) -> Expr:
     """E e(z): the closed form, or the node that evaluates."""
-    from hermitex.symbolic.calculus.undefined import tidy
     from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.integrals import closed_form
+    from hermitex.symbolic.undefined import tidy
 
     if e.atoms(AppliedUndef):
         return E(tidy(e), z)  # for every function at once, as in a derivation

@@ -33,9 +33,11 @@ from sympy import (
 )
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
-from hermitex.symbolic.activations import NAMED, Activation, activation, parity, weak_derivative
+from hermitex.symbolic.activations import NAMED, Activation, activation
 from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import kappa, z, z1, z2
 
 m = Symbol("m", real=True)

@@ -33,7 +33,8 @@ from sympy import (
 )
 
 import hermitex as hx
-from hermitex.symbolic.growth import Majorant, integrable, local_majorant, majorant, majorant_tail, tail_bound
+from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.growth import Majorant, local_majorant, majorant, majorant_tail, tail_bound
 from hermitex.symbols import alpha, lamda, rho, z, z1, z2
 
 FUNCTIONS = [

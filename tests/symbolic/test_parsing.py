@@ -250,8 +250,8 @@ def test_trees_of_everything_else(expr):
 
 
 def test_trees_of_special_functions_and_primes():
-    from hermitex.symbolic.calculus.undefined import prime
     from hermitex.symbolic.special import OwenT
+    from hermitex.symbolic.undefined import prime
 
     for expr in (OwenT(2, mu), prime(f, 2)(z)):
         assert from_tree(to_tree(expr)) == expr

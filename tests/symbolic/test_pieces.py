@@ -40,9 +40,10 @@ from sympy import (
 
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.breaks.order import compare, sign_of
+from hermitex.symbolic.breaks.roots import real_roots
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.pieces import Piece, breakpoints, pieces, real_roots
+from hermitex.symbolic.pieces import Piece, breakpoints, pieces
 
 x, b, m = sp.symbols("x b m", real=True)
 a, s = sp.symbols("a s", positive=True)

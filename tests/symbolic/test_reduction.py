@@ -3,9 +3,10 @@
 import pytest
 from sympy import Abs, atan, exp, sin, tan, tanh
 
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.engine.reduction import by_parts
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.growth import integrable, majorant
+from hermitex.symbolic.growth import majorant
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbols import z
 

@@ -29,11 +29,11 @@ from sympy import (
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.calculus import rules
-from hermitex.symbolic.calculus.conditioning import cholesky, sift, tower
-from hermitex.symbolic.calculus.undefined import Derivative, prime, put, tidy
+from hermitex.symbolic.conditioning import cholesky, sift, tower
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.stein import stein
+from hermitex.symbolic.undefined import Derivative, prime, put, tidy
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
 
 f, g = Function("f"), Function("g")

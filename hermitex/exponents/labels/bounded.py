@@ -22,8 +22,8 @@ from hermitex.exponents.directions.intervals import ZERO as NOTHING
 from hermitex.exponents.directions.intervals import Interval, scaled
 from hermitex.exponents.labels.ranges import Range, ranges
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.series.polynomials import to_hermite
+from hermitex.symbolic.terms import by_core
 from hermitex.symbolic.weak import in_heavisides
 
 MOST_VARIABLES = 4

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sympy import Abs, Add, Dummy, Expr, Pow, Rational, Symbol, exp, pi, sqrt
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.activations import parity
-from hermitex.symbolic.growth import integrable
+from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.parity import parity
 from hermitex.symbols import normals
 
 _RATE = Rational(1, 10**6)

@@ -12,7 +12,7 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.labels.location import Parted, against_gaussian
-from hermitex.symbolic.growth import integrable
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbols import normals
 
 _MOMENT = Rational(1, 50)

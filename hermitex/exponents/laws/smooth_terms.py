@@ -17,8 +17,8 @@ from hermitex.exponents.laws.brackets import changes
 from hermitex.exponents.laws.density import distinct
 from hermitex.exponents.laws.level_curves import LevelCurves
 from hermitex.exponents.laws.slopes import REACH, Term
-from hermitex.symbolic.activations import parity
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
 
 _SUM = 7.5  # of u: P < 1e-13

@@ -24,7 +24,7 @@ from hermitex.exponents.laws.density import WINDOW, distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
 from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
 from hermitex.exponents.laws.smooth_terms import straightened, summands, three_smooth
-from hermitex.symbolic.activations import parity
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix

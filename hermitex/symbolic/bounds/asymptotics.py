@@ -89,7 +89,7 @@ class _Expander:
         return result
 
     def _piecewise(self, u: sp.Piecewise) -> Series:
-        from hermitex.symbolic.digits.program import margin
+        from hermitex.symbolic.breaks.switches import margin
 
         for branch, condition in u.args:
             edge = sp.sympify(margin(condition), strict=True)

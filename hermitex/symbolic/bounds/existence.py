@@ -30,7 +30,7 @@ def infinite_on_lines(expr: Expr, variables: tuple[Symbol, ...], decide: Decide)
 
     Examples
     --------
-    >>> from hermitex.symbolic.growth import integrable
+    >>> from hermitex.symbolic.bounds.integrability import integrable
     >>> from hermitex.symbols import z1, z2
     >>> infinite_on_lines(z1/z2, (z1, z2), integrable), infinite_on_lines(z1*z2, (z1, z2), integrable)
     (True, False)

@@ -19,21 +19,32 @@ from hermitex.symbolic.bounds.existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, sign
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
+from hermitex.symbolic.pieces import breakpoints
 
 GAUSSIAN = Scale(((sp.Integer(2), Rational(-1, 2)),))
 LOCAL = Scale(n=sp.Integer(-2))
 REACH = 40  # singular points are enumerated up to here where there are infinitely many
 
 
-def decide_integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
-    """See `growth.integrable`."""
+def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction = 1) -> bool | None:
+    """Is E|expr|^power finite? True or False where it is decided, boundaries included; None where it is not.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> from sympy import Abs, Rational, exp
+    >>> integrable(exp(z**2/2)/(1 + z**4), z), integrable(exp(z**2/4), z, power=2)
+    (True, False)
+    >>> integrable(Abs(z)**Rational(-1, 2), z), integrable(Abs(z)**Rational(-1, 2), z, power=2)
+    (True, False)
+    """
     p = sp.sympify(power, strict=True) if not isinstance(power, Fraction) else Rational(power.numerator, power.denominator)
     expr = sp.sympify(expr, strict=True)
     if not isinstance(x, Symbol):
         several = tuple(v for v in x if v in expr.free_symbols)
         if len(several) != 1:
             found = _several(expr, several, p)
-            if found is None and infinite_on_lines(expr, several, lambda f, v: decide_integrable(f, v, power)):
+            if found is None and infinite_on_lines(expr, several, lambda f, v: integrable(f, v, power)):
                 return False
             return found
         (x,) = several
@@ -172,8 +183,6 @@ def _bound_converges(bound: Majorant | None, p: Expr, *, local: bool) -> bool | 
 
 def _points(expr: Expr, x: Symbol) -> tuple[tuple[Expr, ...] | None, bool]:
     """(the points where expr may fail to be analytic, whether these are all)."""
-    from hermitex.symbolic.pieces import breakpoints
-
     try:
         return breakpoints(expr, x), True
     except HermitexError:
@@ -229,7 +238,7 @@ def require_integrable(expr: Expr, x: Symbol, power: int = 1) -> None:
     """
     from hermitex.errors import Divergent
 
-    if decide_integrable(expr, x, power) is False:
+    if integrable(expr, x, power) is False:
         raise Divergent(expr, "it is not absolutely integrable against the Gaussian")
 
 

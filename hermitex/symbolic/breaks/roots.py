@@ -30,10 +30,13 @@ from sympy import (
 )
 from sympy.polys.polyerrors import BasePolynomialError
 
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
 from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
+from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
 
 _DEPTH, _OPS, _MANY = 14, 120, 2000
 
@@ -286,7 +289,6 @@ def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
     """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
     from hermitex.symbolic.breaks.ranges import bounds
-    from hermitex.symbolic.breaks.singular import singularities
 
     x, w = where.x, where.window
     if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
@@ -319,3 +321,64 @@ def _end_sign(f: Expr, x: Symbol, end: tuple[Expr, str]) -> int:
     except (NotImplementedError, ValueError, TypeError) as error:
         raise no_roots(f, x, f"its limit at {point} is not known") from error
 
+
+# -- singular points --------------------------------------------------------------------------------------------------
+def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
+    """Points of the line (a superset, in no order) off which the switch-free f(x) is analytic in the window.
+
+    Raises
+    ------
+    NoClosedForm : the points are not found exactly, or f holds a function not known to be analytic.
+
+    Examples
+    --------
+    >>> x = Symbol('x', real=True)
+    >>> sorted(singularities(log(x - 1) + 1/x, x, (-sp.oo, sp.oo)))
+    [0, 1]
+    """
+    checkpoint("finding singularities")
+    if x not in f.free_symbols or f.is_Symbol:
+        return []
+    where = Where(x, Window(*window))
+    if isinstance(f, Expectation):
+        return _of_node(f, where)
+    found = [p for a in f.args for p in singularities(a, x, window)]
+    vanishing = vanishing_where_singular(f, x)
+    return found if vanishing is None else found + zeros(vanishing, where)
+
+
+def _of_node(node: Expectation, where: Where) -> list[Expr]:
+    """E[f(v, x)] over v ~ N is analytic in x off the points where two rough points of f, as functions of v, cross.
+
+    A rough point is v = -b(x)/a where a v + b(x) stands in a switch, a fractional or negative power, or a logarithm.
+    """
+    x = where.x
+    body, variables = node.open()
+    rough = [u for u in rough_arguments(body) if not (u.is_positive or u.is_negative)]
+    moving = [u for u in rough if x in u.free_symbols and u.free_symbols & set(variables)]
+    found = [p for u in rough if not u.free_symbols & set(variables) for p in zeros(u, where)]
+    if not moving:
+        return found
+    for v in variables:
+        mixed = [u for u in rough if v in u.free_symbols or u in moving]
+        if all(_shifts(u, v, x) or (u not in moving and u.free_symbols == {v}) for u in mixed):
+            break
+    else:
+        raise NoClosedForm(node, f"the expectation is not known to be analytic in {x}")
+    places = list(dict.fromkeys(p for u in mixed for p in _places(u, v, x)))
+    for i, p in enumerate(places):
+        for q in places[i + 1:]:
+            found += zeros(p - q, where)
+    return found
+
+
+def _shifts(u: Expr, v: Symbol, x: Symbol) -> bool:
+    """u = a v + b(x), a a non-zero constant."""
+    a = u.diff(v)
+    return not a.free_symbols & {v, x} and a.is_zero is False
+
+
+def _places(u: Expr, v: Symbol, x: Symbol) -> list[Expr]:
+    if _shifts(u, v, x):
+        return [-(u.subs(v, 0) / u.diff(v))]
+    return zeros(u, Where(v, Window(-sp.oo, sp.oo)))

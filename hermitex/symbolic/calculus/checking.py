@@ -18,9 +18,9 @@ from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
-from hermitex.symbolic.calculus.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
 
 __all__ = ["AGREES", "FAILS", "OPEN", "PROVED", "SEARCH", "Check", "CounterExample", "check"]
@@ -47,7 +47,7 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     --------
     >>> from sympy import Function
     >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbolic.calculus.undefined import Derivative
+    >>> from hermitex.symbolic.undefined import Derivative
     >>> from hermitex.symbols import z, kappa, r
     >>> f = Function("f")
     >>> check(E(r*z*f(kappa + r*z), z), r**2*E(Derivative(f)(kappa + r*z), z)).status

@@ -15,11 +15,11 @@ from sympy import Add, DiracDelta, Dummy, Expr, ImmutableDenseMatrix, Mul, S, Sy
 from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.conditioning import over
 from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
-from hermitex.symbolic.calculus.terms import terms
-from hermitex.symbolic.calculus.undefined import tidy
+from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.terms import terms
+from hermitex.symbolic.undefined import tidy
 
 SMALL = 400  # operations up to which cancel may be tried
 

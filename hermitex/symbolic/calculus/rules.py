@@ -13,13 +13,13 @@ from sympy import Add, DiracDelta, Expr, Rational, S, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.conditioning import over
-from hermitex.symbolic.calculus.conditioning import sift as sift
-from hermitex.symbolic.calculus.conditioning import tower as tower
-from hermitex.symbolic.calculus.terms import by_core, linear, terms
-from hermitex.symbolic.calculus.undefined import tidy
+from hermitex.symbolic.conditioning import over
+from hermitex.symbolic.conditioning import sift as sift
+from hermitex.symbolic.conditioning import tower as tower
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import He, index_factorial, to_hermite
+from hermitex.symbolic.terms import by_core, linear, terms
+from hermitex.symbolic.undefined import tidy
 
 Rule = Callable[[Any], Expr | None]
 
@@ -30,7 +30,7 @@ SOURCES = {"Stein": "stein1981", "Hermite": "stein1981", "Price": "price1958", "
 
 def weak(expr: Expr, x: Symbol, times: int = 1) -> Expr:
     """The weak derivative, in which f' of an undefined f stands as a function of its own."""
-    from hermitex.symbolic.activations import weak_derivative
+    from hermitex.symbolic.weak import weak_derivative
 
     for _ in range(times):
         expr = tidy(weak_derivative(expr, x))

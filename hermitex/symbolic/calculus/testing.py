@@ -20,12 +20,12 @@ from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import rules, trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
-from hermitex.symbolic.calculus.terms import linear
 from hermitex.symbolic.calculus.trials import Trial
-from hermitex.symbolic.calculus.undefined import derivative_order, put, undefined_functions
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.terms import linear
+from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
 
 DEEP = 60  # digits where no integral is left
 DEEPER = 125  # digits of a constant: as far as `zero.decide` looks

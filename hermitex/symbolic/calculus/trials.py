@@ -93,7 +93,7 @@ def levels_of(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _switches(expr: Expr) -> bool:
-    from hermitex.symbolic.pieces import switch_arguments
+    from hermitex.symbolic.breaks.switches import switch_arguments
 
     return bool(switch_arguments(expr))
 

@@ -17,13 +17,12 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Bound, Expectation
-from hermitex.symbolic.pieces import switch_arguments
 from hermitex.symbolic.precise import MPMATH
 
-_STEPS = (sp.floor, sp.ceiling, sp.frac)
 _INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
@@ -68,7 +67,7 @@ def _summed(expr: Expr) -> Expr:
 def _compared(expr: Expr) -> Iterable[Expr]:
     yield from switch_arguments(expr)
     for e in preorder_traversal(expr):
-        if isinstance(e, _STEPS):
+        if isinstance(e, STEPS):
             yield from (e.args[0] - k for k in (-1, 1, 2))
         elif isinstance(e, sp.Pow) and e.base.free_symbols and not (e.exp.is_Integer and e.exp.is_positive):
             yield e.base

@@ -109,7 +109,7 @@ def _resolved(body: Expr, centre: dict[Symbol, Expr]) -> Expr:
     """Every switch replaced by the branch that holds at a point of the cell, innermost first."""
     if not body.args or not body.free_symbols & set(centre):
         return body
-    from hermitex.symbolic.digits.program import margin
+    from hermitex.symbolic.breaks.switches import margin
 
     args = [a if isinstance(body, sp.Piecewise) else _resolved(a, centre) for a in body.args]
     if isinstance(body, sp.Piecewise):

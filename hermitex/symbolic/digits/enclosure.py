@@ -15,12 +15,14 @@ import sympy as sp
 from sympy import Expr, Symbol
 
 from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
+from hermitex.symbolic import hooks
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.growth import integrable, local_majorant
+from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard
 
 _EXTRA_BITS = 400
@@ -84,11 +86,9 @@ def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
     >>> float(found.low), found.width < Fraction(1, 10**20)
     (0.6057055096021589, True)
     """
-    from hermitex.symbolic.parsing import expression
-
     if not flint_available():
         raise MissingExtra("python-flint", "flint", "a rigorous enclosure")
-    expr = expression(expr)
+    expr = hooks.expression(expr)
     if expr.free_symbols:
         free = min(expr.free_symbols, key=str)
         raise NoClosedForm(expr, f"{free} has no value")

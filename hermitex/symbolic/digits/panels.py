@@ -165,7 +165,7 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     body = _factorwise(body)
     if node.independent:
         return body, variables
-    from hermitex.symbolic.calculus.conditioning import cholesky
+    from hermitex.symbolic.conditioning import cholesky
 
     lower = cholesky(node.covariance)
     swap = {v: sum((lower[i, j] * variables[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(variables)}

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from sympy import Add, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol
-from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from hermitex.errors import NoClosedForm
+from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
@@ -154,35 +154,6 @@ class Program:
         margins = [self._slot(margin(condition)) for _, condition in expr.args]
         return lambda values, analytic: backend.choose([values[c] for c in margins], [values[b] for b in branches],
                                                        analytic)
-
-
-def margin(condition: Boolean) -> Expr:
-    """An expression that is positive where the condition holds and negative where it fails (single points apart).
-
-    >>> from hermitex.symbols import z
-    >>> margin((z > 1) & (z < 2))
-    Min(2 - z, z - 1)
-    """
-    from sympy import And, Integer, Max, Min, Not, Or
-    from sympy.core.relational import Ge, Gt, Le, Lt
-
-    if isinstance(condition, (BooleanTrue, BooleanFalse)):
-        return Integer(1) if condition else Integer(-1)
-    if isinstance(condition, (Gt, Ge)):
-        return condition.lhs - condition.rhs
-    if isinstance(condition, (Lt, Le)):
-        return condition.rhs - condition.lhs
-    if isinstance(condition, And):
-        return Min(*(margin(a) for a in condition.args))
-    if isinstance(condition, Or):
-        return Max(*(margin(a) for a in condition.args))
-    if isinstance(condition, Not):
-        return -margin(condition.args[0])
-    if condition.is_Equality:
-        return Integer(-1)  # a single point carries no weight
-    if condition.is_Relational:
-        return Integer(1)
-    raise NoClosedForm(condition, "the condition is not a comparison")
 
 
 def _plus(a: Any, b: Any) -> Any:

@@ -180,7 +180,7 @@ def delta(body: Expr, x: Symbol) -> Expr | None:
         a = -p.subs(x, 0) / slope
         _continuous(rest, x, a, all_switches=True)
         return (-1)**order * diff(density, x, order).subs(x, a) / (Abs(slope) * slope**order)
-    from hermitex.symbolic.pieces import real_roots
+    from hermitex.symbolic.breaks.roots import real_roots
 
     total = []
     for a in [tidy(-p.subs(x, 0) / slope)] if not depends(slope, x) else real_roots(p, x, -oo, oo):
@@ -295,7 +295,7 @@ def _provably_infinite(body: Expr, x: Symbol) -> bool:
 
 
 def _integrable(body: Expr, x: Symbol) -> bool | None:
-    from hermitex.symbolic.growth import integrable
+    from hermitex.symbolic.bounds.integrability import integrable
 
     # A constant node inside is a number: it changes no growth.
     if body.has(floor, ceiling, frac):

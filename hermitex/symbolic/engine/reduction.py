@@ -11,11 +11,12 @@ from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff,
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.engine.answers import answer, joined
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provably_finite
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import Expectation, bind
 
 _LONG = 3000
 
@@ -57,8 +58,6 @@ def _multiplied(expr: Expr) -> Expr:
 
 
 def _node(node: Expectation) -> Expr:
-    from hermitex.symbolic.integrals import answer, joined
-
     checkpoint("reducing an expectation")
     body, variables = node.open()
     inner = logistic(_walk(body))
@@ -98,16 +97,12 @@ def _group(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr:
     if fewer is not None:
         new, names, law, _ = fewer
         return Mul(*(_group(*g) for g in independent_groups(new, names, law)))
-    from hermitex.symbolic.gaussian import bind
-
     factor, core = body.as_independent(*variables, as_Add=False)
     return factor * bind(core, variables, cov)
 
 
 def _one(body: Expr, x: Symbol) -> Expr:
     """The reduced form of E[body] over one standard normal."""
-    from hermitex.symbolic.gaussian import bind
-
     done: dict[Expr, Expr] = {}
     todo: dict[tuple[int, Expr], Expr] = {}
     _split(body, x, todo)

@@ -270,7 +270,7 @@ def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, b
 
 
 def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
-    from hermitex.symbolic.growth import integrable
+    from hermitex.symbolic.bounds.integrability import integrable
 
     if body.count_ops() > 100 or body + body.xreplace({v: -v for v in variables}) != 0:
         return False

@@ -18,7 +18,6 @@ from sympy import expand as multiply_out
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.terms import by_core
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.polynomials import (
     He,
@@ -30,6 +29,7 @@ from hermitex.symbolic.series.polynomials import (
     order_of,
     to_hermite,
 )
+from hermitex.symbolic.terms import by_core
 
 
 def coefficient(g: Any, k: int | Sequence[int], x: Any = None) -> Expr:
@@ -156,7 +156,7 @@ class _Moments:
     @cached_property
     def _odd_but_for_its_mean(self) -> bool:
         """floor(z) + 1/2 is odd: the constant is read at one point, and then proved."""
-        from hermitex.symbolic.activations import parity
+        from hermitex.symbolic.parity import parity
 
         v, at = self.variables[0], Rational(1, 3)
         mean = (self.body.xreplace({v: at}) + self.body.xreplace({v: -at}))/2
@@ -164,7 +164,7 @@ class _Moments:
 
     @cached_property
     def _parities(self) -> tuple[int | None, ...]:
-        from hermitex.symbolic.activations import parity
+        from hermitex.symbolic.parity import parity
 
         return tuple(parity(self.body, v) for v in self.variables)
 

@@ -295,7 +295,7 @@ def expand(g: Any, x: Any = None, *, order: int = 8, basis: str | None = None) -
 
 
 def _require_square_integrable(body: Expr, variables: tuple[Symbol, ...]) -> None:
-    from hermitex.symbolic.growth import integrable
+    from hermitex.symbolic.bounds.integrability import integrable
 
     if integrable(body, variables, power=2) is False:
         raise Divergent(E(body**2, *variables), "the target is not square integrable against the Gaussian: it has no "

@@ -16,7 +16,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 from sympy.polys.rings import PolyRing
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.text.bounded import MAX_TERMS, polynomial_size
+from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 
 _DEGREE = 8  # of K over the rationals
 

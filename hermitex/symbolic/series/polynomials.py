@@ -13,6 +13,7 @@ from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, exp, sqrt, sympify
 from sympy import expand as multiply_out
 
 from hermitex.errors import BadInput
+from hermitex.symbolic import hooks
 
 Index = int | tuple[int, ...]
 
@@ -91,9 +92,7 @@ def order_of(k: Any) -> int:
 
 def _expression(x: Any) -> Expr:
     if isinstance(x, str):
-        from hermitex.symbolic.parsing import parse
-
-        return parse(x)
+        return hooks.parse(x)
     return sympify(x, strict=True)
 
 

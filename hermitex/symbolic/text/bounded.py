@@ -20,7 +20,6 @@ from sympy import (
     Mul,
     Pow,
     Rational,
-    Symbol,
     ceiling,
     exp,
     floor,
@@ -33,20 +32,19 @@ from sympy import (
 from sympy import E as EULER
 
 from hermitex.errors import BadInput
+from hermitex.symbolic.sizes import COUNTED, MAX_TERMS, polynomial_size
 from hermitex.symbolic.text.reality import TooLarge, Unreal, approximate
 from hermitex.symbols import is_normal_name
 
 MAX_DIGITS = 4_000  # Python itself writes and reads integers up to 4300 digits
 MAX_EXPONENT = 1_000_000
 MAX_DEGREE = 400   # of a polynomial in the variables
-MAX_TERMS = 20_000   # of such a polynomial, multiplied out
 MAX_PARAMETER_DEGREE = 100  # SymPy looks for real roots when it decides the sign of a polynomial in a positive symbol
 MAX_SIZE = 10_000
 LARGE = 80  # nodes beyond which a sign or an order is left open when a node is built
 
 SWITCHES = (Abs, sign, Heaviside, Max, Min, floor, ceiling)
 _MANY = 30
-_COUNTED = 10**9  # terms and degrees are counted up to here
 _ORDER_BOUND = {"gamma": 1000, "loggamma": 1000, "digamma": 1000, "zeta": 1000, "beta": 1000, "polygamma": 100,
                 "uppergamma": 50, "lowergamma": 50, "besseli": 1000, "besselj": 1000, "besselk": 1000, "bessely": 1000}
 
@@ -136,7 +134,7 @@ def check_polynomial(expr: Expr) -> None:
     if degree > MAX_DEGREE:
         raise BadInput(f"{short(expr)} is too large: its degree is {degree}, at most {MAX_DEGREE} is read")
     if terms > MAX_TERMS:
-        many = f"{terms}" if terms < _COUNTED else f"more than {_COUNTED:.0e}"
+        many = f"{terms}" if terms < COUNTED else f"more than {COUNTED:.0e}"
         raise BadInput(f"{short(expr)} is too large: multiplied out it has {many} terms, at most {MAX_TERMS} are read")
 
 
@@ -206,38 +204,6 @@ def size(expr: Any, limit: int = MAX_SIZE) -> int:
         count += 1
         stack.extend(node.args)
     return count
-
-
-def polynomial_size(expr: Expr, variables: Sequence[Symbol]) -> tuple[int, int]:
-    """(terms, degree) at most, of `expr` multiplied out in the variables; functions of them count as further ones.
-
-    >>> from hermitex.symbols import z, z1, z2
-    >>> polynomial_size((1 + z)**50*z**3, [z]), polynomial_size((1 + z1 + z2)**10, [z1, z2])
-    ((51, 53), (66, 10))
-    """
-    terms, degree, generators = _polynomial_size(expr, frozenset(variables))
-    return min(terms, _choose(degree + len(generators), degree)), degree
-
-
-def _polynomial_size(expr: Expr, variables: frozenset[Symbol]) -> tuple[int, int, frozenset[Expr]]:
-    if not expr.free_symbols & variables:
-        return 1, 0, frozenset()
-    if isinstance(expr, Add | Mul):
-        parts = [_polynomial_size(a, variables) for a in expr.args]
-        many, high = [p[0] for p in parts], [p[1] for p in parts]
-        generators: frozenset[Expr] = frozenset().union(*(p[2] for p in parts))
-        counts = (sum(many), max(high)) if isinstance(expr, Add) else (math.prod(many), sum(high))
-        return min(counts[0], _COUNTED), min(counts[1], _COUNTED), generators
-    if isinstance(expr, Pow) and expr.exp.is_Rational and (expr.exp.is_Integer or abs(expr.exp) > 1):
-        terms, degree, generators = _polynomial_size(expr.base, variables)
-        n = abs(int(expr.exp))
-        return _choose(terms + n - 1, n), min(degree*n, _COUNTED), generators
-    return 1, 1, frozenset([expr])
-
-
-def _choose(n: int, k: int) -> int:
-    k = min(k, n - k)
-    return _COUNTED if k > 64 else min(math.comb(n, k), _COUNTED)
 
 
 def short(expr: Any, width: int = 40) -> str:

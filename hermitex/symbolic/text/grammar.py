@@ -18,11 +18,11 @@ from sympy.logic.boolalg import Boolean, false, true
 from hermitex import symbols as field
 from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.undefined import prime
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
 from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
+from hermitex.symbolic.undefined import prime
 
 MAX_NODES = 10_000
 MAX_DEPTH = 130

@@ -14,6 +14,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, UnknownName
+from hermitex.symbolic.named import FUNCTIONS, Named
 from hermitex.symbolic.text import bounded
 
 CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
@@ -27,32 +28,26 @@ _EXACT = {"OwenT": 2, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "
 
 def function_names() -> list[str]:
     """Every name that can be called with its argument in brackets."""
-    from hermitex.symbolic.activations import NAMED
-
-    return sorted({*NAMED, *_EXACT, "He2", "He3"})
+    return sorted({*FUNCTIONS, *_EXACT, "He2", "He3"})
 
 
 def is_function(name: str) -> bool:
     """True if a text may call that name; He0, He1, He2, ... all are."""
-    from hermitex.symbolic.activations import NAMED
-
-    return name in NAMED or name in _EXACT
+    return name in FUNCTIONS or name in _EXACT
 
 
 def call(name: str, args: list[Expr]) -> Expr:
     """The value of a named function (`is_function`); refuses a wrong number of arguments."""
-    from hermitex.symbolic.activations import NAMED, Activation
-
     if name in _EXACT:
         _count(name, args, _EXACT[name])
         return bounded.apply(_exact(name), *args)
-    function = NAMED[name]
+    function = FUNCTIONS[name]
     if name == "Rational" and (len(args) > 2 or not all(isinstance(a, Rational) for a in args) or args[1:] == [0]):
         raise BadInput("Rational takes two integers, Rational(1, 2)")
     if name != "DiracDelta":
         _count(name, args, function.arity)
     bounded.check_call(name, args)  # by the name typed: SymPy's digamma(z) is a polygamma
-    if isinstance(function, Activation):
+    if isinstance(function, Named):
         form = function.form
         if len(form.args) == 1 and form.args == (field.z,):  # SymPy's own function, not a composition
             return bounded.apply(type(form), *args)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hermitex.symbolic.text.trees import to_text
+
 
 def _as_it_is(value: float) -> Any:
     return value
@@ -32,8 +34,6 @@ def plain(value: Any, number: Callable[[float], Any] = _as_it_is) -> Any:
     if hasattr(value, "tolist") and not hasattr(value, "free_symbols"):  # a NumPy array or scalar, without importing NumPy
         return plain(value.tolist(), number)
     if hasattr(value, "free_symbols"):
-        from hermitex.symbolic.parsing import to_text
-
         return to_text(value)
     if hasattr(value, "_mpf_"):
         return number(float(value))

@@ -18,9 +18,9 @@ from sympy.printing.str import StrPrinter
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
-from hermitex.symbolic.calculus.undefined import AppliedPrime, prime
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.text import bounded
+from hermitex.symbolic.undefined import AppliedPrime, prime
 
 MAX_NODES = 50_000
 MAX_DEPTH = 200

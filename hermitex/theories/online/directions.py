@@ -50,7 +50,7 @@ class SGDDirections(Flow):
     order: int | None = None
 
     def __post_init__(self) -> None:
-        from hermitex.symbolic.growth import integrable
+        from hermitex.symbolic.bounds.integrability import integrable
 
         if extra := self.g.free_symbols - set(self.variables):
             raise BadInput(f"sgd: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")

@@ -183,7 +183,7 @@ def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[[Any], Any]])
 
 
 def _nth_derivative(function: Callable[[Any], Any], order: int, at: Expr) -> Expr:
-    from hermitex.symbolic.activations import weak_derivative
+    from hermitex.symbolic.weak import weak_derivative
 
     if order == 0:
         return function(at)

@@ -34,8 +34,8 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.terms import linear, terms
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.terms import linear, terms
 
 
 def cholesky(covariance: Any) -> Matrix:

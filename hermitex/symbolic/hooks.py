@@ -1,0 +1,17 @@
+"""What the lower floors of `symbolic` ask of the higher ones: they call these hooks, and import nothing above themselves.
+
+A node E(...) knows its body and its law; its derivative, its exact value and its digits are found on other floors, and so
+is the meaning of a text. `hermitex.symbolic` fills the hooks before any of its modules is loaded, each with a function
+that imports its floor when it is first called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+parse: Callable[..., Any]           # text -> expression
+expression: Callable[[Any], Any]    # text, number, function or expression -> expression in the house's symbols
+differentiate: Callable[[Any, Any], Any]   # (node, symbol) -> its derivative, under the average
+integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the node
+evaluate: Callable[[Any, int], Any]  # (node, bits) -> a number of SymPy
