@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
 _FEW = 16  # choices that still fit in a line
@@ -78,9 +78,15 @@ class Divergent(HermitexError):
 
 
 class BudgetExceeded(HermitexError):
-    """A time budget ran out at a cooperative check."""
+    """A time budget ran out at a cooperative check.
+
+    `count`: how often one did so far. What is computed while it rises may have been cut short, and is not kept.
+    """
+
+    count: ClassVar[int] = 0
 
     def __init__(self, seconds: float, doing: str = "") -> None:
+        BudgetExceeded.count += 1
         self.seconds, self.doing = seconds, doing
         where = f" while {doing}" if doing else ""
         super().__init__(f"the time budget of {seconds:g} s ran out{where}; allow more with --budget SECONDS (budget=)")

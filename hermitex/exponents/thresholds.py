@@ -23,6 +23,8 @@ from hermitex.exponents.weak_recovery import Threshold
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
+_LEAST = 0.5 - 1e-9  # E<M, G>^2 <= E<M, z z^T - 1>^2 = 2: no label tells more of z than z
+
 
 def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
                           stages: Sequence[dict[str, Any]] | None = None) -> Threshold:
@@ -76,6 +78,11 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
             last = Value(mpf(0), S.Zero, mpf(0)) if stage["order"] == 1 else stage_value(g, law, variables, known)
         except (BudgetExceeded, HermitexError) as err:
             notes.append(f"{name}: finite, its value was not reached: {' '.join(str(err).split())}")
+            reached = False
+            known = stack(known, directions)
+            continue
+        if last.alpha and last.alpha + last.error < _LEAST:
+            notes.append(f"{name}: not reached, {digits_that_hold(last.alpha)} came out, and where z itself is told it is 1/2")
             reached = False
             known = stack(known, directions)
             continue

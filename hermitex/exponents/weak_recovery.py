@@ -14,6 +14,7 @@ from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powde
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
 from hermitex.show.display import Shown, latex
@@ -23,7 +24,12 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import parity
+from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.text.plain import plain
+
+_NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
+DETERMINISTIC = read_channel()
 
 
 @dataclass(frozen=True)
@@ -74,10 +80,11 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
     try:
         exact = _exact(g, channel, x)
         if exact is not None:
-            from hermitex.symbolic.precise import evaluate
-
-            return Threshold("easy", evaluate(exact, 25), exact, mpf(0))
+            value = evaluate(exact, 25)
+            _loses_nothing_less(1 / value, mpf(0), g, channel, x)
+            return Threshold("easy", value, exact, mpf(0))
         inverse, error = _numeric(g, channel, x)
+        _loses_nothing_less(inverse, error, g, channel, x)
         if not 2*error <= inverse:
             raise NoClosedForm("alpha_c", f"1/alpha_c is {float(inverse):.1e} with an error of {float(error):.1e}",
                                "Give the target in another form, or less noise")
@@ -115,7 +122,7 @@ def _poisson(g: Expr, x: Symbol) -> Expr | None:
     """E[z^2|y] - 1 = R(y), a polynomial of the count: then E[R(Y)^2] needs moments only, E[Y^n|z] = sum S(n, j) g^j."""
     # A count as a real number: |z|^(2y) is then a power that the engine integrates; the factorial cancels in the ratio.
     y, t = Dummy("y", positive=True), Dummy("t", positive=True)
-    if parity(g, x) != 1:
+    if parity(g, x) != 1 or any(p.expr == 0 for p in pieces(g, x)):  # 0^y is not 0 at the count 0
         return None
     half = g.xreplace({x: t})
     law = powsimp(powdenest((exp(-half) * half**y).expand(), force=True)).xreplace({t: functions.Abs(x)})
@@ -129,6 +136,26 @@ def _poisson(g: Expr, x: Symbol) -> Expr | None:
         return compact(1 / closed_form(E(moments, x)))
     except HermitexError:
         return None
+
+
+def _loses_nothing_less(inverse: mpf, error: mpf, g: Expr, channel: Named | Channel, x: Symbol) -> None:
+    """Data processing: a noisy label tells no more than the label without noise, nor any label more than z itself.
+
+    Raises
+    ------
+    NoClosedForm : a threshold below the one without noise, which is wrong.
+    """
+    from hermitex.exponents.labels import levelsets
+
+    bound, slack = mpf(2), mpf(0)
+    if channel.name in _NOISES:
+        plain = _exact(g, DETERMINISTIC, x)
+        u = peel(g, x)
+        bound, slack = (1 / evaluate(plain, 25), mpf(0)) if plain is not None else levelsets.inverse_threshold(
+            u, x, even=parity(u, x) == 1)
+    if inverse - error > (bound + slack) * (1 + mpf(10)**-9):
+        raise NoClosedForm("alpha_c", f"{float(1 / inverse):.6g} came out, and without noise it is {float(1 / bound):.6g}: "
+                           "no channel lowers it", "Give the target in another form")
 
 
 # -- numeric -----------------------------------------------------------------------------------------------------------
@@ -154,7 +181,5 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
 
 def _finite_numeric(laws: tuple[Expr, ...], x: Symbol) -> tuple[mpf, mpf]:
     """The sum over finitely many labels by quadrature to 25 digits, where E[p_j He_2] has no closed form."""
-    from hermitex.symbolic.precise import evaluate
-
     total = sum(evaluate(E(p * He(2, x), x), 25) ** 2 / evaluate(E(p, x), 25) for p in laws)
     return total, total * mpf(10) ** -20

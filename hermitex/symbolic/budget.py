@@ -7,12 +7,15 @@ reached must not depend on what else the machine does.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
+from typing import Any, TypeVar
 
 from hermitex.errors import BadInput, BudgetExceeded
 
+T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
 
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
@@ -76,6 +79,36 @@ def is_over() -> bool:
     except BudgetExceeded:
         return True
     return False
+
+
+def kept(size: int = 1024) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """``lru_cache`` for what may be cut short: nothing is kept that was computed while some budget ran out.
+
+    >>> @kept()
+    ... def square(n):
+    ...     return n*n
+    >>> square(3)
+    9
+    """
+    def wrap(f: Callable[..., T]) -> Callable[..., T]:
+        known: dict[Any, T] = {}
+
+        @wraps(f)
+        def inner(*args: Any) -> T:
+            if args not in known:
+                before = BudgetExceeded.count
+                value = f(*args)
+                if BudgetExceeded.count != before:
+                    return value
+                if len(known) >= size:
+                    known.clear()
+                known[args] = value
+            return known[args]
+
+        inner.cache_clear = known.clear  # type: ignore[attr-defined]
+        return inner
+
+    return wrap
 
 
 def remaining(share: float = 1.0) -> float | None:

@@ -5,12 +5,11 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Expectation
 
@@ -32,7 +31,7 @@ def require_existence(node: Expectation) -> None:
         raise Divergent(node, "the integrand is not absolutely integrable")
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _diverges(node: Expectation) -> bool:
     if node.body.has(Expectation) or node.body.has(AppliedUndef):  # inner nodes are asked on their own
         return False

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from math import factorial
 
 from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, factorial2
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import budget, checkpoint, kept, remaining
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.radial import radial
@@ -246,7 +246,7 @@ def _radial(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> Expr | None:
     return None if found is None else E(found[0], found[1])
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def _parities(f: Expr, s: tuple[Symbol, ...]) -> tuple[tuple[MultiIndex, int], ...]:
     """(flip, sign) with f(flip s) = sign f(s), proved; what else f holds is a constant."""
     found: list[tuple[MultiIndex, int]] = []

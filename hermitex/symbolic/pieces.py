@@ -8,7 +8,6 @@ interior point. Values at single points never matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,7 +38,7 @@ from hermitex.symbolic.breaks.order import between, compare, exact, inside, orde
 from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 
 _MANY = 4000        # integers that a step function may pass, and break points in all
@@ -140,7 +139,7 @@ def _window(lo: Expr, hi: Expr) -> Window:
     return w
 
 
-@lru_cache(maxsize=2048)
+@kept(2048)
 def _pieces(f: Expr, t: Symbol, w: Window) -> tuple[Piece, ...]:
     return tuple(_merged(_split(f, t, w)))
 

@@ -7,12 +7,12 @@ is proved not to be zero, an entry dropped only where it is proved to be zero; w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, ImmutableDenseMatrix, Mul, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
 
 from hermitex.errors import NoClosedForm
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
 
 if TYPE_CHECKING:  # SymPy has no types of its own
@@ -40,7 +40,7 @@ def is_zero(value: Expr) -> bool:
     return value == 0 if value.is_Rational else _is_zero(value)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _is_zero(value: Expr) -> bool:
     from hermitex.symbolic.zero import decide
 

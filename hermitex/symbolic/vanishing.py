@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal
 
 from sympy import Basic, Expr, Heaviside, Piecewise, Rational, Symbol, ceiling, expand, floor, sign
@@ -17,7 +16,7 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.zero import decide
@@ -37,7 +36,7 @@ class Verdict:
     at: tuple[tuple[Symbol, Expr], ...] = ()
 
 
-@lru_cache(maxsize=2048)
+@kept(2048)
 def vanishes(h: Expr, u: tuple[Symbol, ...]) -> Verdict:
     """Does the function h of the real variables u vanish almost everywhere? Expectations inside it are allowed.
 

@@ -8,7 +8,6 @@ their eigenvectors where it is no sum. All of it is linear algebra over the fiel
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, combinations
 from math import factorial, prod
 from typing import Any
@@ -17,7 +16,7 @@ from sympy import QQ, Add, Expr, Mul, Poly, Symbol, sqrt
 from sympy.polys.matrices import DomainMatrix
 from sympy.polys.polyerrors import BasePolynomialError, CoercionFailed
 
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.series.fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack, tidy
 
@@ -25,7 +24,7 @@ Rows = list[list[Any]]
 _FACTORED = (8, 60)  # degree and number of terms up to which linear factors are looked for
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
     """(B, inner) with g(z) = inner(B z) shorter than g, the rows of B orthonormal; None if nothing shorter was found.
 

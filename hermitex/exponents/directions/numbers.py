@@ -7,7 +7,6 @@ integrated by the rules of the Gaussian engine first, which takes kinks away.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sympy import Dummy, Expr, Float, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.labels.mean_signs import holding
 from hermitex.exponents.laws.density import array_function
-from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.budget import checkpoint, effort, kept
 from hermitex.symbolic.digits.panels import whitened
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.precise import evaluate
@@ -29,7 +28,7 @@ _SECONDS = 6.0        # of processor time, of one number
 _RULE = 1.0           # and of one integral in closed form
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def number(x: Expr) -> float | None:
     """The value of an entry of a direction in double precision; None if it is not had within some seconds of work.
 

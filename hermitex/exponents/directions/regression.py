@@ -110,7 +110,7 @@ class Regression:
         for fixed in (False, True):
             upper, pivots = echelon(allowed(left, given, k, nodes_are_constants=fixed))
             shown, proofs, why = self._shown(given, k, left, upper, pivots)
-            if shown == upper.rows:
+            if shown == upper.rows > 0:
                 return Evidence("nonzero", Matrix(upper*given.frame), proofs)
         checked, why = self.without_zeros(given, k, left, why)
         if len(checked) < len(left):
@@ -119,7 +119,8 @@ class Regression:
         if not given.u:
             try:
                 rows = span(fibres(left, given, k))
-                return Evidence("nonzero", Matrix(rows*given.frame), proofs or self._some(given, left))
+                if rows.rows and (proofs := proofs or self._some(given, left)):
+                    return Evidence("nonzero", Matrix(rows*given.frame), proofs)
             except HermitexError as err:
                 why = " ".join(str(err).split())
         name = self._tensor_name(known, k)

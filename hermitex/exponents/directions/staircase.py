@@ -106,8 +106,9 @@ def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, nam
         try:
             with deadline(remaining(0.9)):  # the stages before are kept
                 found, order = _next(oracle, known, max_order, certificates)
-            if found.status != "nonzero" or found.directions is None:
-                return _broken(stages, certificates, f"{name}: undetermined, {found.note}")
+            if found.status != "nonzero" or found.directions is None or not found.directions.rows:
+                why = found.note or "a tensor that is not zero showed no direction"
+                return _broken(stages, certificates, f"{name}: undetermined, {why}")
             new = _beyond(known, found.directions)
         except (BudgetExceeded, HermitexError) as err:
             return _broken(stages, certificates, f"{name}: undetermined, {' '.join(str(err).split())}")

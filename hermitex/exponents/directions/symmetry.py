@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
 from sympy import Add, Expr, Rational, S, Symbol, expand, eye, sqrt, zeros
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.invariance import linear_forms, rotations
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
@@ -87,7 +87,7 @@ def symmetries(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
     return _symmetries(g, tuple(variables))
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def _symmetries(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Symmetry, ...]:
     flips = sign_flips(g, variables)
     return (*flips, *_permuted(g, variables, flips), *_reflected(g, variables))

@@ -7,7 +7,6 @@ shorter then, or holds fewer signs, takes the place of what stood there. Values 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from sympy import (
@@ -44,7 +43,7 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.weak import in_heavisides
 
 _KINKS = (sign, Abs, Heaviside, Max, Min, floor, ceiling, Piecewise)
@@ -53,7 +52,7 @@ _ANALYTIC = (exp, sin, cos, erfc, *_ODD_RISING)
 _OPS, _TERMS = 200, 400
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def almost_everywhere(g: Expr) -> Expr:
     """A function that is equal to g but for a null set, without signs that cancel.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,7 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.intervals import ZERO as NOTHING
 from hermitex.exponents.directions.intervals import Interval, scaled
 from hermitex.exponents.labels.ranges import Range, ranges
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.series.polynomials import to_hermite
 from hermitex.symbolic.terms import by_core
 from hermitex.symbolic.weak import in_heavisides
@@ -180,7 +180,7 @@ def enclosed(f: Expr, variables: Sequence[Symbol]) -> Interval | None:
     return total
 
 
-@lru_cache(maxsize=8)
+@kept(8)
 def _bounded(core: Expr, variables: tuple[Symbol, ...]) -> Bounded:
     return Bounded(core, variables)
 

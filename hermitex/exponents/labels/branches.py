@@ -6,7 +6,6 @@ It proves lambda_k = 0 where no symmetry does, and with it c_k = 0 for every int
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sympy import Dummy, Expr, S, Symbol, diff, exp, fraction, log, oo, powsimp, preorder_traversal
 
@@ -14,11 +13,12 @@ from hermitex.errors import HermitexError
 from hermitex.exponents.labels.levels import differs, peel
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.transseries import Undecided, limit_of
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import pieces
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def branch_identity(u: Expr, x: Symbol, k: int) -> str | None:
     """Proof that E[T(u) He_k] = 0 for every T: u, or something u is a function of, has preimages that cancel; or None.
 

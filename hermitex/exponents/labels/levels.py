@@ -6,8 +6,6 @@ lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, ev
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from sympy import (
     Abs,
     Add,
@@ -34,7 +32,7 @@ from sympy import (
 )
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
@@ -114,7 +112,7 @@ def _degree_bound(u: Expr, x: Symbol) -> int:
     return _DEGREE_BOUND + 1
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def constant_value(u: Expr, x: Symbol) -> Expr | None:
     """The value of u if it is proved not to depend on x (also through its switches), else None."""
     if not u.has(x):

@@ -23,12 +23,10 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
-_WINDOW = 10  # P(|z| > 10) < 2e-23: below the accuracy that is claimed
-_DIGITS = 28
+_DIGITS, _MOST_DIGITS = 28, 200
+_GUARD = 6  # of them, which are not claimed
 _SCAN = 512
-_STEP = mpf(10) ** -10  # a Newton step, against the distance to the end of the branch, that is the last
 _GUIDES = 4
-_TOLERANCE = mpf(10) ** -16
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Branch:
         if label == self.at_hi:
             return b
         s = self._start(label, rising)
-        tiny = mpf(10) ** (2 - mp.dps)
+        tiny, last = mpf(10) ** (2 - mp.dps), mpf(10) ** (4 - mp.dps / 2)
         for _ in range(4 * mp.prec):
             value = self.u(s) - label
             if value == 0:
@@ -100,8 +98,9 @@ class Branch:
             size = max(1, abs(s))
             if abs(new - s) <= tiny * size or b - a <= tiny * size:
                 return new
-            # The error left is step^2 u''/(2 u'), and u''/u' is about 1/(distance to the nearest critical point).
-            if newton and abs(new - s) <= _STEP * min(s - self.lo, self.hi - s):
+            # The last step against the distance to the end of the branch: the error left is step^2 u''/(2 u'), and u''/u'
+            # is about 1/(distance to the nearest critical point).
+            if newton and abs(new - s) <= last * min(s - self.lo, self.hi - s):
                 return new
             s = new
         return s
@@ -112,30 +111,56 @@ def inverse_threshold(u: Expr, x: Symbol, *, even: bool) -> tuple[mpf, mpf]:
 
     Parameters: `even`: u is even, so that the half line is enough. Raises NoClosedForm if the kinks are not found.
     """
-    with mp.workdps(_DIGITS):
-        branches, atoms = decompose(u, x, even=even)
-        total = sum((a * a / b for a, b in atoms.values()), mpf(0))
-        error = mpf(0)
-        knots = _distinct([v for b in branches for v in (b.at_lo, b.at_hi)])
-        # Labels that are equal but for rounding (the maxima of a cosine) are one knot, or a branch would be missed.
-        branches = [replace(b, at_lo=_nearest(b.at_lo, knots), at_hi=_nearest(b.at_hi, knots)) for b in branches]
-        for low, high in pairwise(knots):
-            checkpoint("integrating over the labels")
-            active = [b for b in branches if b.covers(low, high)]
-            if active:
-                value, err = _between(active, low, high)
-                total, error = total + value, error + err
-        scale = 2 if even else 1
-        return scale * total, scale * error
+    digits = _DIGITS
+    while True:
+        checkpoint("integrating over the labels")
+        with mp.workdps(digits):
+            value, error = _at_precision(u, x, even)
+            # What cancels is of the size of 1, A of that of sqrt(value): A carries digits - lost digits.
+            lost = int(max(0, mp.ceil(-mp.log10(value) / 2))) if value else digits
+            slack = mpf(10) ** (_GUARD - digits)
+            error += 2 * slack * (mp.sqrt(2 * value) + slack)
+        if lost <= 4 or digits >= min(_MOST_DIGITS, _DIGITS + lost):
+            return value, error
+        digits = min(_MOST_DIGITS, _DIGITS + lost)
+
+
+def _at_precision(u: Expr, x: Symbol, even: bool) -> tuple[mpf, mpf]:
+    """The same at the working precision, without what rounding adds to the error."""
+    branches, atoms = decompose(u, x, even=even)
+    total = sum((a * a / b for a, b in atoms.values()), mpf(0))
+    error = mpf(0)
+    knots = _distinct([v for b in branches for v in (b.at_lo, b.at_hi)])
+    # Labels that are equal but for rounding (the maxima of a cosine) are one knot, or a branch would be missed.
+    branches = [replace(b, at_lo=_nearest(b.at_lo, knots), at_hi=_nearest(b.at_hi, knots)) for b in branches]
+    for low, high in pairwise(knots):
+        checkpoint("integrating over the labels")
+        active = [b for b in branches if b.covers(low, high)]
+        if active:
+            value, err = _between(active, low, high)
+            total, error = total + value, error + err
+    scale = 2 if even else 1
+    return scale * total, scale * error
+
+
+def _window() -> int:
+    """W with P(|z| > W) below the digits that are claimed: 10 at 28 digits, where it is 2e-23."""
+    return int(mp.sqrt(2 * mp.log(10) * (mp.dps - _GUARD)))
+
+
+def _tolerance() -> mpf:
+    """Of one integral over labels, absolute: more than the first digits are asked for where something cancels."""
+    return mpf(10) ** (-16 - 2 * (mp.dps - _DIGITS) + (4 if mp.dps > _DIGITS else 0))
 
 
 def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[Branch], dict[mpf, tuple[mpf, mpf]]]:
     """Monotone branches, and atoms {label: (E[He_2 1], P)} of the plateaus, on the window."""
-    low = 0 if even else -_WINDOW
+    window = _window()
+    low = 0 if even else -window
     u = u.xreplace({node: Float(evaluate(node, mp.dps + 5), mp.dps + 5) for node in u.atoms(Expectation)})
     branches: list[Branch] = []
     atoms: dict[mpf, tuple[mpf, mpf]] = {}
-    for piece in pieces(u, x, low, _WINDOW):
+    for piece in pieces(u, x, low, window):
         checkpoint("cutting the target into branches")
         lo, hi = _number(piece.lo), _number(piece.hi)
         if not piece.expr.has(x):
@@ -313,7 +338,7 @@ def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
     best: tuple[mpf, mpf] | None = None
     for guide in sorted(active, key=lambda b: -_phi(min(abs(b.lo), abs(b.hi))))[:_GUIDES]:
         found = _along(guide, [b for b in active if b is not guide], (low, high))
-        if found[1] <= _TOLERANCE:
+        if found[1] <= _tolerance():
             return found
         if best is None or found[1] < best[1]:
             best = found
@@ -339,7 +364,7 @@ def _along(guide: Branch, others: list[Branch], labels: tuple[mpf, mpf]) -> tupl
 
 def adaptive(f: Callable, a: mpf, b: mpf, *, tolerance: mpf | None = None, depth: int = 12) -> tuple[mpf, mpf]:
     """Gauss-Legendre with 12, 24 and 48 nodes, halving the interval where two orders disagree: (value, error)."""
-    tolerance = _TOLERANCE / 10 if tolerance is None else tolerance
+    tolerance = _tolerance() / 10 if tolerance is None else tolerance
     coarse = None
     for degree in (3, 4, 5):
         checkpoint("integrating over the labels")

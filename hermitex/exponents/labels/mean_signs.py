@@ -7,7 +7,6 @@ once. E = E[E[f | rest]] where one variable integrates in closed form. And f >= 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -18,7 +17,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
 from hermitex.exponents.labels.levels import sign_of
-from hermitex.symbolic.budget import attempt, checkpoint
+from hermitex.symbolic.budget import attempt, checkpoint, kept
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.weak import in_heavisides
@@ -153,7 +152,7 @@ def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interva
     return size, value
 
 
-@lru_cache(maxsize=2000)
+@kept(2000)
 def _kept(node: Expr) -> Certificate | None:
     found = Certificate.of(node, "E", 0, quick=True)
     return found

@@ -9,17 +9,20 @@ exponentially. Poisson counts are summed in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Float, Symbol, exp, log, pi, sqrt
+from sympy import Abs, Expr, Float, Heaviside, Max, Min, Symbol, default_sort_key, exp, log, pi, sign, sqrt
+from sympy.core.relational import Relational
 
 from hermitex.errors import NoClosedForm
+from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.density import array_function
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
 _WINDOW = 8.6  # P(|z| > 8.6) < 1e-17
@@ -27,18 +30,15 @@ _ORDER = 10
 _MOST_NODES = 4_000_000
 _TOLERANCE = 1e-12
 _LEAST = 1e-18
+_RULE = np.polynomial.legendre.leggauss(_ORDER)
+_EPSILON = 1e-15  # of E[He_2 K(v)] in units of E[|He_2| K(v)]: rounding, and what lies outside the window
 
 
 class Nodes:
     """Quadrature nodes in z for E[He_k(z) K(v(z))]: the values v sorted, with the weights of orders 0 and 2."""
 
     def __init__(self, v: Callable, edges: np.ndarray, step: float) -> None:
-        x, w = np.polynomial.legendre.leggauss(_ORDER)
-        edges = _subdivide(v, edges, step)
-        half = np.diff(edges)[:, None] / 2
-        z = (edges[:-1, None] + half) + half * x
-        weight = (half * w * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)).ravel()
-        z = z.ravel()
+        z, weight = _nodes(_subdivide(v, edges, step))
         value = v(z)
         keep = np.isfinite(value) & (weight > 0)
         order = np.argsort(value[keep], kind="stable")
@@ -112,7 +112,7 @@ def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
             return np.log(np.abs(g_of(z)))
 
     edges = _edges(log(Abs(g)), x, graded=True)
-    value, error = 0.0, 0.0
+    value, error = _atom_at_zero(g, x), 0.0
     for side in (1, -1):
         def kernel(d: np.ndarray, side: int = side) -> np.ndarray:
             with np.errstate(over="ignore", under="ignore"):
@@ -127,16 +127,28 @@ def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
     return value, error
 
 
+def _atom_at_zero(g: Expr, x: Symbol) -> float:
+    """E[He_2 1(g = 0)]^2/P(g = 0): the label 0 of a product, which no density of log|y| holds."""
+    silent = [p for p in pieces(g, x) if p.expr == 0]
+    chance = float(evaluate(indicator_moment(silent, 0), 20)) if silent else 0.0
+    return float(evaluate(indicator_moment(silent, 2), 20))**2 / chance if chance else 0.0
+
+
 def _converged(v: Callable, edges: np.ndarray, kernel: Callable, reach: tuple[float, float]) -> tuple[float, float]:
-    """Refine nodes and labels together until two levels agree."""
+    """Refine nodes and labels together until two levels agree, to the rounding of what cancels."""
     previous = None
     for level in range(5):
         nodes = Nodes(v, edges, 0.8 / 2**level)
         value = _trapezoid(nodes, kernel, reach, 0.25 / 2**level)
         if previous is not None and abs(value - previous) <= _TOLERANCE * value:
-            return value, abs(value - previous)
+            return value, abs(value - previous) + rounding(value)
         previous, before = value, previous
-    return value, abs(value - before)
+    return value, abs(value - before) + rounding(value)
+
+
+def rounding(value: float) -> float:
+    """The error of sum A^2/B with an error _EPSILON sqrt(B) in each A (Cauchy): a small value is what cancellation left."""
+    return 2*_EPSILON*float(np.sqrt(2*abs(value))) + 2*_EPSILON**2
 
 
 def _trapezoid(nodes: Nodes, kernel: Callable, reach: tuple[float, float], h: float) -> float:
@@ -181,48 +193,90 @@ def poisson(g: Expr, x: Symbol) -> tuple[float, float]:
             b, a = nodes.weights[:, i:j] @ np.exp(xlogy(y, r) - r - gammaln(y + 1))
             total += a * a / b if b > 0 else 0.0
         results.append(total)
-    return results[1], abs(results[1] - results[0])
+    return results[1], abs(results[1] - results[0]) + rounding(results[1])
 
 
 def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
-    """(1/alpha_c, error) of any P(y|z) with a density on the real line or on the counts 0, 1, 2, ..."""
-    compiled = lambdify((y, x), p, modules=["numpy", "scipy"])
+    """(1/alpha_c, error) of any P(y|z) with a density on the real line or on the counts 0, 1, 2, ...
+
+    At each label the line is cut where a switch of P(y|.) jumps or bends.
+    """
+    law, switches = lambdify((y, x), p, modules=["numpy", "scipy"]), _switches(p, y, x)
     results = []
     for level in range(2):
-        edges = np.linspace(-_WINDOW, _WINDOW, 140 * 2**level)
-        nodes = Nodes(lambda z: z, edges, 1.0)
+        grid = np.linspace(-_WINDOW, _WINDOW, 140 * 2**level + 1)
 
-        def moments(label: float, nodes: Nodes = nodes) -> float:
+        def moments(label: float, grid: np.ndarray = grid) -> float:
+            checkpoint("integrating over the labels")
+            z, weight = _nodes(_cut(grid, label, switches))
             with np.errstate(all="ignore"):
-                law = np.broadcast_to(np.nan_to_num(np.asarray(compiled(label, nodes.value), dtype=float)),
-                                      nodes.value.shape)
-            b, a = nodes.weights @ law
+                values = np.nan_to_num(np.asarray(law(np.full_like(z, label), z), dtype=float))
+            mass = weight * np.broadcast_to(values, z.shape)
+            b, a = float(mass.sum()), float(mass @ (z * z - 1))
             return a * a / b if b > 0 else 0.0
 
         results.append(_sum_counts(moments) if support == "integers" else _integrate(moments))
-    return results[1], abs(results[1] - results[0])
+    (coarse, _), (value, slack) = results
+    return value, abs(value - coarse) + slack + rounding(value)
 
 
-def _sum_counts(term: Callable[[float], float]) -> float:
+def _switches(p: Expr, y: Symbol, x: Symbol) -> list[Callable]:
+    """The arguments in y and z at whose zeros the law may jump or bend, as functions of arrays."""
+    found = {e.args[0] for e in p.atoms(sign, Heaviside, Abs)} | {r.lhs - r.rhs for r in p.atoms(Relational)}
+    found |= {a - b for e in p.atoms(Max, Min) for a, b in combinations(e.args, 2)}
+    return [lambdify((y, x), e, modules=["numpy", "scipy"]) for e in sorted(found, key=default_sort_key) if e.has(x)]
+
+
+def _cut(grid: np.ndarray, label: float, switches: list[Callable]) -> np.ndarray:
+    """The grid with the zeros of the switches at this label, by bisection."""
+    cuts = [grid]
+    for f in switches:
+        with np.errstate(all="ignore"):
+            values = np.sign(np.broadcast_to(f(np.full_like(grid, label), grid), grid.shape))
+            at = np.flatnonzero(values[:-1] * values[1:] < 0)
+            low, high, left = grid[at], grid[at + 1], values[at]
+            for _ in range(52 if len(at) else 0):
+                middle = (low + high) / 2
+                same = np.sign(f(np.full_like(middle, label), middle)) == left
+                low, high = np.where(same, middle, low), np.where(same, high, middle)
+        cuts.append(high)
+    return np.unique(np.concatenate(cuts))
+
+
+def _nodes(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(nodes, weights) of the normal law on panels, both flat."""
+    s, w = _RULE
+    half = np.diff(edges)[:, None] / 2
+    z = (edges[:-1, None] + half) + half * s
+    return z.ravel(), (half * w * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)).ravel()
+
+
+def _sum_counts(term: Callable[[float], float]) -> tuple[float, float]:
+    """(sum, error) over the counts 0, 1, 2, ..., until forty in a row add nothing."""
     total, quiet, count = 0.0, 0, 0
     while quiet < 40 and count < 100_000:
         value = term(count)
         total += value
         quiet = quiet + 1 if value <= 1e-17 * total else 0
         count += 1
-    return total
+    return total, 0.0 if quiet >= 40 else float("inf")
 
 
-def _integrate(f: Callable[[float], float]) -> float:
-    """Trapezoid in y = sinh(pi/2 sinh t) (double exponential), halved until two levels agree."""
-    previous, h = None, 1 / 8
-    for _ in range(8):
-        checkpoint("integrating over the labels")
-        t = np.arange(-4.5, 4.5 + h / 2, h)
-        y = np.sinh(np.pi / 2 * np.sinh(t))
-        jacobian = np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
-        value = h * sum(f(v) * j for v, j in zip(y, jacobian, strict=True))
-        if previous is not None and abs(value - previous) <= _TOLERANCE * abs(value):
-            return value
-        previous, h = value, h / 2
-    return value
+def _integrate(f: Callable[[float], float]) -> tuple[float, float]:
+    """(value, error) over the labels y = sinh(pi/2 sinh t): the trapezoid rule in t (double exponential) while it converges.
+
+    Where the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod).
+    """
+    from scipy.integrate import quad
+
+    def moved(t: float) -> float:
+        return f(np.sinh(np.pi / 2 * np.sinh(t))) * np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
+
+    h, value = 1 / 4, sum(map(moved, np.arange(-4.5, 4.6, 1 / 4))) / 4
+    for _ in range(4):
+        finer = value / 2 + h / 2 * sum(map(moved, np.arange(-4.5 + h / 2, 4.5, h)))
+        h, value, gap = h / 2, finer, abs(finer - value)
+        if gap <= _TOLERANCE * abs(value):
+            return value, gap
+    value, error, *_ = quad(moved, -4.5, 4.5, epsabs=1e-13, epsrel=1e-11, limit=300, full_output=1)
+    return value, error

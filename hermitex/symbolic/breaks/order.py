@@ -6,7 +6,7 @@ Certificates rest on these signs, so nothing is guessed: what is neither proved 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cmp_to_key, lru_cache
+from functools import cmp_to_key
 
 from sympy import (
     ComplexRootOf,
@@ -25,7 +25,7 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 
 _LARGE = 80        # operations above which no rewriting is tried to settle a sign
 
@@ -36,7 +36,7 @@ def exact(expr: Expr) -> Expr:
     return expr.xreplace({v: Rational(str(v)) for v in floats}) if floats else expr
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def sign_of(value: Expr) -> int:
     """The proved sign of an expression: -1, 0 or 1.
 
