@@ -1,6 +1,7 @@
 """Thresholds of noisy labels whose target vanishes on a set, or of which almost nothing is left: against plain integrals."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,8 +21,8 @@ def nodes(a):
     """Gauss-Legendre nodes on both sides of |z| = a, with the weights of the normal law."""
     x, w = np.polynomial.legendre.leggauss(80)
     ends = [0, a/2, a, a + 1, a + 2.5, a + 5, 11]
-    z = np.concatenate([(hi - lo)/2*x + (hi + lo)/2 for lo, hi in zip(ends, ends[1:], strict=False)])
-    weight = np.concatenate([(hi - lo)/2*w for lo, hi in zip(ends, ends[1:], strict=False)])
+    z = np.concatenate([(hi - lo)/2*x + (hi + lo)/2 for lo, hi in pairwise(ends)])
+    weight = np.concatenate([(hi - lo)/2*w for lo, hi in pairwise(ends)])
     return z, 2*weight*np.exp(-z*z/2)/math.sqrt(2*math.pi)
 
 
