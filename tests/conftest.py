@@ -5,11 +5,23 @@ their CPU. `--hypothesis-profile=default` looks for new examples.
 """
 
 import os
+from pathlib import Path
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported; the workers inherit it
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# -- cases that take long ----------------------------------------------------------------------------------------------
+SLOW = frozenset((Path(__file__).parent/"slow.txt").read_text(encoding="utf-8").splitlines())
+
+
+def pytest_collection_modifyitems(items):
+    """Single cases of a test are marked `slow` by the list in slow.txt, as `pytest --durations` names them."""
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
