@@ -96,18 +96,20 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
 
 def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, *, label: str = "theory",
                    points: Mapping[str, Sequence[float]] | None = None, xlabel: str = r"$\alpha = n/d$",
-                   ylabel: str = "test error", log: tuple[bool, bool] = (False, False)) -> Any:
+                   ylabel: str = "test error", log: tuple[bool, bool] = (False, False), steps: bool = False) -> Any:
     """Theory as a line, an experiment as points with error bars, in one colour.
 
     Parameters
     ----------
     points : {"x": .., "y": .., "error": ..}: the experiment and its standard error.
     log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
+    steps : whether the line keeps each value up to the next point, as a function with plateaus does.
     """
     ax = new_axes(ax)
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
-    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=_label(label))
+    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=_label(label),
+            drawstyle="steps-post" if steps else "default")
     if points:
         ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
                     marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
@@ -137,6 +139,35 @@ def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any 
     if threshold is not None:
         ax.axvline(threshold, color="0.6", linestyle=":", linewidth=1.2, label=r"$\alpha_c$")
     return curves(x, values, ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def cells(x: Sequence[float], y: Sequence[float], table: Sequence[Sequence[int]], names: Sequence[str], ax: Any = None, *,
+          xlabel: str = "$x$", ylabel: str = "$y$") -> Any:
+    """A phase picture: which of the named regimes holds at each point of a grid, `table[row of y][column of x]`; -1 is none.
+
+    Each regime that occurs has a pale colour and a line in the legend below.
+    """
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    ax = new_axes(ax)
+    pale = [_paler(COLOURS[i % len(COLOURS)]) for i in range(len(names))]
+    ax.pcolormesh(x, y, [[i if i >= 0 else float("nan") for i in row] for row in table], cmap=ListedColormap(pale), vmin=-0.5,
+                  vmax=len(names) - 0.5, shading="nearest", rasterized=True)
+    handles = []
+    for i, name in enumerate(names):
+        if any(i in row for row in table):
+            handles.append(Patch(color=pale[i], label=_label(name)))
+    ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16),
+              ncols=min(2, len(handles)))
+    return _finish(ax, xlabel=xlabel, ylabel=ylabel, legend=False)
+
+
+def _paler(colour: str, share: float = 0.45) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (share*v + 1 - share for v in to_rgb(colour))
+    return red, green, blue
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:

@@ -28,11 +28,16 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "SGD": ("sgd", "SGD"),
     "repetition": ("repetition", "repetition"),
     "Repetition": ("repetition", "Repetition"),
+    "kernel_limit": ("kernel_limit", "kernel_limit"),
+    "KernelLimit": ("kernel_limit", "KernelLimit"),
+    "source_capacity": ("source_capacity", "source_capacity"),
+    "Claims": ("claims", "Claims"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
-_BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index"}
+_BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
+            "kernel": "kernel_limit"}
 
 
 class _Registry(Mapping[str, Any]):

@@ -174,14 +174,16 @@ class Curve(Shown):
             return ax
         quantity = quantity or "test_error"
         ylabel = _AXES.get(quantity, f"${letter(quantity)}$")
-        xlabel = rf"$\alpha = {self.ratio}$" if self.axis == "alpha" else f"${self.axis}$"
+        said = f" = {self.ratio}" if self.axis == "alpha" or self.ratio != "n/d" else ""
+        xlabel = f"${letter(self.axis)}{said}$"
         points = None
         if self.simulation is not None and quantity in self.simulation:
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
         return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
-                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (_geometric(self.alpha), False))
+                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (_geometric(self.alpha), False),
+                              steps=self.axis == "kappa")
 
     def __repr__(self) -> str:
         return self._line(self.label.replace("$", "").replace("\\", ""))

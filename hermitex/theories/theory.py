@@ -106,27 +106,55 @@ class Theory(Shown):
             found.require()
         return found
 
-    def curve(self, alpha: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
+    def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
               **numbers: Any) -> Curve:
-        """The learning curve along `alpha`; a point that did not converge is nan, with its reason (`.require()` raises)."""
-        line = np.atleast_1d(np.asarray(self.given({"alpha": alpha})["alpha"], dtype=float))
+        """The learning curve along `alpha` (the theory's own `axis`, which may also be given by its name).
+
+        A point that did not converge is nan, with its reason (`.require()` raises).
+        """
+        axis = self.axis
+        if axis != "alpha" and alpha is None:
+            alpha = numbers.pop(axis, None)
+        if alpha is None:
+            raise BadInput(f"{self.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
+        line = np.atleast_1d(np.asarray(self.given({axis: alpha})[axis], dtype=float))
         if line.ndim != 1:
-            raise BadInput(f"{self.name}: alpha along a curve is one list of numbers, not an array of shape {line.shape}")
-        rest = self.given({k: v for k, v in numbers.items() if k != "alpha"})
+            raise BadInput(f"{self.name}: {axis} along a curve is one list of numbers, not an array of shape {line.shape}")
+        rest = self.given({k: v for k, v in numbers.items() if k != axis})
         for key, v in rest.items():
             if v.ndim:
-                raise BadInput(f"{self.name}: along a curve only alpha varies; {key} has {v.size} values (make one curve for each)")
-        numbers_now = self.complete({**rest, "alpha": line})
+                raise BadInput(f"{self.name}: along a curve only {axis} varies; {key} has {v.size} values "
+                               "(make one curve for each)")
+        numbers_now = self.complete({**rest, axis: line})
         found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
         good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
         names = [*self.errors, *self.order_parameters]
         values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan)
                   for n in names if n in found}
-        fixed = {k: v.item() for k, v in numbers_now.items() if k != "alpha" and np.ndim(v) == 0}
+        fixed = {k: v.item() for k, v in numbers_now.items() if k != axis and np.ndim(v) == 0}
         return Curve(self.name, self.described(fixed), line, values, tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
-                     reason=found.reason, title=title, ratio=self.ratio, sources=self.sources)
+                     reason=found.reason, title=title, axis=axis, ratio=self.ratio, sources=self.sources)
+
+    def checked(self, numbers: Mapping[str, np.ndarray], **ranges: str) -> dict[str, np.ndarray]:
+        """The numbers, each there and in its range: "> 0", ">= 0", or "" for any; infinity only where the range ends in "inf".
+
+        Raises
+        ------
+        BadInput : one line for the first that is missing or out of range.
+        """
+        for name, said in ranges.items():
+            if name not in numbers:
+                raise BadInput(f"{self.name}: {name} has no value; add {name}=...")
+            v = numbers[name]
+            fine = np.isfinite(v) | (("inf" in said) & (v == np.inf))
+            least = np.asarray(v) > 0 if "> 0" in said else np.asarray(v) >= 0 if ">= 0" in said else True
+            if not np.all(ok := np.broadcast_to(fine & least, v.shape)):
+                words = "positive" if "> 0" in said else "0 or more" if ">= 0" in said else "a number"
+                words += "" if "inf" in said else " and finite"
+                raise BadInput(f"{self.name}: {name} must be {words}, not {v[~ok].flat[0]:g}")
+        return dict(numbers)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """The `parameters` of a curve: its functions and the numbers that stayed fixed."""

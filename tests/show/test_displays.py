@@ -139,18 +139,24 @@ RESULTS = {
     "Curve, sgd": lambda: _sgd().curve([0, 1, 2], dimension=100),
     "EscapeTimes": lambda: _sgd().escape([100, 1000, 10000]),
     "Escapes": _escapes,
+    "Theory, kernels": lambda: hx.theories.kernel_limit("sign"),
+    "SourceCapacity": lambda: hx.theories.source_capacity(2, "1/3"),
+    "Regimes": lambda: hx.theories.source_capacity(2, "1/3").regimes,
+    "Claims": lambda: hx.theories.source_capacity().rates(),
     "Repetition": lambda: hx.theories.repetition("He3(z)", 3),
     "Power": lambda: hx.theories.repetition("He3(z)", 2).powers[1],
 }
 NODES = ("Expectation", "Moreau", "Prox")  # expressions: SymPy shows them
 PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Escapes", "Baselines",
-            "Transitions")
+            "Transitions", "SourceCapacity")
 FRAMES = ("Expansion", "Exponents", "Solution", "Sweep", "Curve", "Bounds", "BoundsMap", "Spectrum", "EscapeTimes", "Baselines",
           "Transitions", "Agreement", "Repetition", "Trajectory", "Escapes")
 CITED = ("Exponents", "Derivation", "Result", "Curve", "Theory", "Bounds", "BoundsMap", "Spectrum", "Spike", "Target", "mu",
-         "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System")
+         "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System", "Claims", "SourceCapacity",
+         "Regimes")
 FORMULAS = ("Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory", "MarchenkoPastur",
-            "Spike", "Target", "Result", "mu", "mu_star", "Tensor", "SGD", "Repetition", "Power", "CounterExample")
+            "Spike", "Target", "Result", "mu", "mu_star", "Tensor", "SGD", "Repetition", "Power", "CounterExample", "Claims",
+            "SourceCapacity", "Regimes")
 
 
 @cache

@@ -33,6 +33,13 @@ THEORIES: dict[str, Entry] = {
     "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
+    "kernel": Entry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+}
+# what varies along a curve -> (placeholder, help, an example)
+AXES: dict[str, tuple[str, str, str]] = {
+    "alpha": ("A", "samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
+    "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
+    "kappa": ("K", "kernel: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
 # option -> (what it is, placeholder, help)
@@ -60,6 +67,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
+    "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
     "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
 }
 
@@ -67,8 +75,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of all theories; `run` refuses what a theory does not take."""
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
-    parser.add_argument("--alpha", metavar="A", help="samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50")
-    parser.add_argument("--t", metavar="T", help="sgd: times gamma n, increasing: 0:20:50")
+    for name, (metavar, line, _) in AXES.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=line)
     model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (_, metavar, line) in OPTIONS.items():
         model.add_argument(f"--{name}", metavar=metavar, help=line)
@@ -94,7 +102,7 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         return
     own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
     for action in parser._actions:
-        if action.dest in {*OPTIONS, "alpha", "t"} and action.dest not in own:
+        if action.dest in {*OPTIONS, *AXES} and action.dest not in own:
             action.help = argparse.SUPPRESS
 
 
@@ -126,6 +134,8 @@ def run(args: argparse.Namespace) -> int:
     _write(args, found, lines)
     print(output.dumps(found.to_dict()) if args.json else _text(found, entry))
     if found.all_converged:
+        for said in dict.fromkeys(f"{found.axis} = {x:g}: {r}" for x, r in zip(*_reasons(found), strict=True) if r):
+            cli.say(said)
         return cli.ANSWERED
     _say_failed(found)
     return cli.FAILED
@@ -143,10 +153,10 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
     for name in entry.functions:
         if name not in given:
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
-    if strangers := [n for n in ("alpha", "t") if getattr(args, n) is not None and n != entry.axis]:
+    if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
-        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} 0.2:3:50")
+        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {AXES[entry.axis][2]}")
     read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
     found = {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
     if args.tolerance is not None:
@@ -214,10 +224,17 @@ def _rows(text_table: Any, table: dict[str, list[Any]], columns: list[str]) -> s
     return str(text_table(rows, columns, columns=None))
 
 
+def _reasons(found: Any) -> tuple[list[float], list[str]]:
+    """Where, and what is to be said of that point."""
+    import numpy as np
+
+    return found.alpha.tolist(), np.broadcast_to(np.asarray(found.reason, dtype=object), found.alpha.shape).tolist()
+
+
 def _say_failed(found: Any) -> None:
     import numpy as np
 
     bad = np.flatnonzero(~np.broadcast_to(found.converged, found.alpha.shape))
-    reasons = np.broadcast_to(np.asarray(found.reason, dtype=object), found.alpha.shape)
+    _, reasons = _reasons(found)
     cli.say(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
             f"{reasons[bad[0]] or 'the residual stayed above the tolerance'}")
