@@ -22,7 +22,8 @@ from hermitex.theories.curve import Curve
 EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
                                            "random-features": ("hermitex.experiments.random_features", "simulate"),
                                            "sgd": ("hermitex.experiments.sgd", "simulate"),
-                                           "bayes-amp": ("hermitex.experiments.amp", "simulate")}
+                                           "bayes-amp": ("hermitex.experiments.amp", "simulate"),
+                                           "small-step": ("hermitex.experiments.small_step", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 

@@ -140,6 +140,8 @@ RESULTS = {
     "EscapeTimes": lambda: _sgd().escape([100, 1000, 10000]),
     "Escapes": _escapes,
     "Theory, kernels": lambda: hx.theories.kernel_limit("sign"),
+    "Theory, small step": lambda: hx.theories.small_step("tanh", "relu"),
+    "WeightSpectrum": lambda: hx.theories.small_step("tanh", "relu").spectrum(psi1=4, psi2=0.8, eta=4),
     "SourceCapacity": lambda: hx.theories.source_capacity(2, "1/3"),
     "Regimes": lambda: hx.theories.source_capacity(2, "1/3").regimes,
     "Claims": lambda: hx.theories.source_capacity().rates(),
@@ -148,12 +150,12 @@ RESULTS = {
 }
 NODES = ("Expectation", "Moreau", "Prox")  # expressions: SymPy shows them
 PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Escapes", "Baselines",
-            "Transitions", "SourceCapacity")
+            "Transitions", "SourceCapacity", "WeightSpectrum")
 FRAMES = ("Expansion", "Exponents", "Solution", "Sweep", "Curve", "Bounds", "BoundsMap", "Spectrum", "EscapeTimes", "Baselines",
-          "Transitions", "Agreement", "Repetition", "Trajectory", "Escapes")
+          "Transitions", "Agreement", "Repetition", "Trajectory", "Escapes", "WeightSpectrum")
 CITED = ("Exponents", "Derivation", "Result", "Curve", "Theory", "Bounds", "BoundsMap", "Spectrum", "Spike", "Target", "mu",
          "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System", "Claims", "SourceCapacity",
-         "Regimes")
+         "Regimes", "WeightSpectrum")
 FORMULAS = ("Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory", "MarchenkoPastur",
             "Spike", "Target", "Result", "mu", "mu_star", "Tensor", "SGD", "Repetition", "Power", "CounterExample", "Claims",
             "SourceCapacity", "Regimes")

@@ -34,6 +34,8 @@ THEORIES: dict[str, Entry] = {
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
     "kernel": Entry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "small-step": Entry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
+                        ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {
@@ -59,7 +61,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "lam": (NUMBER, "L", "ridge"),
     "Delta": (NUMBER, "D", "variance of the label noise (default: 0)"),
     "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
-    "eta": (NUMBER, "H", "rate of the gradient step over d"),
+    "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: its size, a range for the curve: 0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p"),
@@ -67,6 +69,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
+    "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
+    "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
     "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
 }
@@ -147,7 +151,7 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
         raise UnknownName(args.theory[:60], THEORIES, "theory")
     entry = THEORIES[args.theory]
     known = (*entry.functions, *entry.structure, *entry.numbers)
-    given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None and name != entry.axis}
     if strangers := [name for name in given if name not in known]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
     for name in entry.functions:
@@ -156,7 +160,7 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
-        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {AXES[entry.axis][2]}")
+        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
     read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
     found = {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
     if args.tolerance is not None:
@@ -164,6 +168,10 @@ def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
         if not 0 < found["tolerance"] < 1:
             raise BadInput(f"--tolerance is between 0 and 1, not {args.tolerance[:40]}")
     return entry, found
+
+
+def _example(axis: str) -> str:
+    return AXES[axis][2] if axis in AXES else "0.5:5:50"
 
 
 def _number(name: str, text: str) -> float:
