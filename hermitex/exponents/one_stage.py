@@ -12,13 +12,15 @@ from functools import reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
-from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol, ceiling, floor, frac
+from sympy import Abs, Add, Expr, Max, Min, Mul, Rational, S, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.equivalent_labels import without_known
+from hermitex.exponents.labels.sizes import pair_of_labels, without_silent_sign
+from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import averaged_over
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms
@@ -31,9 +33,6 @@ from hermitex.exponents.laws.exact_eigenvalue import (
 from hermitex.exponents.laws.later_channel import later_stage
 from hermitex.exponents.laws.linearised import charged, largest
 from hermitex.exponents.laws.noisy import effective, exact_mixture, noisy_second
-from hermitex.exponents.laws.quadratic import Axes, couplings_of_form
-from hermitex.exponents.laws.separate import pair_of_labels, without_silent_sign
-from hermitex.exponents.laws.symmetric import injective_pair, symmetric_second
 from hermitex.exponents.laws.value import Late, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.arithmetic import mpf
@@ -60,11 +59,10 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         return later_stage(Channel(inner, law.y, law.support, None), given, hidden)
     if law.name == "deterministic" and injective_pair(g, variables, known):
         return Value(mpf(1) / 2, S.Half, mpf(0))
-    # Over one hidden direction what follows may be exact; of floors it is dear, and never is.
-    several = known.rows < len(variables) - 1 or g.has(floor, ceiling, frac)
-    symmetric = _symmetric(g, law, variables, known) if several else None
-    if symmetric is not None:
-        return symmetric
+    # Over one hidden direction what follows may be exact.
+    found = committee(effective(g, law), law, variables, known) if len(variables) - known.rows > 1 else None
+    if found is not None:
+        return measured(*found)
     given, hidden, inner = _adapted(g, variables, known)
     rest, noise = without_known(effective(inner, law), law, hidden)
     if rest.free_symbols & set(given) and inner.has(Max, Min):
@@ -75,15 +73,10 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
         value = _unconditional(rest, noise, hidden)
         outside = as_array(orthonormal(complement(known)))
         return value if value.late is None else value._replace(late=value.late.seen_through(outside))
-    silent = (None if several else _symmetric(g, law, variables, known)) or _silent(rest, noise, hidden)
+    silent = _silent(rest, noise, hidden)
     if silent is not None:
         return silent
     return averaged_over(rest, noise, given, hidden)
-
-
-def _symmetric(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -> Value | None:
-    found = symmetric_second(effective(g, law) if law.name != "random_sign" else g, law, variables, known)
-    return None if found is None else measured(*found)
 
 
 def _without_max(g: Expr) -> Expr:
@@ -146,11 +139,8 @@ def _relevant_only(inner: Expr, law: Named | Channel, over: Sequence[Symbol]) ->
         return _one_variable(g, law, names[0])
     if isinstance(law, Named) and law.name == "deterministic" and _is_radius(g, names):
         return Value(mpf(len(names)) / 2, S(len(names)) / 2, mpf(0))
-    axes = couplings_of_form(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
-    if axes is not None:
-        return _of_axes(axes, _coordinates(names, over))
-    pair = pair_of_labels(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
     inside = _coordinates(names, over)
+    pair = pair_of_labels(g, names) if isinstance(law, Named) and law.name == "deterministic" else None
     if pair is not None and isinstance(law, Named):
         return _of_pair(pair, law, names, over)
     atoms = _finitely_many(g, law, names)
@@ -221,15 +211,6 @@ def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> At
     if isinstance(law, Named) and law.name in ("random_sign", "gaussian", "multiplicative", "poisson"):
         return None
     return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
-
-
-def _of_axes(axes: Axes, rows: Any) -> Value:
-    """Exactly, from exact couplings over orthonormal axes."""
-    inverse = exact_largest(axes.couplings, list(range(len(axes.rows))))
-    assert inverse is not None  # the couplings leave M diagonal, or are those of a line
-    alpha = compact(1 / inverse)
-    numbers = {k: float(evaluate(v, 20)) for k, v in axes.couplings.items()}
-    return Value(evaluate(alpha, 25), alpha, mpf(0), (), _partial(numbers, axes.rows @ rows))
 
 
 def _of_atoms(atoms: Atoms, names: Sequence[Symbol], rows: Any) -> Value | None:

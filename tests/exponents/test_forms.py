@@ -6,11 +6,11 @@ import pytest
 import hermitex as hx
 from hermitex.exponents.channels import channel
 from hermitex.exponents.labels.forms import plainer
+from hermitex.exponents.labels.sizes import pair_of_labels
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest
 from hermitex.exponents.laws.noisy import noisy_second
-from hermitex.exponents.laws.separate import pair_of_labels
 from hermitex.exponents.leap import leap
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.kernels.arrays import lambdify

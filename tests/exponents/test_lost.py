@@ -6,14 +6,13 @@ import pytest
 
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.linearised import second
-from hermitex.exponents.laws.maxima import largest_of
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.symbols import z
 
 
-@pytest.mark.parametrize("rule", [added, multiplied, largest_of])
+@pytest.mark.parametrize("rule", [added, multiplied])
 def test_both_blocks_count(rule):
     one, two = (replace(normal(n), lost=lost) for n, lost in ((0, 1e-5), (1, 2e-6)))
     assert rule(one, two).lost == pytest.approx(1.2e-5)

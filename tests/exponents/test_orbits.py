@@ -8,7 +8,6 @@ from hermitex.exponents.laws import orbits
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.exponents.laws.orbits import homogeneous
-from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.scaling import scaling
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.kernels.arrays import lambdify
@@ -71,16 +70,6 @@ def test_known_thresholds(text, value):
 ])
 def test_equal_thresholds(one, two):
     assert abs(alpha(one) / alpha(two) - 1) < 1e-11
-
-
-@pytest.mark.parametrize("text", ["z1**4 + z1**2*z2**2 - z2**4", "Abs(z1)*z2 + z1**2"])
-def test_faces_and_directions_agree(text):
-    g = parse(text)
-    variables = list(normals(g))
-    drop = zeros_by_flips(g, variables, {x: i for i, x in enumerate(variables)})
-    by_angle = second(polar(g, variables, [0, 1], drop))
-    for key, value in second(law(text)).couplings.items():
-        assert abs(value - by_angle.couplings[key]) < 1e-11
 
 
 def test_the_atom_of_a_label_that_is_silent_in_places():

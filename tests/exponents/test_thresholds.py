@@ -13,7 +13,6 @@ from hermitex.exponents.channels import Channel, channel
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.linearised import largest, sampled, second
-from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.thresholds import weak_recovery_several
@@ -240,13 +239,6 @@ def test_laws_are_normalised():
         y, nu = sampled(law, 20)
         assert abs(np.sum(nu[0]) - 1) < 1e-6
         assert len(y) == nu.shape[1]
-
-
-@pytest.mark.parametrize("text", ["z1**4 + z2**4", "z1**2 - 2*z2**2"])
-def test_convolution_and_polar_coordinates_agree(text):
-    g = parse(text)
-    law = polar(g, (z1, z2), (0, 1), [(0,), (1,), (0, 1)])
-    assert abs(float(threshold(text).alpha_c) * largest(second(law).couplings, [0, 1])[0] - 1) < 1e-11
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ class Moments:
 
     def _homogeneous(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
         """E[f (sum z_i^2 - r)] = E[z . grad f] = p E[f] for f of degree p: not zero where f has one sign, p != 0."""
-        from hermitex.exponents.laws.polar import degree
+        from hermitex.exponents.laws.scaling import degree
 
         f, r = self.member.mean, len(self.variables)
         squares = [tuple(2*int(i == j) for j in range(r)) for i in range(r)]

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Abs, Add, Dummy, Expr, Max, Min, Mul, Poly, Pow, S, Symbol, preorder_traversal, sign
+from sympy import Abs, Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol, preorder_traversal, sign
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
@@ -20,15 +20,10 @@ from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
-from hermitex.exponents.laws.factored_labels import product_of_functions
-from hermitex.exponents.laws.maxima import largest_of, smallest_of
 from hermitex.exponents.laws.orbits import homogeneous
-from hermitex.exponents.laws.polar import polar
 from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.slices import sliced
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
-from hermitex.exponents.laws.two_quantities import product_and_constant, two_quantities
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 
@@ -54,7 +49,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if len(used) == 1:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
-    found = _radial(g, used, place) or product_of_functions(g, place, drop, law_of) or _extremum(g, used, place, drop)
+    found = _radial(g, used, place)
     if found is None and len(used) == 3:
         found = homogeneous(g, place, drop, accuracy=_ACCURATE)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
@@ -62,10 +57,6 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     if found is None:
         other = _factored(g, used)
         found = law_of(other, place) if other is not None else None
-    if found is None and len(used) == 2:
-        found = polar(g, used, [place[x] for x in used], drop)
-    if found is None:
-        found = _slices(g, used, place, drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -174,29 +165,7 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
         return None
     blocks[0] = constant * blocks[0]
     laws = [law_of(b, place) for b in blocks]
-    # In log|w| a knot off 0 costs much; the level sets of a polynomial do not mind it.
-    costly = len(used) == 2 and g.is_polynomial(*used) and any(k != 0 for law in laws for k in law.knots)
-    found = _slices(g, used, place, drop) if costly else None
-    return found or _combined(multiplied, laws, drop)
-
-
-def _extremum(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    """The larger, or the smaller, of independent blocks without atoms."""
-    if not isinstance(g, (Max, Min)) or any(not a.free_symbols for a in g.args):
-        return None
-    powers = {a.exp if isinstance(a, Pow) else S.One for a in g.args}
-    p = powers.pop()
-    if not powers and p.is_even and p.is_positive:
-        # Of moduli: a density of |w| is milder next to 0 than one of w^2.
-        w = Dummy("w", nonnegative=True)
-        return push(tabulated(law_of(g.func(*(Abs(a.base) for a in g.args)), place)), w**p, w, drop=drop)
-    blocks = [g.func(*b) for b in groups(g.args, used)]
-    if len(blocks) < 2:
-        return None
-    laws = [law_of(b, place) for b in blocks]
-    if any(law.atoms for law in laws):
-        return None
-    return _combined(largest_of if isinstance(g, Max) else smallest_of, laws, drop)
+    return _combined(multiplied, laws, drop)
 
 
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
@@ -286,19 +255,6 @@ def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     return _mixed([(law_of(form, place), weights) for form, weights in cases.items()], drop)
 
 
-def _slices(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    """g = F(w1, w2), F solved for one of them."""
-    for one, two, form, names in two_quantities(g, used):
-        try:
-            laws = law_of(one, place), law_of(two, place)
-        except NoClosedForm:
-            continue
-        found = sliced(form, names, (tabulated(laws[0]), tabulated(laws[1])), drop)
-        if found is not None:
-            return found
-    return None
-
-
 def _weights(moments: list[dict[Index, Expr]], spots: list[int]) -> dict[Index, float]:
     found: dict[Index, float] = {(): 1.0}
     for nu, i in zip(moments, spots, strict=True):
@@ -348,6 +304,4 @@ def _factored(g: Expr, used: list[Symbol]) -> Expr | None:
         form = new[0] * Mul(*(p.as_expr() ** n for p, n in new[1]))
         if isinstance(form, (Mul, Pow)) and form != g and len([1 for p, n in new[1]]) + sum(n for _, n in new[1]) > 2:
             return form + shift if shift != S.Zero else form
-        other = product_and_constant(g, used)
-        return other if other != g else None
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from sympy import Dummy, Expr, Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
@@ -18,8 +18,7 @@ from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
-from hermitex.exponents.laws.inverse import solutions
-from hermitex.exponents.laws.known import even_part, mirror, over_known
+from hermitex.exponents.laws.known import even_part, mirror, one_quantity, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
 from hermitex.exponents.laws.noisy import noisy_second, observed, precisely, through
 from hermitex.exponents.laws.scattered_given import scattered_given
@@ -27,7 +26,6 @@ from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums_given import over_angles, sums_given
 from hermitex.exponents.laws.table import tabulated
-from hermitex.exponents.laws.two_quantities import one_quantity
 from hermitex.exponents.laws.value import Value, measured
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.pieces import Piece
@@ -94,8 +92,6 @@ def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
     if len(given) > 2:
         raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
     base = _base(g, given, hidden)
-    if base is not None and law.name == "deterministic" and len(given) == 1 and _injective(base[0], given[0], base[1]):
-        return through(base[2], law)
     turned = over_angles(g, given, hidden, drop) if law.name == "deterministic" and len(given) == 2 else None
     if turned is not None:
         return turned
@@ -128,12 +124,6 @@ def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool)
 
     value, error = _average(numbers, count, even)
     return Second(dict(zip(keys, value[:-1].tolist(), strict=True)), error + float(value[-1]))
-
-
-def _injective(form: Expr, u: Symbol, w: Symbol) -> bool:
-    """Does F(u, .) have one solution w for every u?"""
-    found = solutions(form, u, w, Dummy("y", real=True))
-    return found is not None and len(found) == 1 and not found[0].guards
 
 
 def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],

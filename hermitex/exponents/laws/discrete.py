@@ -62,12 +62,10 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
     from hermitex.exponents.laws.arcs import arcs
-    from hermitex.exponents.laws.quadratic import atoms_of_form
 
-    whole, g = g, split_products(g)
+    g = split_products(g)
     try:
-        return (_radial(g, variables) or _boxes(g, variables) or atoms_of_form(whole, variables) or arcs(g, variables)
-                or _patterns(g, variables))
+        return (_radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
     except BudgetExceeded:
         raise
     except HermitexError:

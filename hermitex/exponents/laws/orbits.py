@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -17,7 +18,6 @@ from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
-from hermitex.exponents.laws.charts import points
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
@@ -266,3 +266,12 @@ def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tupl
         h = g.xreplace({x: s * p for x, s, p in zip(used, signs, free, strict=True)})
         for k in np.flatnonzero(weights):
             yield Face(h.xreplace({free[k]: S.One}), free, signs, int(k), weights, len(flips))
+
+
+@lru_cache(maxsize=8)
+def points(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev points on (-1, 1), and the matrix from values there to coefficients."""
+    angle = np.pi * (np.arange(order) + 0.5) / order
+    matrix = 2 / order * np.cos(np.outer(np.arange(order), angle))
+    matrix[0] /= 2
+    return np.cos(angle), matrix

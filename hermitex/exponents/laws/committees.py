@@ -1,49 +1,42 @@
-"""1/alpha_c = E[s^2], s = (E[sum z_i^2 | Y, u] - u^2)/(K - 1) - 1, u = (z_1 + ... + z_K)/sqrt(K): symmetric labels.
+"""1/alpha_c = E[s^2], s = (E[sum z_i^2 | Y, u] - u^2)/(K - 1) - 1, u = (z_1 + ... + z_K)/sqrt(K): committees given their mean.
 
 Permutations leave the label and u alone, and nothing orthogonal to u is left alone by all of them but multiples of the
-identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. Labels that see the intervals of the
-z_i (committees of signs and other steps) and sums of piecewise linear functions are done here: the law of (Y, u) is made
-of sums of normals on intervals. Products of three rectified terms go through their level curves (`octant`).
+identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. For labels that see the intervals of
+the z_i, and for sums of functions with two slopes, the law of (Y, u) is made of sums of normals held to intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import pairwise, product
 from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Max, Min, Mul, Poly, S, Symbol, ceiling, floor, frac, log
+from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Named
 from hermitex.exponents.labels.levels import monotone, peel
 from hermitex.exponents.laws.density import WINDOW, distinct
 from hermitex.exponents.laws.discrete import collect, intervals, split_products
-from hermitex.exponents.laws.interval_sums import ORDER, IntervalSum, one, panels, plus, total
-from hermitex.exponents.laws.smooth_terms import straightened, summands, three_smooth
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix
 
 _CELLS = 4096
-_COARSE = 17
+_ORDER, _COARSE = 22, 17
+_WIDTH = 2.0  # of a panel: the series of exp(-x^2/2) of that order is exact to double precision there
 _GRADED = 14
 _NEGLIGIBLE = 1e-18
 
 
-class Found(NamedTuple):
-    """1/alpha_c and an absolute error."""
-
-    inverse: float
-    error: float
-
-
-def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -> Found | None:
-    """1/alpha_c given u, for a label that every permutation of the (signed) variables leaves alone; None if it is not seen.
+def committee(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -> tuple[float, float] | None:
+    """(1/alpha_c, its error) given u, for a label that every permutation of the (signed) variables leaves alone; None if not seen.
 
     Parameters
     ----------
@@ -52,13 +45,8 @@ def symmetric_second(g: Expr, law: Named, variables: Sequence[Symbol], known: Ma
     turned = _turned(g, variables, known)
     if turned is None:
         return None
-    g, used = turned
     try:
-        # The intervals of a floor are many, and what they tell is little: the sums of their laws would lose it.
-        many = _of_two(g, law, used) if g.has(floor, ceiling, frac) else None
-        return (many or _of_steps(g, law, used) or _of_lines(g, law, used) or _of_extremum(g, law, used)
-                or _of_two(g, law, used) or _of_octant(g, law, used)
-                or _of_three(g, law, used))
+        return _of_steps(turned[0], law, turned[1]) or _of_lines(turned[0], law, turned[1])
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -94,76 +82,6 @@ def _slope(f: Expr, x: Symbol) -> str | None:
     return "even" if right != 0 and right == left and parity(slope, x) == 1 else None
 
 
-def _of_two(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
-    """Two terms that are not injective in the difference: its level sets on the line."""
-    f = _summand(g, used) if law.name == "deterministic" and len(used) == 2 else None
-    if f is None:
-        return None
-    from hermitex.exponents.laws.two_terms import TwoTerms
-
-    # Labels at -u are those at u, turned over or shifted, if f is odd, or even but for a line.
-    mirror = straightened(f, used[0])[1]
-    return Found(*TwoTerms(f, used[0], mirror=mirror).squares())
-
-
-def _of_octant(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
-    """Three rectified factors: the level curves of (y, u) in the octant followed by one coordinate."""
-    rectified = _rectified(g, used) if law.name == "deterministic" and len(used) == 3 else None
-    if rectified is None:
-        return None
-    from hermitex.exponents.laws.octant import Octant
-
-    return Found(*Octant(log(rectified), used[0]).squares())
-
-
-def _of_three(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
-    """Three smooth terms: the arcs of their level curves, with the middle slope as coordinate."""
-    f = _summand(g, used) if law.name == "deterministic" and len(used) == 3 else None
-    found = None if f is None else three_smooth(f, used[0])
-    return None if found is None else Found(*found)
-
-
-def _of_extremum(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
-    """y = max z_i: one of them is y, and the others are normals held to z < y; the smallest is the same by z -> -z."""
-    u = peel(g, *used)
-    if law.name != "deterministic" or not isinstance(u, (Max, Min)) or set(u.args) != set(used):
-        return None
-    k = len(used)
-    least = -0.7 * WINDOW / (k - 1) ** 0.5  # P(max < least) < 1e-15
-
-    def at(order: int) -> tuple[float, float]:
-        square, lost = 0.0, 0.0
-        for y, w in zip(*panels(np.array([least, 0.0, WINDOW]), order - 6), strict=True):
-            others = total([one(-np.inf, float(y))] * (k - 1))
-            rest, v = panels(others.knots, order)
-            p, q = others.pair(rest) * k * np.exp(-y * y / 2) / np.sqrt(2 * np.pi)
-            found = _squares(p, q + y * y * p, v, rest + y, k)
-            square, lost = square + w * found[0], lost + w * found[1]
-        return square, lost
-
-    return _compared(at)
-
-
-def _rectified(g: Expr, used: list[Symbol]) -> Expr | None:
-    """w on x > 0 with level sets of g those of prod w(z_i), w zero for x < 0, and (log w)' strictly monotone on x > 0."""
-    u = peel(g, *used)
-    factors: dict[Symbol, Expr] = dict.fromkeys(used, S.One)
-    for factor in Mul.make_args(u):
-        mine = [x for x in used if factor.has(x)]
-        if len(mine) != 1:
-            return None
-        factors[mine[0]] *= factor
-    x, t = used[0], Dummy("t", positive=True)
-    w = factors[x]
-    if not w.has(x) or any(factors[v].xreplace({v: x}) != w for v in used[1:]):
-        return None
-    sides = pieces(w, x)
-    if len(sides) != 2 or sides[0].expr != 0 or sides[0].hi != 0:
-        return None
-    inside = sides[1].expr.xreplace({x: t})
-    return sides[1].expr if inside.is_positive and monotone(log(inside).diff(t), t) != 0 else None
-
-
 def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, list[Symbol]] | None:
     """g with the signs of the known direction taken into its variables: that direction is then (1, ..., 1)."""
     used = [x for x in variables if g.has(x)]
@@ -176,52 +94,28 @@ def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, 
     return g.xreplace({x: -x for x in used if row[x] != row[used[0]]}), used
 
 
-# -- compositions ------------------------------------------------------------------------------------------------------
-class _Sums:
-    """The laws of sums of n_j normals on the j-th interval."""
-
-    def __init__(self, sides: Sequence[Piece]) -> None:
-        self.ends = [(float(evaluate(p.lo, 20)) if p.lo.is_finite else -np.inf,
-                      float(evaluate(p.hi, 20)) if p.hi.is_finite else np.inf) for p in sides]
-        self.power = cache(self._power)
-        self.of = cache(self._of)
-
-    def _power(self, j: int, n: int) -> IntervalSum:
-        return one(*self.ends[j]) if n == 1 else plus(self.power(j, n - 1), self.power(j, 1))
-
-    def _of(self, counts: tuple[int, ...]) -> IntervalSum | None:
-        """counts: n_j; None for the empty sum."""
-        parts = [self.power(j, n) for j, n in enumerate(counts) if n]
-        return total(parts) if parts else None
+def _summand(g: Expr, used: list[Symbol]) -> Expr | None:
+    """f with level sets of g those of sum f(z_i), f in the first variable."""
+    fs = summands(g, used)
+    if fs is None or any((f.xreplace({x: used[0]}) - fs[0]).free_symbols for x, f in zip(used, fs, strict=True)):
+        return None
+    return fs[0]
 
 
-def _compositions(size: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (size,)
-        return
-    for n in range(size + 1):
-        yield from ((n, *rest) for rest in _compositions(size - n, parts - 1))
-
-
-def _ways(counts: Sequence[int]) -> int:
-    return factorial(sum(counts)) // prod(factorial(n) for n in counts)
-
-
-def _squares(p: np.ndarray, q: np.ndarray, w: np.ndarray, s: np.ndarray, k: int) -> tuple[float, float]:
-    """(int p scalar^2, int p scalar): the second is zero, and tells what was lost."""
-    live = p > _NEGLIGIBLE
-    scalar = (q[live] / p[live] - np.broadcast_to(s * s / k, p.shape)[live]) / (k - 1) - 1
-    mass = np.broadcast_to(w, p.shape)[live] * p[live]
-    return float(np.sum(mass * scalar**2)), float(np.sum(mass * scalar))
-
-
-def _compared(at: Any) -> Found:
-    (fine, lost), (coarse, _) = at(ORDER), at(_COARSE)
-    return Found(fine, abs(fine - coarse) + abs(lost))
+def summands(g: Expr, used: Sequence[Symbol]) -> list[Expr] | None:
+    """f_i with level sets of g those of sum f_i(z_i), each in its own variable; None if g is no such sum."""
+    parts: dict[Symbol, list[Expr]] = {x: [] for x in used}
+    for term in Add.make_args(peel(g, *used)):
+        mine = [x for x in used if term.has(x)]
+        if len(mine) > 1:
+            return None
+        if mine:
+            parts[mine[0]].append(term)
+    return [Add(*parts[x]) for x in used]
 
 
 # -- labels of intervals -----------------------------------------------------------------------------------------------
-def _of_steps(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+def _of_steps(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | None:
     """y = F(n_1, ..., n_m), n_j the number of variables in the j-th interval."""
     g = split_products(g)
     sides = intervals(g, used[0])
@@ -266,7 +160,7 @@ def _kernel(labels: list[Expr], law: Named) -> np.ndarray | None:
     values = np.array([float(evaluate(v, 20)) for v in labels])
     if law.name == "gaussian":
         scale = float(law.parameter or 0) ** 0.5
-        y, w = panels(distinct(np.concatenate([values, [values.min() - 9 * scale, values.max() + 9 * scale]])), ORDER, scale)
+        y, w = panels(distinct(np.concatenate([values, [values.min() - 9 * scale, values.max() + 9 * scale]])), _ORDER, scale)
         return np.exp(-((y[:, None] - values) / scale) ** 2 / 2) / (scale * np.sqrt(2 * np.pi)) * w[:, None]
     w = Dummy("w", real=True)
     rows = [[float(evaluate(p.xreplace({w: v}), 20)) for v in labels] for p in law.labels(w).probabilities]
@@ -274,7 +168,7 @@ def _kernel(labels: list[Expr], law: Named) -> np.ndarray | None:
 
 
 # -- sums of piecewise linear functions --------------------------------------------------------------------------------
-def _of_lines(g: Expr, law: Named, used: list[Symbol]) -> Found | None:
+def _of_lines(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | None:
     """y = sum f(z_i), f with two slopes a_0, a_1: y = a_0 X_0 + a_1 X_1 + c, sum z_i = X_0 + X_1 invert to (X_0, X_1).
 
     Where all the variables have one slope, y = a sum z_i + c: a mass on a line of the plane of (y, u).
@@ -316,14 +210,6 @@ class Planar(NamedTuple):
     high: IntervalSum
 
 
-def _summand(g: Expr, used: list[Symbol]) -> Expr | None:
-    """f with level sets of g those of sum f(z_i), f in the first variable."""
-    fs = summands(g, used)
-    if fs is None or any((f.xreplace({x: used[0]}) - fs[0]).free_symbols for x, f in zip(used, fs, strict=True)):
-        return None
-    return fs[0]
-
-
 def _on_line(parts: list, order: int, k: int) -> tuple[float, float]:
     """The labels y = a sum z_i + c: one density in the sum, for all compositions on that line together."""
     s, w = panels(distinct(np.concatenate([a.knots for _, a in parts])), order)
@@ -342,3 +228,138 @@ def _in_plane(plane: list[Planar], order: int, k: int) -> tuple[float, float]:
         p += c.ways * np.outer(p0, p1)
         q += c.ways * (np.outer(q0, p1) + np.outer(p0, q1))
     return _squares(p, q, np.outer(w0, w1), v0[:, None] + v1, k)
+
+
+def _compositions(size: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (size,)
+        return
+    for n in range(size + 1):
+        yield from ((n, *rest) for rest in _compositions(size - n, parts - 1))
+
+
+def _ways(counts: Sequence[int]) -> int:
+    return factorial(sum(counts)) // prod(factorial(n) for n in counts)
+
+
+def _squares(p: np.ndarray, q: np.ndarray, w: np.ndarray, s: np.ndarray, k: int) -> tuple[float, float]:
+    """(int p scalar^2, int p scalar): the second is zero, and tells what was lost."""
+    live = p > _NEGLIGIBLE
+    scalar = (q[live] / p[live] - np.broadcast_to(s * s / k, p.shape)[live]) / (k - 1) - 1
+    mass = np.broadcast_to(w, p.shape)[live] * p[live]
+    return float(np.sum(mass * scalar**2)), float(np.sum(mass * scalar))
+
+
+def _compared(at: Any) -> tuple[float, float]:
+    (fine, lost), (coarse, _) = at(_ORDER), at(_COARSE)
+    return fine, abs(fine - coarse) + abs(lost)
+
+
+# -- sums of normals on intervals --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class IntervalSum:
+    """p(x) and q(x) of a sum of `count` normals on intervals: the density, and E[sum z_i^2; sum z_i = x].
+
+    Attributes
+    ----------
+    knots : sorted; the density is analytic between two of them and zero outside the first and the last
+    pair : x, shape (n,) -> array (2, n)
+    """
+
+    count: int
+    knots: np.ndarray
+    pair: Callable[[np.ndarray], np.ndarray]
+
+
+class _Sums:
+    """The laws of sums of n_j normals on the j-th interval."""
+
+    def __init__(self, sides: Sequence[Piece]) -> None:
+        self.ends = [(float(evaluate(p.lo, 20)) if p.lo.is_finite else -np.inf,
+                      float(evaluate(p.hi, 20)) if p.hi.is_finite else np.inf) for p in sides]
+        self.power = cache(self._power)
+        self.of = cache(self._of)
+
+    def _power(self, j: int, n: int) -> IntervalSum:
+        return one(*self.ends[j]) if n == 1 else plus(self.power(j, n - 1), self.power(j, 1))
+
+    def _of(self, counts: tuple[int, ...]) -> IntervalSum | None:
+        """counts: n_j; None for the empty sum."""
+        parts = [self.power(j, n) for j, n in enumerate(counts) if n]
+        return reduce(plus, parts) if parts else None
+
+
+def one(lo: float, hi: float) -> IntervalSum:
+    """A normal on one interval (its mass is that of the interval).
+
+    Examples
+    --------
+    >>> one(0.0, np.inf).pair(np.array([-1.0, 1.0])).round(3).tolist()
+    [[0.0, 0.242], [0.0, 0.242]]
+    """
+    lo, hi = max(lo, -WINDOW), min(hi, WINDOW)
+
+    def pair(x: np.ndarray) -> np.ndarray:
+        phi = np.where((x > lo) & (x < hi), np.exp(-x * x / 2) / np.sqrt(2 * np.pi), 0.0)
+        return np.stack([phi, x * x * phi])
+
+    return IntervalSum(1, np.array([lo, hi]), pair)
+
+
+def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
+    """The sum of two independent ones, tabulated."""
+    checkpoint("convolving normals on intervals")
+    count = a.count + b.count
+    reach = WINDOW * np.sqrt(count)  # P(|sum z_i| > reach) < 6e-19
+    knots = np.add.outer(a.knots, b.knots).ravel()
+    knots = distinct(np.clip(knots, -reach, reach))
+    return _tabulated(IntervalSum(count, knots, lambda x: _convolved(a, b, x)))
+
+
+def panels(knots: np.ndarray, order: int = _ORDER, width: float = _WIDTH) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights between the knots, on panels no wider than `width`."""
+    x, w = np.polynomial.legendre.leggauss(order)
+    edges = _edges(knots, width)
+    half = np.diff(edges)[:, None] / 2
+    return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+
+
+def _edges(knots: np.ndarray, width: float) -> np.ndarray:
+    cells = [np.linspace(a, b, int(np.ceil((b - a) / width)) + 1)[:-1] for a, b in pairwise(knots)]
+    return np.concatenate([*cells, knots[-1:]])
+
+
+def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
+    """int over t of the products at t and x - t, cut at the knots of both."""
+    y, w = np.polynomial.legendre.leggauss(_ORDER)
+    cuts = np.concatenate([np.broadcast_to(_edges(a.knots, _WIDTH), (len(x), len(_edges(a.knots, _WIDTH)))),
+                           x[:, None] - b.knots], axis=1)
+    low = np.maximum(a.knots[0], x - b.knots[-1])[:, None]
+    high = np.minimum(a.knots[-1], x - b.knots[0])[:, None]
+    cuts = np.sort(np.clip(cuts, low, np.maximum(low, high)), axis=1)
+    half = np.diff(cuts, axis=1)[:, :, None] / 2
+    t = cuts[:, :-1, None] + half * (1 + y)
+    weight = (half * w).ravel()
+    live = weight > 0
+    (p, q), (r, s) = a.pair(t.ravel()[live]), b.pair((x[:, None, None] - t).ravel()[live])
+    found = np.zeros((2, weight.size))
+    found[:, live] = np.stack([p * r, q * r + p * s]) * weight[live]
+    return found.reshape(2, len(x), -1).sum(axis=2)
+
+
+def _tabulated(law: IntervalSum) -> IntervalSum:
+    x, w = np.polynomial.legendre.leggauss(_ORDER)
+    edges = _edges(law.knots, _WIDTH)
+    half = np.diff(edges)[:, None] / 2
+    values = law.pair((edges[:-1, None] + half * (1 + x)).ravel()).reshape(2, -1, _ORDER)
+    to_series = (np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None]).T * (2 * np.arange(_ORDER)[:, None] + 1) / 2
+    series = np.einsum("kx,cpx->cpk", to_series, values)
+
+    def pair(y: np.ndarray) -> np.ndarray:
+        panel = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, len(edges) - 2)
+        at = (2 * y - edges[panel] - edges[panel + 1]) / (edges[panel + 1] - edges[panel])
+        powers = np.polynomial.legendre.legvander(np.clip(at, -1.0, 1.0), _ORDER - 1)
+        inside = (y > edges[0]) & (y < edges[-1])
+        return np.where(inside, np.einsum("cnk,nk->cn", series[:, panel], powers), 0.0)
+
+    return IntervalSum(law.count, law.knots, pair)
