@@ -13,7 +13,7 @@ from sympy import Symbol
 from hermitex.errors import HermitexError
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
-from hermitex.exponents.labels.families import told_by
+from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.stages import alpha_words, digits_that_hold
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _channel(found: Exponents) -> list[str]:
     if found.channel != "deterministic":
         return [f"            {labels.why}: the label maps T below are maps of {_text(labels.levels)}"]
     variables = tuple(Symbol(v, real=True) for v in found.variables)
-    told = told_by(labels.levels, variables) if len(variables) > 1 else labels.levels
+    told = same_level_sets(labels.levels, variables) if len(variables) > 1 else labels.levels
     return [] if told == labels.levels else [f"            y tells u = {_text(told)} and nothing more: u(y) below is this u"]
 
 
@@ -101,7 +101,7 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
     if not several:
         lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
                      f"[{cite('T24')}]")
-        return [*lines, ""]
+        return [*lines, *([f"  found by: {t.method}"] if t.method else []), ""]
     lines.append("  1/alpha_c = largest eigenvalue of E[G (x) G], G = E[z z^T - 1 | Y, U] off what is known, where E[z|Y, U] = 0; "
                  f"n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
     for stage in t.stages:
@@ -110,6 +110,8 @@ def _weak_recovery(found: Exponents, several: bool) -> list[str]:
         alpha = f"{form} = {alpha}" if form not in ("", alpha) else alpha
         alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
         given = " once the directions before are known" if stage["conditional"] else ""
+        given += ", a lower bound on the transition" if stage.get("bound") else ""
+        given += f"  (by: {stage['method']})" if stage.get("method") else ""
         lines.append(f"  stage {directions_words(stage['directions'], found.variables, found.numbers)}: alpha_c = {alpha}{given}")
     return [*lines, ""]
 

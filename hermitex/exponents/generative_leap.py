@@ -157,12 +157,12 @@ class GenerativeOracle:
         """For the label that is left once coordinates are known: z3 frac(z1 z2) tells frac(z1 z2) then, whatever z3 is."""
         if not self.given.text or not known.rows or any(sum(1 for x in row if x != 0) > 1 for row in known.tolist()):
             return self
-        from hermitex.exponents.labels.equivalent_labels import peeled  # which needs NumPy
+        from hermitex.exponents.label import revealed
 
         key = known.as_immutable()
         if key not in self._once:
             hidden = [v for i, v in enumerate(self.variables) if all(x == 0 for x in known.col(i))]
-            u = peeled(self.given.seen[0], hidden)
+            u = revealed(self.given.seen[0], hidden)
             left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
             self._once[key] = GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
         return self._once[key]

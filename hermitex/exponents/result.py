@@ -49,18 +49,23 @@ class Exponents(Shown):
 
     @property
     def weak_recovery(self) -> dict[str, Any]:
-        """{class, alpha_c, alpha_c_exact, stages} as on the command line."""
+        """{class, alpha_c, alpha_c_exact, method, stages} as on the command line.
+
+        A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition.
+        """
         from hermitex.symbolic.parsing import to_text
 
         t = self.threshold
         alpha = None if t.alpha_c is None else float(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
         stages = [{"alpha_c": None if stage["alpha_c"] is None else float(stage["alpha_c"]),
-                   "directions": self._rows(stage["directions"]), "conditional": stage["conditional"]} for stage in t.stages]
+                   "directions": self._rows(stage["directions"]), "conditional": stage["conditional"],
+                   "bound": stage.get("bound", False), "method": stage.get("method") or None} for stage in t.stages]
         if not t.stages and alpha is not None:
-            stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False}
+            stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False, "bound": False,
+                       "method": t.method or None}
                       for stage in self.generative_staircase]
-        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "stages": stages}
+        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
 
     @property
     def alpha_c(self) -> mpf | None:
@@ -168,11 +173,12 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 def _alpha_html(t: Threshold, *, short: bool = False) -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
-    for number, exact in stage_values(t, 10 if short else 12):
+    for number, exact, bound in stage_values(t, 10 if short else 12):
         number = math(r"\infty") if number == "infinite" else number
         brief = exact is not None and len(_text(exact)) < 12
-        words.append(number if exact is None or exact.is_Integer or (short and not brief)
-                     else math(exact) if short else f"{math(exact)} = {number}")
+        told = (number if exact is None or exact.is_Integer or (short and not brief)
+                else math(exact) if short else f"{math(exact)} = {number}")
+        words.append(f"&ge; {told}" if bound else told)
     return " then ".join(words) or "-"
 
 

@@ -26,42 +26,47 @@ def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.{most}g}"
 
 
-def stage_values(t: Threshold, most: int = MOST) -> list[tuple[str, Expr | None]]:
-    """(number as text, exact form) of each stage in order: [] where nothing is known, "infinite" for a hard stage.
+def stage_values(t: Threshold, most: int = MOST) -> list[tuple[str, Expr | None, bool]]:
+    """(number as text, exact form, whether it is a lower bound) of each stage in order.
+
+    [] where nothing is known, "infinite" for a hard stage.
 
     Stages that follow at the same value are told once.
     """
     if not t.stages:
         single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error, most)
-        return [] if single is None else [(single, t.exact)]
-    found: list[tuple[str, Expr | None]] = []
+        return [] if single is None else [(single, t.exact, False)]
+    found: list[tuple[str, Expr | None, bool]] = []
     for stage in t.stages:
         last = stage is t.stages[-1]
         value = stage["alpha_c"]
         if value is None:
-            told: tuple[str, Expr | None] = ("infinite" if t.kind == "hard" and last else "not reached", None)
+            told: tuple[str, Expr | None, bool] = ("infinite" if t.kind == "hard" and last else "not reached", None, False)
         else:
-            told = (digits_that_hold(value, stage.get("error"), most), stage.get("exact"))
+            told = (digits_that_hold(value, stage.get("error"), most), stage.get("exact"), stage.get("bound", False))
         if not found or found[-1][0] != told[0]:
             found.append(told)
-    return [] if all(text == "not reached" for text, _ in found) else found
+    return [] if all(text == "not reached" for text, *_ in found) else found
 
 
 def alpha_text(t: Threshold, *, short: bool = False) -> str:
-    """Every stage's threshold on one line: 0.575166352289 then pi**2/4 = 2.46740110027; "-" where nothing is known.
+    """Every stage's threshold on one line: 0.575166352289 then >= pi**2/4 = 2.46740110027; "-" where nothing is known.
+
+    ">=" stands before a value that holds once the directions of the stages before are perfectly known.
 
     short : a brief exact form without its number, or the number.
     """
     from hermitex.symbolic.parsing import to_text
 
     words = []
-    for number, exact in stage_values(t, _SHORT if short else MOST):
+    for number, exact, bound in stage_values(t, _SHORT if short else MOST):
+        least = ">= " if bound else ""
         form = "" if exact is None else to_text(exact)
         if short:
             number = "inf" if number == "infinite" else number
-            words.append(form if form and len(form) < 12 else number)
+            words.append(least + (form if form and len(form) < 12 else number))
         else:
-            words.append(number if form in ("", number) else f"{form} = {number}")
+            words.append(least + (number if form in ("", number) else f"{form} = {number}"))
     return " then ".join(words) or "-"
 
 

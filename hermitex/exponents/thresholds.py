@@ -16,14 +16,15 @@ from sympy import Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.words import directions_words, short_rows
-from hermitex.exponents.laws.value import Late, Value, as_array
-from hermitex.exponents.one_stage import stage_value
+from hermitex.exponents.laws.mechanisms import stage_value
+from hermitex.exponents.laws.value import Later, Value, as_array
 from hermitex.exponents.stages import digits_that_hold
 from hermitex.exponents.weak_recovery import Threshold
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
-_LEAST = 0.5 - 1e-9  # E<M, G>^2 <= E<M, z z^T - 1>^2 = 2: no label tells more of z than z
+TRIVIAL = Value(mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
+_ROUNDING = 1e-9
 
 
 def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
@@ -65,32 +66,34 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
         return Threshold(None, notes=tuple(notes))
     known = matrix([], len(variables))
     done: list[dict[str, Any]] = []
-    last = Value(mpf(0), S.Zero, mpf(0))
+    last = TRIVIAL
     reached = True
     for stage in stages:
         directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
-        entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0}
+        entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0, "bound": False, "method": ""}
         done.append(entry)
         name = f"alpha_c of stage {len(done)}" if len(stages) > 1 else "alpha_c"
         if stage["order"] >= 3:
             return Threshold("hard", notes=tuple(notes), stages=tuple(done))
         try:
-            last = Value(mpf(0), S.Zero, mpf(0)) if stage["order"] == 1 else stage_value(g, law, variables, known)
+            last = TRIVIAL if stage["order"] == 1 else stage_value(g, law, variables, known)
         except (BudgetExceeded, HermitexError) as err:
             notes.append(f"{name}: finite, its value was not reached: {' '.join(str(err).split())}")
             reached = False
             known = stack(known, directions)
             continue
-        if last.alpha and last.alpha + last.error < _LEAST:
-            notes.append(f"{name}: not reached, {digits_that_hold(last.alpha)} came out, and where z itself is told it is 1/2")
+        hidden = len(variables) - known.rows  # with G = z z^T - 1, as z itself tells, E[G M G] = (r + 1) M at M = 1
+        if last.alpha and last.alpha + last.error < (1 - _ROUNDING) / (hidden + 1):
+            notes.append(f"{name}: not reached, {digits_that_hold(last.alpha)} came out, and z itself has 1/{hidden + 1}")
             reached = False
             known = stack(known, directions)
             continue
         reached = True
-        entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error}
+        entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error, "method": last.method,
+                  "bound": bool(known.rows and last.alpha)}
         notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
-        if last.late is not None:
-            notes += later_words(last.late, directions, variables)
+        if last.remaining is not None:
+            notes += later_words(last.remaining, directions, variables)
         if known.rows and last.alpha:
             notes.append(_lower_bound(done))
         known = stack(known, directions)
@@ -98,7 +101,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     notes += _slower_before(done, variables)
     if not reached:
         return Threshold(kind, notes=tuple(notes), stages=tuple(done))
-    return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done))
+    return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done), last.method)
 
 
 def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> list[str]:
@@ -136,16 +139,16 @@ def _lower_bound(done: list[dict[str, Any]]) -> str:
             "transition unless their overlap is 1 at that alpha")
 
 
-def later_words(late: Late, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
+def later_words(later: Later, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
     """Which directions of the stage alpha_c is about, and what is known of the others."""
     names = [v.name for v in variables]
     whole = as_array(directions)
-    rest = short_rows(whole - whole @ late.first.T @ late.first)
-    if not rest or not len(late.first):
+    rest = short_rows(whole - whole @ later.first.T @ later.first)
+    if not rest or not len(later.first):
         return []  # the others are those of a later stage
-    late = late if len(rest) == len(late.rows) else late._replace(alpha=None)
-    first, others = directions_words(short_rows(late.first), names), directions_words(rest, names)
-    exact = "" if late.exact is None else f"{late.exact} = "
-    when = "" if late.alpha is None else (f", at alpha = {exact}{digits_that_hold(late.alpha, late.error, 10)} "
+    later = later if len(rest) == len(later.rows) else later._replace(alpha=None)
+    first, others = directions_words(short_rows(later.first), names), directions_words(rest, names)
+    exact = "" if later.exact is None else f"{later.exact} = "
+    when = "" if later.alpha is None else (f", at alpha = {exact}{digits_that_hold(later.alpha, later.error, 10)} "
                                           "without help of the first, with it maybe sooner")
     return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]

@@ -16,7 +16,8 @@ from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.labels.levels import discrete, injective_in_modulus, peel
+from hermitex.exponents.label import peel
+from hermitex.exponents.labels.levels import discrete, injective_in_modulus
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
@@ -41,7 +42,8 @@ class Threshold(Shown):
     exact: Expr | None = None
     error: mpf | None = None
     notes: tuple[str, ...] = ()
-    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional}, in order; one variable: the only one
+    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional, bound, method}, in order
+    method: str = ""  # the mechanism that found alpha_c
 
     def latex(self) -> str:
         """alpha_c: exact where it is known, then the number."""
@@ -50,15 +52,16 @@ class Threshold(Shown):
         if self.kind == "hard" and len(self.stages) < 2:
             return r"\alpha_c = \infty"
         words = []
-        for value, exact in stage_values(self):
+        for value, exact, bound in stage_values(self):
             value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
-            words.append(value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}")
+            told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
+            words.append(rf"\ge {told}" if bound else told)
         return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
 
     def to_dict(self) -> dict[str, Any]:
-        """class, alpha_c, alpha_c_exact, error and notes; what does not exist is None."""
+        """class, alpha_c, alpha_c_exact, error, method and notes; what does not exist is None."""
         return dict(plain({"class": self.kind, "alpha_c": self.alpha_c, "alpha_c_exact": self.exact, "error": self.error,
-                           "notes": list(self.notes)}))
+                           "method": self.method or None, "notes": list(self.notes)}))
 
     def __repr__(self) -> str:
         from hermitex.exponents.stages import alpha_text
@@ -74,7 +77,7 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
     if exponent is None:
         return Threshold(None, notes=("weak recovery: undetermined with the generative exponent",))
     if exponent == 1:
-        return Threshold("trivial", mpf(0), S.Zero, mpf(0))
+        return Threshold("trivial", mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
     if exponent >= 3:
         return Threshold("hard")
     try:
@@ -82,7 +85,7 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
         if exact is not None:
             value = evaluate(exact, 25)
             _loses_nothing_less(1 / value, mpf(0), g, channel, x)
-            return Threshold("easy", value, exact, mpf(0))
+            return Threshold("easy", value, exact, mpf(0), method="one variable: closed form")
         inverse, error = _numeric(g, channel, x)
         _loses_nothing_less(inverse, error, g, channel, x)
         if not 2*error <= inverse:
@@ -92,7 +95,8 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
         return Threshold("easy", notes=(f"alpha_c: finite, its value was not reached: {' '.join(str(err).split())}",))
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse)
     notes = () if relative < mpf(10) ** -12 else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
-    return Threshold("easy", alpha, None, alpha * relative, notes)
+    how = _how(channel, labels=bool(channel.labels(g).probabilities))
+    return Threshold("easy", alpha, None, alpha * relative, notes, method=how)
 
 
 # -- exact -------------------------------------------------------------------------------------------------------------
@@ -177,6 +181,12 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
         return noise.poisson(g, x)
     u = peel(labels.levels, x)
     return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
+
+
+def _how(channel: Named | Channel, *, labels: bool) -> str:
+    """The route of `_numeric` in words."""
+    drawn = isinstance(channel, Channel) or channel.name in _NOISES
+    return f"one variable: {'a sum over the labels' if labels and not drawn else 'the noise integrated' if drawn else 'level sets'}"
 
 
 def _finite_numeric(laws: tuple[Expr, ...], x: Symbol) -> tuple[mpf, mpf]:

@@ -17,8 +17,9 @@ import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
+from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
-from hermitex.exponents.labels.levels import constant_value, discrete, injective_in_modulus, monotone, peel
+from hermitex.exponents.labels.levels import constant_value, discrete, injective_in_modulus, monotone
 from hermitex.exponents.labels.levelsets import inverse_threshold
 from hermitex.symbols import z
 

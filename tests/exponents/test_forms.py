@@ -5,8 +5,8 @@ import pytest
 
 import hermitex as hx
 from hermitex.exponents.channels import channel
+from hermitex.exponents.label import independent_labels
 from hermitex.exponents.labels.forms import plainer
-from hermitex.exponents.labels.sizes import pair_of_labels
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest
@@ -66,9 +66,9 @@ def test_the_other_part_is_named():
 
 
 def test_parts_that_are_not_told_apart():
-    assert pair_of_labels(parse("sign(z1*z2)*z3"), (z1, z2, z3)) is None
-    assert pair_of_labels(parse("sign(z1*z2)*abs(z1)"), (z1, z2)) is None
-    assert pair_of_labels(parse("(3 + sign(z1*z2))*z3**2"), (z1, z2, z3)) is None
+    assert independent_labels(parse("sign(z1*z2)*z3"), (z1, z2, z3)) is None
+    assert independent_labels(parse("sign(z1*z2)*abs(z1)"), (z1, z2)) is None
+    assert independent_labels(parse("(3 + sign(z1*z2))*z3**2"), (z1, z2, z3)) is None
 
 
 # -- discrete labels without a closed form -----------------------------------------------------------------------------

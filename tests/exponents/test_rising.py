@@ -5,10 +5,9 @@ import pytest
 from sympy import Rational, Symbol, cos, exp, floor, log, sign, sin, sinh, tanh
 
 import hermitex as hx
-from hermitex.exponents.labels.equivalent_labels import peeled
+from hermitex.exponents.label import revealed, split_products
 from hermitex.exponents.labels.rising import injective, sign_by_rise
 from hermitex.exponents.laws.blocks import law_of
-from hermitex.exponents.laws.discrete import split_products
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.symbols import z1, z2, z3
 
@@ -86,7 +85,7 @@ def test_not_shown_to_be_injective(form):
     ("z1*z2 + z1**2*z2**2", None, (z1, z2))])
 def test_what_an_increasing_function_is_of_is_the_label(text, inner, hidden):
     g = split_products(hx.parse(text))
-    assert peeled(g, hidden) == (g if inner is None else hx.parse(inner))
+    assert revealed(g, hidden) == (g if inner is None else hx.parse(inner))
 
 
 def test_masses_that_are_missing_in_the_tails_take_their_squares_off():

@@ -8,12 +8,13 @@ from scipy.special import ndtr
 from sympy import Rational, pi
 
 from hermitex.exponents.channels import channel
+from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.conditional import conditional_zeros
 from hermitex.exponents.laws.invariant import invariant
 from hermitex.exponents.laws.lattice import points
 from hermitex.exponents.laws.linearised import Second, agreed, largest
-from hermitex.exponents.laws.noisy import effective, noisy_second, observed
+from hermitex.exponents.laws.noisy import noisy_second, observed
 from hermitex.exponents.laws.projected import Samples, seen
 from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
 from hermitex.exponents.laws.scattered_given import scattered_given
@@ -47,7 +48,7 @@ def names_of(text):
 def sampled(text, law="deterministic", plan=SMALL, seed=0):
     """(1/alpha_c from points, the error that is claimed)."""
     g, names = names_of(text)
-    clean = effective(g, channel(law))
+    clean = shown(g, channel(law))
     drop = zeros_by_flips(clean, names, {x: i for i, x in enumerate(names)})
     found = Sampled(*observed(clean, channel(law)), ((), names, drop)).second((), plan, seed)
     return largest(found.couplings, list(range(len(names))))[0], len(names) * found.error

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from sympy import Dummy, Expr, S, Symbol, diff, exp, fraction, log, oo, powsimp, preorder_traversal
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.levels import differs, peel
+from hermitex.exponents.label import peel
+from hermitex.exponents.labels.levels import differs
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.transseries import Undecided, limit_of
 from hermitex.symbolic.budget import kept

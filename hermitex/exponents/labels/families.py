@@ -35,9 +35,9 @@ from sympy import (
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
+from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
-from hermitex.exponents.labels.levels import peel
-from hermitex.exponents.labels.sizes import finite_values, signed
+from hermitex.exponents.labels.sizes import finite_values
 from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.series.fields import in_field, to_expr
 
@@ -90,7 +90,7 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     (['y', 'y**2'], True)
     """
     if labels.levels is not None:
-        u = told_by(labels.levels, variables)
+        u = same_level_sets(labels.levels, variables)
         return family_of(u, variables, "y" if u == labels.levels else "u(y)")
     if isinstance(law, Channel) and not law.finite:
         return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
@@ -125,26 +125,8 @@ def _of_signs(u: Expr, used: Sequence[Symbol], text: str) -> Family:
     return Family((polynomial_of_signs(u, used),), tuple(members.values()), True)
 
 
-def told_by(y: Expr, variables: Sequence[Symbol]) -> Expr:
-    """A simpler u(z) with the level sets of the label y(z): exp(z1 z2) tells z1 z2.
-
-    >>> from hermitex.symbols import z1, z2
-    >>> told_by(exp(z1*z2), (z1, z2)), told_by(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))
-    (z1*z2, z1*sign(z2))
-    """
-    u = peel(y, *variables)
-    return _squared_modulus(signed(u, variables, lambda h: peel(h, *variables)), variables)
-
-
 def _power(text: str, p: int) -> str:
     return text if p == 1 else f"{text}**{p}"
-
-
-def _squared_modulus(u: Expr, variables: Sequence[Symbol]) -> Expr:
-    """|p| and p^2 have the same level sets; p^2 is a polynomial if p is, and smooth where p is a bounded wave."""
-    if isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], (sin, cos, tanh))):
-        return u.args[0]**2
-    return u
 
 
 # -- label maps --------------------------------------------------------------------------------------------------------

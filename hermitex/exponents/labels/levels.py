@@ -7,7 +7,6 @@ lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, ev
 from __future__ import annotations
 
 from sympy import (
-    Abs,
     Add,
     Dummy,
     Expr,
@@ -27,7 +26,6 @@ from sympy import (
     exp,
     log,
     sinh,
-    tan,
     tanh,
 )
 
@@ -37,57 +35,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
 
-INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 _DEGREE_BOUND = 400
-
-
-def peel(u: Expr, *x: Symbol) -> Expr:
-    """Strip injective outer functions: affine maps, exp, tanh, odd powers, roots, ...; an even power becomes a square.
-
-    Parameters: `u` an expression in the variables `x`, one or several.
-
-    >>> from hermitex.symbols import z
-    >>> from sympy import exp
-    >>> peel(1/(1 + exp(-3*z**3)), z)
-    z
-    """
-    while True:
-        inner = _peel_once(u, x)
-        if inner == u:
-            return u
-        u = inner
-
-
-def _peel_once(u: Expr, x: tuple[Symbol, ...]) -> Expr:
-    if isinstance(u, Add):
-        return u.as_independent(*x, as_Add=True)[1]
-    if isinstance(u, Mul):
-        constant, rest = u.as_independent(*x, as_Add=False)
-        return rest if constant.is_nonzero else u
-    if isinstance(u, INJECTIVE):
-        return u.args[0]
-    if isinstance(u, Abs) and u.args[0].is_nonnegative:
-        return u.args[0]
-    if isinstance(u, Abs) and u.has(tan):
-        return u.args[0] ** 2  # the same level sets, and no corner at every pole
-    if isinstance(u, cosh):
-        return u.args[0] ** 2
-    if isinstance(u, Pow):
-        base, power = u.args
-        if not power.has(*x) and power.is_Rational and power != 0:
-            return _peel_power(u, base, power)
-        if not base.has(*x) and base.is_positive and (base - 1).is_nonzero:
-            return power
-    return u
-
-
-def _peel_power(u: Expr, base: Expr, power: Rational) -> Expr:
-    if base.is_nonnegative or (power.is_Integer and power.p % 2) or power.q % 2 == 0:
-        return base
-    if power.is_Integer:
-        inner = base.args[0] if isinstance(base, Abs) else base
-        return inner**2
-    return u
 
 
 def polynomial(u: Expr, x: Symbol) -> Poly | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations_with_replacement, product
-from math import prod
+from itertools import product
 
-from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, ceiling, floor, sign
+from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, ceiling, floor, sign
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.levels import injective_in_modulus, sign_of
+from hermitex.exponents.labels.levels import sign_of
 from hermitex.symbolic.pieces import pieces
 
 _COMBINATIONS = 400
@@ -45,25 +42,6 @@ def signs_and_size(u: Expr) -> tuple[Expr, Expr] | None:
 def _opposite(e: Expr) -> bool:
     values = finite_values(e)
     return values is not None and len(values) == 2 and sum(values) == 0
-
-
-def signed(u: Expr, variables: Sequence[Symbol], inner: Callable[[Expr], Expr]) -> Expr:
-    """s h tells (s, h), and so does s h' for a positive h' that tells what h tells: sign(z1 z2) exp(-z1^2) tells z1 sign(z2).
-
-    inner : what h tells, in another form
-    """
-    found = signs_and_size(u)
-    if found is None:
-        return u
-    s, h = found
-    mine = [x for x in variables if h.has(x)]
-    x = mine[0] if len(mine) == 1 and h.free_symbols == set(mine) else None
-    if x is not None and (h.subs(x, -x) - h).expand() == 0 and injective_in_modulus(h, x):
-        core: Expr = Abs(x)
-    else:
-        core = inner(h)
-        core *= side(core)
-    return almost_everywhere(s * core) if core not in (0, h) else u
 
 
 def nonzero_almost_everywhere(factor: Expr) -> bool:
@@ -114,50 +92,3 @@ def finite_values(e: Expr) -> frozenset[Expr] | None:
     if total > _COMBINATIONS:
         return None
     return frozenset(e.func(*choice) for choice in product(*(p for p in parts if p is not None)))
-
-
-def pair_of_labels(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Expr] | None:
-    """(A, B) in different variables if the label g tells both, and nothing more; A takes two opposite values.
-
-    Examples
-    --------
-    >>> from sympy import sign
-    >>> from hermitex.symbols import z1, z2, z3
-    >>> pair_of_labels(sign(z1*z2)*(1 + z3**2), (z1, z2, z3))
-    (sign(z1)*sign(z2), z3**2 + 1)
-    >>> pair_of_labels(sign(z1*z2)*z3, (z1, z2, z3)) is None
-    True
-    """
-    from hermitex.exponents.laws.discrete import split_products
-
-    constant, rest = split_products(g).as_independent(*names, as_Add=False)
-    found = signs_and_size(rest) if constant.is_nonzero else None
-    return found if found is not None and not found[0].free_symbols & found[1].free_symbols else None
-
-
-def without_silent_sign(g: Expr, names: Sequence[Symbol]) -> Expr:
-    """|g| where the sign of g tells nothing of second order given |g|, and |g| holds fewer variables than g; else g.
-
-    Where for every |a| = 0 or 2 a flip of variables that takes g to +-g takes He_a sign(g) to its negative, E[He_a sign(g) | |g|]
-    is 0. So G of (|g|, sign(g)) is that of |g|.
-
-    Examples
-    --------
-    >>> from sympy import sign
-    >>> from hermitex.symbols import z1, z2, z3
-    >>> without_silent_sign(sign(z1*z2)*z3, (z1, z2, z3)), without_silent_sign(sign(z1*z2)*z3**2, (z1, z2, z3))
-    (Abs(z3), z3**2*sign(z1*z2))
-    """
-    from hermitex.exponents.laws.discrete import split_products
-
-    g, whole = split_products(g), g
-    size = split_products(Abs(g)).replace(lambda e: isinstance(e, Abs) and isinstance(e.args[0], sign), lambda e: S.One)
-    if not size.free_symbols or size.free_symbols >= g.free_symbols & set(names):
-        return whole
-    kinds = []  # (a flip, its sign): g(flip z) = sign g(z)
-    for flip in product((1, -1), repeat=len(names)):
-        moved = g.xreplace({x: f*x for x, f in zip(names, flip, strict=True)})
-        kinds += [(flip, e) for e in (1, -1) if (moved - e*g).expand() == 0]
-    orders: list[tuple[int, ...]] = [(), *combinations_with_replacement(range(len(names)), 2)]
-    hidden = all(any(e*prod(flip[i] for i in a) == -1 for flip, e in kinds) for a in orders)
-    return size if hidden else whole

@@ -7,19 +7,21 @@ leave a block alone, and exact values, make components exactly zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Abs, Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol, preorder_traversal, sign
+from sympy import Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
+from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
+from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
-from hermitex.exponents.laws.discrete import exact_atoms, own_parts, split_products
+from hermitex.exponents.laws.discrete import exact_atoms, own_parts
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added, joined
@@ -177,57 +179,6 @@ def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence
             continue
         return push(tabulated(law), outer, w, drop=drop)
     return None
-
-
-def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Symbol]]:
-    """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius."""
-    symbols = set(used)
-    seen: set[Expr] = set()
-    found: set[Expr] = set()
-    candidates = [e for e in preorder_traversal(g) if isinstance(e, Expr) and not isinstance(e, Symbol)]
-    for e in [*candidates, *_monomial(g, used)]:
-        if e == g or e in seen or not symbols <= e.free_symbols:
-            continue
-        seen.add(e)
-        w = Dummy("w", real=True)
-        for outer in (g.xreplace({e: w}), g.subs(e, w) if e.is_Mul or e.is_Add else g):
-            if not outer.free_symbols & symbols:
-                found.add(e)
-                yield e, outer, w
-                break
-    if (whole := _of_product(g, used)) is not None and whole[0] not in found:
-        yield whole
-    if g.is_polynomial(*used) and len(used) > 1 and g.count_ops() < _SIZE:
-        w = Dummy("w", real=True)
-        last, others = used[-1], used[:-1]
-        flat = Poly(g, last)
-        if all(n % 2 == 0 for (n,) in flat.monoms()):
-            rest = w - Add(*(x**2 for x in others))
-            outer = Add(*(c * rest ** (n // 2) for (n,), c in flat.terms())).expand()
-            square = Add(*(x**2 for x in used))
-            if not outer.free_symbols & symbols and (g - square).expand().free_symbols and outer.as_poly(w).degree() > 1:
-                yield square, outer, w
-
-
-def _of_product(g: Expr, used: Sequence[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
-    """(prod z_i, F, its symbol) if g = F(prod z_i): the last variable is w over the others, whatever their signs."""
-    if len(used) < 2 or not g.has(sign, Abs):
-        return None
-    w = Dummy("w", real=True)
-    sizes = [Dummy(x.name, positive=True) for x in used[:-1]]
-    found = {g.xreplace({**{x: s * p for x, s, p in zip(used[:-1], signs, sizes, strict=True)},
-                         used[-1]: w / Mul(*signs, *sizes)}) for signs in product((1, -1), repeat=len(sizes))}
-    outer = found.pop()
-    return None if found or outer.has(*sizes) else (Mul(*used), outer, w)
-
-
-def _monomial(g: Expr, used: Sequence[Symbol]) -> list[Expr]:
-    """The smallest monomial of a polynomial, if all its monomials could be powers of it."""
-    if not isinstance(g, Add) or not g.is_polynomial(*used) or g.count_ops() > _SIZE:
-        return []
-    powers = [m for m in Poly(g, *used).monoms() if any(m)]
-    least = min(powers, key=sum)
-    return [Mul(*(x**n for x, n in zip(used, least, strict=True)))]
 
 
 def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:

@@ -19,9 +19,10 @@ from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Named
-from hermitex.exponents.labels.levels import monotone, peel
+from hermitex.exponents.label import peel, split_products
+from hermitex.exponents.labels.levels import monotone
 from hermitex.exponents.laws.density import WINDOW, distinct
-from hermitex.exponents.laws.discrete import collect, intervals, split_products
+from hermitex.exponents.laws.discrete import collect, intervals
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces

@@ -8,6 +8,7 @@ else through the structure of the target with the numbers of u put in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from sympy import Expr, Symbol
@@ -15,10 +16,11 @@ from sympy import Expr, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
 from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
-from hermitex.exponents.laws.known import even_part, mirror, one_quantity, over_known
+from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
 from hermitex.exponents.laws.noisy import noisy_second, observed, precisely, through
 from hermitex.exponents.laws.scattered_given import scattered_given
@@ -45,23 +47,24 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
     ------
     NoClosedForm : more known directions than are averaged over.
     """
-    couplings, error = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
+    couplings, error, points = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
     inverse, _ = largest(couplings, list(range(len(hidden))))
     if not inverse > len(hidden)*error:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    return measured(inverse, len(hidden) * error)
+    how = "average over what is known" + (": evenly spread points" if points else "")
+    return measured(inverse, len(hidden) * error)._replace(method=how)
 
 
-def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Couplings, float]:
-    """The couplings averaged over u, and their error: a finite sum over what enters by its steps alone."""
+def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Couplings, float, bool]:
+    """The couplings averaged over u (a finite sum over what enters by its steps alone), their error, whether points were spread."""
     for u in given:
         sides = intervals(g, u)
         if sides is not None:
             return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
     if not given and not g.has(*hidden):
-        return {}, 0.0
+        return {}, 0.0, False
     found = noisy_second(g, law, hidden) if not given else _averaged(g, law, given, hidden)
-    return found.couplings, found.error
+    return found.couplings, found.error, found.method == "evenly spread points"
 
 
 def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
@@ -76,7 +79,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
         reason = err
     if found is None or found.error > _ROUGH:
         try:
-            rough = scattered_given(*observed(g, law), (given, hidden, drop))
+            rough = replace(scattered_given(*observed(g, law), (given, hidden, drop)), method="evenly spread points")
         except (NoClosedForm, BudgetExceeded):
             if found is None:
                 raise reason from None
@@ -127,7 +130,7 @@ def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool)
 
 
 def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
-           hidden: Sequence[Symbol]) -> tuple[Couplings, float]:
+           hidden: Sequence[Symbol]) -> tuple[Couplings, float, bool]:
     """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
     u, sides = steps
     weights: dict[Expr, float] = {}
@@ -135,13 +138,14 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
     total: Couplings = {}
-    lost = 0.0
+    lost, points = 0.0, False
     for form, weight in weights.items():
-        found, error = _mean_couplings(form, law, given, hidden)
+        found, error, rough = _mean_couplings(form, law, given, hidden)
+        points = points or rough
         lost += weight * error
         for key, value in found.items():
             total[key] = total.get(key, 0.0) + weight * value
-    return total, lost
+    return total, lost, points
 
 
 def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Index, ...]:

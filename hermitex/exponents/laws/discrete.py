@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
-from typing import Any
 
 from sympy import (
     Add,
@@ -19,7 +18,6 @@ from sympy import (
     Expr,
     Heaviside,
     Mul,
-    Pow,
     Rational,
     S,
     Symbol,
@@ -33,6 +31,7 @@ from sympy import (
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.label import split_products
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
@@ -70,34 +69,6 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
         raise
     except HermitexError:
         return None
-
-
-def split_products(g: Expr) -> Expr:
-    """sign(a b) = sign(a) sign(b), |a b| = |a| |b|, sign(a)^2 = 1, everywhere in g."""
-    from sympy import Abs
-
-    g = g.replace(lambda e: isinstance(e, Pow) and isinstance(e.base, sign) and e.exp.is_Integer and e.exp > 1,
-                  lambda e: e.base if e.exp % 2 else S.One)
-
-    def apart(head: Any, e: Any) -> Any:
-        if not isinstance(e, head):
-            return e  # a number
-        argument = e.args[0]
-        if isinstance(argument, Add):
-            argument = argument.factor() if argument.is_polynomial() and argument.count_ops() < 40 else argument
-        if isinstance(argument, Mul):
-            return Mul(*(apart(head, head(f)) for f in argument.args))
-        if isinstance(argument, Pow) and argument.exp.is_Integer and argument.exp > 0:
-            base = head(argument.base)
-            if head is sign:
-                return S.One if argument.exp % 2 == 0 else apart(sign, base)
-            return apart(Abs, base) ** argument.exp
-        return e
-
-    for head in (sign, Abs):
-        g = g.replace(lambda e, head=head: isinstance(e, head) and isinstance(e.args[0], (Mul, Pow, Add)),
-                      lambda e, head=head: apart(head, e))
-    return g
 
 
 # -- spheres -----------------------------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ next halving leaves the last value, with the last change as its error.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.directions.symmetry import sign_flips
@@ -140,52 +140,3 @@ class _Sums:
     def error(self) -> float:
         """The average of the errors at u; what is independent from one u to the next adds up in squares."""
         return (self.wrong + self.noise**0.5) * self.step
-
-
-# -- what is hidden as one quantity --------------------------------------------------------------------------------------
-def one_quantity(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
-    """(F, w, its name) with g = F(u, w), w a function of the hidden variables alone.
-
-    Examples
-    --------
-    >>> from sympy import Abs
-    >>> from hermitex.symbols import z1, z2, z3
-    >>> one_quantity(z1*Abs(z2) + z1*z2*z3 - z1**2, [z1], [z2, z3])[1]
-    z2*z3 + Abs(z2)
-    """
-    for form in (g, g.expand().collect(list(given))) if not isinstance(g, Symbol) else (g,):
-        found = _reduced(form, list(hidden)) if set(hidden) <= form.free_symbols else None
-        if found is not None:
-            return found
-    return None
-
-
-def _reduced(g: Expr, group: list[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
-    """(F(w, others), w, its name) with w a function of the group alone."""
-    if len(group) == 1:
-        return g, group[0], group[0]
-    w = Dummy("w", real=True)
-    for part in dict.fromkeys(_parts(g, set(group))):
-        form = _replaced(g, part, w)
-        if not form.has(*group):
-            return form, part, w
-    return None
-
-
-def _parts(e: Expr, group: set[Symbol]) -> Iterator[Expr]:
-    """The largest sub-expressions in the variables of the group only, all of them."""
-    if e.free_symbols == group:
-        yield e
-        return
-    if isinstance(e, (Add, Mul)):
-        inner = [a for a in e.args if a.free_symbols and a.free_symbols <= group]
-        if len(inner) > 1 and set().union(*(a.free_symbols for a in inner)) == group:
-            yield e.func(*inner)
-    for a in e.args:
-        if isinstance(a, Expr) and a.has(*group):
-            yield from _parts(a, group)
-
-
-def _replaced(g: Expr, part: Expr, w: Symbol) -> Expr:
-    form = g.xreplace({part: w})
-    return form if not form.has(*part.free_symbols) else g.subs(part, w)

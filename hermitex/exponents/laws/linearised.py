@@ -30,11 +30,13 @@ class Second:
     """The couplings of orders one and two of a label, and their absolute error.
 
     scatter : the part of the error that is independent of those at other u, as that of random points is
+    method : how the law of the label was found
     """
 
     couplings: Couplings
     error: float
     scatter: float = 0.0
+    method: str = ""
 
 
 def agreed(found: Sequence[Second], *, times: float = 3.0) -> Second:
@@ -197,7 +199,7 @@ def largest(couplings: Couplings, variables: list[int], within: float = 1e-9) ->
     return float(top), np.array(found)
 
 
-def charged(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:
+def supported_directions(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:
     """(rows that the eigenvectors M of the largest eigenvalue charge, rows they leave at zero, the eigenvalue on the latter).
 
     Rows are orthonormal; eigenvalues closer than `within`, their error, count as equal. F leaves the second rows at zero to

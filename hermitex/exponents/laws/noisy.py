@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
+from sympy import Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
-from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices, split_products
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
 from hermitex.exponents.laws.orbits import homogeneous
@@ -44,6 +45,7 @@ _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
+_BLOCKS = "law of the label: independent blocks"
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
 
@@ -57,13 +59,13 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
     if isinstance(channel, Channel):
-        on_grid = Drawn(channel, (), variables).second()
+        on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
         convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
         if convolved is None and _vanishing_scale(channel, variables):
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
         return on_grid if convolved is None else agreed([on_grid, convolved])
-    clean = effective(g, channel)
+    clean = shown(g, channel)
     found: list[Second] = []
     try:
         with precisely(len(variables)):
@@ -76,8 +78,9 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         reason = err
     if sampling and _worst(found) > _FEW:
         try:
-            found.append(scattered(*observed(clean, channel), variables, zeros_by_flips(
-                clean, _used(clean, variables), {x: i for i, x in enumerate(variables)})))
+            points = scattered(*observed(clean, channel), variables, zeros_by_flips(
+                clean, _used(clean, variables), {x: i for i, x in enumerate(variables)}))
+            found.append(replace(points, method="evenly spread points"))
         except (NoClosedForm, BudgetExceeded):
             if not found:
                 raise reason from None
@@ -96,13 +99,14 @@ def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequenc
     place = {x: i for i, x in enumerate(variables)}
     reason: NoClosedForm | None = None
     try:
-        yield _scaled(g, place) if channel.name == "multiplicative" else through(law_of(g, place), channel)
+        law = _scaled(g, place) if channel.name == "multiplicative" else through(law_of(g, place), channel)
+        yield replace(law, method=_BLOCKS)
     except NoClosedForm as err:
         reason = err
     if _worst(found) > _ACCURATE and (better := _by_orbits(g, channel, place, has_one=bool(found))) is not None:
-        yield better
+        yield replace(better, method="law of the label: orbits of a scaling")
     if _worst(found) > _POOR and (planar := strips_of(g, (), variables)) is not None:
-        yield through(planar, channel)
+        yield replace(through(planar, channel), method="law of the label: strips between lines")
     if reason is not None and not found:
         raise reason
 
@@ -202,7 +206,7 @@ def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
     except NoClosedForm:
         return None
     combined = added if found is channel.added else multiplied
-    return None if drawn is None else second(combined(tabulated(law), drawn))
+    return None if drawn is None else replace(second(combined(tabulated(law), drawn)), method=_BLOCKS)
 
 
 def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
@@ -230,11 +234,6 @@ def density_of(f: Expr, s: Symbol) -> Law | None:
     window = (-Rational(low), Rational(high))
     kinks = tuple(float(p) for p in breakpoints(f, s, window))
     return Law(((),), lambda y: np.where((y >= -low) & (y <= high), values(y), 0.0)[None], -low, high, knots=kinks, hints=(0.0,))
-
-
-def effective(g: Expr, channel: Named | Channel) -> Expr:
-    """What the label shows of g where it shows no noise: |g| if its sign is drawn at random."""
-    return split_products(Abs(g)) if channel.name == "random_sign" else g
 
 
 def _compared(law: Law, kernels: Kernels) -> Second:

@@ -20,10 +20,11 @@ class Value(NamedTuple):
     exact: Expr | None
     error: mpf
     notes: tuple[str, ...] = ()
-    late: Late | None = None
+    remaining: Later | None = None
+    method: str = ""
 
 
-class Late(NamedTuple):
+class Later(NamedTuple):
     """Directions of the stage (rows over its variables) that alpha_c does not concern: they are found at a larger alpha."""
 
     first: Any
@@ -32,7 +33,7 @@ class Late(NamedTuple):
     exact: Expr | None = None
     error: mpf = mpf(0)
 
-    def seen_through(self, rows: Any) -> Late:
+    def over(self, rows: Any) -> Later:
         """The same over other variables, of which the coordinates here are `rows`."""
         import numpy as np
 

@@ -160,7 +160,7 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     >>> [round(v, 3) for v in (twice.growth, twice.step, twice.signal)]
     [0.525, 0.61, 0.321]
     """
-    from hermitex.exponents.laws.discrete import split_products
+    from hermitex.exponents.label import split_products
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.weak import weak_derivative
     from hermitex.theories.overlaps.structure import axis

@@ -13,8 +13,7 @@ import numpy as np
 from sympy import Expr, Symbol, sign
 
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.laws.discrete import split_products
-from hermitex.exponents.laws.noisy import effective
+from hermitex.exponents.label import shown, split_products
 from hermitex.theories.overlaps.channel import FiniteOutput, full_points, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.frames import eigen_nodes
@@ -34,7 +33,7 @@ class Generalisation:
 
     def __init__(self, g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> None:
         clean = split_products(sign(g) if isinstance(law, Named) and law.name == "sign" else
-                               effective(g, law) if isinstance(law, Named) else g)
+                               shown(g, law) if isinstance(law, Named) else g)
         self.names, self.r, self.g = tuple(names), len(names), clean
         self.axes = tuple(axis(clean, x) for x in names)
         of = values(clean, names)

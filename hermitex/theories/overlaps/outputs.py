@@ -19,8 +19,7 @@ from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.laws.discrete import split_products
-from hermitex.exponents.laws.noisy import effective
+from hermitex.exponents.label import shown, split_products
 from hermitex.kernels.arrays import lambdify
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
@@ -56,7 +55,7 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
     diagonal = space.diagonal
     if isinstance(law, Channel):
         return _custom(law, names)
-    g = split_products(effective(g, law))
+    g = split_products(shown(g, law))
     axes = tuple(axis(g, x) for x in names)
     if law.name in ("deterministic", "random_sign"):
         if all(a.steps for a in axes):

@@ -1,0 +1,344 @@
+"""1/alpha_c = lambda_max(E[G_U (x) G_U]) of one stage, G_U(y, u) = E[z z^T - I | y, u] on U^perp: the table of mechanisms.
+
+A stage is asked as a `Question`: its label in canonical form (`exponents.label`), the variables it is about, and what is
+known. `MECHANISMS` stands in the order in which they are tried; each says what it gives and at what cost, and answers None
+where it does not apply. The first that answers is named by the answer (`Threshold.method`).
+Source: Troiani et al. (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+import numpy as np
+from sympy import Add, Expr, Mul, Rational, S, Symbol
+
+from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.label import independent_labels, label, shown, without_silent_sign
+from hermitex.exponents.laws.committees import committee, injective_pair
+from hermitex.exponents.laws.conditional import averaged_over
+from hermitex.exponents.laws.density import Index
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms
+from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
+from hermitex.exponents.laws.later_channel import later_stage
+from hermitex.exponents.laws.linearised import largest, supported_directions
+from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
+from hermitex.exponents.laws.value import Later, Value, as_array, measured
+from hermitex.exponents.weak_recovery import weak_recovery
+from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
+
+_TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
+
+
+@dataclass(frozen=True)
+class Question:
+    """alpha_c of the directions `hidden` once `given` are perfectly known.
+
+    Attributes
+    ----------
+    g : what the label tells of the hidden variables, over given and hidden ones
+    law : the channel that is left; a `Channel` of the user's holds its law over the same variables
+    rows : the hidden coordinates over the variables of the target, shape (hidden, variables)
+    target : the target as it was asked for, with its channel, variables and the known rows over them
+    """
+
+    g: Expr
+    law: Named | Channel
+    given: tuple[Symbol, ...]
+    hidden: tuple[Symbol, ...]
+    rows: Any
+    target: tuple[Expr, Named | Channel, tuple[Symbol, ...], Matrix]
+
+    @property
+    def plain(self) -> bool:
+        """A label without noise, and nothing known that enters it."""
+        return not self.given and isinstance(self.law, Named) and self.law.name == "deterministic"
+
+
+class Mechanism(NamedTuple):
+    """One way to the threshold: its name, what it gives, its cost, and the value where it applies (else None)."""
+
+    name: str
+    gives: str
+    cost: str
+    value: Callable[[Question], Value | None]
+
+
+def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], known: Matrix) -> Value:
+    """alpha_c of the stage at which G_U is the first tensor that is not zero, U the span of the rows `known`.
+
+    Raises
+    ------
+    NoClosedForm : the label is not integrated. BudgetExceeded.
+    """
+    return _answered(_question(g, law, tuple(variables), known))
+
+
+def _answered(question: Question) -> Value:
+    """The value by the first mechanism that applies."""
+    for mechanism in MECHANISMS:
+        found = mechanism.value(question)
+        if found is not None:
+            later = None if found.remaining is None else found.remaining.over(question.rows)
+            return found._replace(method=found.method or mechanism.name, remaining=later)
+    raise NoClosedForm("alpha_c", "no mechanism of the table applies", "Write the target in another form")
+
+
+# -- the question ------------------------------------------------------------------------------------------------------
+def _question(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], known: Matrix) -> Question:
+    """What is asked: what is known comes off the label, and only the variables that enter it stay."""
+    target = (g, law, variables, known)
+    inner, given, hidden, rows = law.p if isinstance(law, Channel) else g, (), variables, np.eye(len(variables))
+    if known.rows:
+        given, hidden, inner = _adapted(inner, variables, known)
+        rows = as_array(orthonormal(complement(known)))
+    if isinstance(law, Channel):
+        if not known.rows:
+            found = relevant(inner, hidden)
+            inner, hidden, rows = found.inner, tuple(found.names), as_array(found.basis)
+        return Question(inner, Channel(inner, law.y, law.support, None), given, hidden, rows, target)
+    inner, law = label(inner, law, hidden)
+    given = tuple(u for u in given if inner.has(u))
+    if not given:
+        inner = without_silent_sign(inner, hidden) if law.name == "deterministic" else inner
+        found = relevant(inner, hidden)
+        rows, over = as_array(found.basis) @ rows, tuple(found.names)
+        inner, law = label(found.inner, law, over)
+        hidden = tuple(x for x in over if inner.has(x))
+        rows = _coordinates(hidden, over) @ rows
+    return Question(inner, law, given, hidden, rows, target)
+
+
+def _alone(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
+    """The threshold of a label with nothing known."""
+    return stage_value(g, law, tuple(variables), matrix([], len(variables)))
+
+
+def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], Expr]:
+    """(coordinates of U, coordinates of its complement, g over both)."""
+    from hermitex.symbolic.invariance import rewritten
+    from hermitex.symbols import normal
+
+    u, v = frame(known), orthonormal(complement(known))
+    names = tuple(normal(f"z{i + 1}") for i in range(len(variables)))
+    plain = all(sum(1 for x in row if x != 0) == 1 for row in [*u.tolist(), *v.tolist()])
+    if plain:
+        names = tuple(variables[next(j for j, x in enumerate(row) if x != 0)] for row in [*u.tolist(), *v.tolist()])
+    inner = rewritten(g, variables, stack(u, v), names)
+    return names[:u.rows], names[u.rows:], inner
+
+
+def _coordinates(names: Sequence[Symbol], over: Sequence[Symbol]) -> Any:
+    """The rows of some coordinates over all of them."""
+    return np.array([[float(a == b) for b in over] for a in names])
+
+
+# -- what is known enters the label ------------------------------------------------------------------------------------
+def _two_terms(q: Question) -> Value | None:
+    """f(z_1) + f(z_2) given z_1 + z_2, where it determines |z_1 - z_2|."""
+    g, law, variables, known = q.target
+    return Value(mpf(1) / 2, S.Half, mpf(0)) if law.name == "deterministic" and injective_pair(g, variables, known) else None
+
+
+def _committee(q: Question) -> Value | None:
+    g, law, variables, known = q.target
+    # Over one hidden direction what follows may be exact.
+    if not isinstance(law, Named) or len(variables) - known.rows < 2:
+        return None
+    found = committee(shown(g, law), law, variables, known)
+    return None if found is None else measured(*found)
+
+
+def _known_factor(q: Question) -> Value | None:
+    """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
+    factor, rest = q.g.as_independent(*q.hidden, as_Add=False)
+    if not q.given or q.law.name not in ("deterministic", "multiplicative"):
+        return None
+    if not isinstance(q.g, Mul) or len(factor.free_symbols) != 1:
+        return None
+    u = next(iter(factor.free_symbols))
+    try:
+        live = compact(indicator_moment([p for p in pieces(factor, u) if p.expr != 0], 0))
+    except HermitexError:
+        return None
+    inner = _alone(rest, q.law, q.hidden)
+    chance = evaluate(live, 25)
+    exact = None if inner.exact is None else compact(inner.exact / live)
+    return Value(inner.alpha / chance, exact, inner.error / chance, inner.notes, method=f"known factor; {inner.method}")
+
+
+def _drawn(q: Question) -> Value | None:
+    known = q.target[3].rows
+    return later_stage(q.law, q.given, q.hidden) if isinstance(q.law, Channel) and known else None
+
+
+def _average(q: Question) -> Value | None:
+    return averaged_over(q.g, q.law, q.given, q.hidden) if q.given and isinstance(q.law, Named) else None
+
+
+# -- nothing known enters it -------------------------------------------------------------------------------------------
+def _one_variable(q: Question) -> Value | None:
+    """The same threshold by the one-variable route, which is exact more often and has more digits."""
+    if q.given or len(q.hidden) != 1:
+        return None
+    found = weak_recovery(q.g, q.law, q.hidden[0], 2)
+    if found.alpha_c is None:
+        raise NoClosedForm("alpha_c", found.notes[0] if found.notes else "not reached", "Write the target in another form")
+    return Value(found.alpha_c, found.exact, found.error or mpf(0), found.notes, method=found.method)
+
+
+def _sphere(q: Question) -> Value | None:
+    """g = c sum z_i^2 over all names: E[z_i^2 - 1 | rho] = rho/r - 1, whose second moment is 2/r."""
+    poly = q.g.as_poly(*q.hidden) if q.plain and q.g.is_polynomial(*q.hidden) else None
+    if poly is None or poly.total_degree() != 2:
+        return None
+    terms = [(m, c) for m, c in poly.terms() if any(m)]
+    if len(terms) != len(q.hidden) or any(max(m) != 2 for m, _ in terms) or len({c for _, c in terms}) > 1:
+        return None
+    return Value(mpf(len(terms)) / 2, S(len(terms)) / 2, mpf(0))
+
+
+def _independent(q: Question) -> Value | None:
+    """The smaller of the thresholds of two independent labels, of which the first takes two values.
+
+    E[G] = 0 and the blocks are independent: F(M) = F_A(M_A) + F_B(M_B), and M_AB is sent to E[G_A] M_AB E[G_B] = 0.
+    """
+    pair = independent_labels(q.g, q.hidden) if q.plain else None
+    if pair is None:
+        return None
+    names, law = q.hidden, q.law
+    atoms = exact_atoms(pair[0], [x for x in names if pair[0].has(x)])
+    silent = atoms is not None and not exact_couplings(atoms)
+    parts = [[x for x in names if part.has(x)] for part in pair]
+    if silent:
+        value = _alone(pair[1], law, parts[1])
+        return value if value.remaining is None else value._replace(remaining=value.remaining.over(_coordinates(parts[1], names)))
+    found = sorted(((_alone(part, law, mine), mine) for part, mine in zip(pair, parts, strict=True)),
+                   key=lambda v: v[0].alpha)
+    (one, mine), (two, others) = found
+    if one.alpha < two.alpha and one.remaining is None and not set(mine) & set(others):
+        later = Later(_coordinates(mine, names), _coordinates(others, names), two.alpha, two.exact, two.error)
+        return one._replace(remaining=later)
+    return one._replace(remaining=None)
+
+
+def _atoms(q: Question) -> Value | None:
+    """Exactly where the largest eigenvalue has a closed form, else to 25 digits; None if it is zero."""
+    atoms = None if q.given else _finitely_many(q.g, q.law, q.hidden)
+    if atoms is None:
+        return None
+    spots = list(range(len(q.hidden)))
+    found = exact_largest_of_two(atoms, spots)
+    couplings = exact_couplings(atoms) if found is None else {}
+    if found is None:
+        found = exact_largest(couplings, spots)
+    later = _remaining(_numbers(atoms), np.eye(len(spots)))
+    if found is not None:
+        alpha = compact(1 / found) if found != 0 else None
+        return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0), (), later)
+    number = 1 / largest_of_exact(couplings, spots)
+    return Value(number, None, number * mpf(10) ** -25, (), later)
+
+
+def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Atoms | None:
+    """The exact moments of the labels, where these are finitely many."""
+    if isinstance(law, Named) and law.name in ("random_sign", "gaussian", "multiplicative", "poisson"):
+        return None
+    return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
+
+
+def _numbers(atoms: Atoms) -> dict[tuple[Index, Index], float]:
+    """E[E[He_a|Y] E[He_b|Y]], |a| = |b| = 2, in doubles."""
+    found: dict[tuple[Index, Index], float] = {}
+    for _, nu in atoms:
+        value = {a: float(evaluate(v, 20)) for a, v in nu.items() if len(a) != 1}
+        for a, b in combinations_with_replacement(sorted(a for a in value if a), 2):
+            found[a, b] = found.get((a, b), 0.0) + value[a] * value[b] / value[()]
+    return found
+
+
+def _law(q: Question) -> Value | None:
+    """Numerically, from the couplings of the law of the label."""
+    if q.given:
+        return None
+    g, turn = _diagonal(q.g, q.hidden) if isinstance(q.law, Named) else (q.g, None)
+    second = noisy_second(g, q.law, q.hidden)
+    inverse, _ = largest(second.couplings, list(range(len(q.hidden))))
+    if not inverse > 0:
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
+    error = len(q.hidden) * second.error
+    later = _remaining(second.couplings, np.eye(len(q.hidden)) if turn is None else turn, error / inverse)
+    return measured(inverse, error)._replace(remaining=later, method=second.method)
+
+
+def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None:
+    """Where the top eigenvectors M do not charge every direction: the others begin to be found later.
+
+    relative : the error of the largest eigenvalue, in units of it
+    """
+    if relative > _TOLD_APART:
+        return None
+    spots = list(range(len(rows)))
+    first, late, inverse = supported_directions(couplings, spots, max(1e-9, 10 * relative))
+    if not len(late):
+        return None
+    error = relative * largest(couplings, spots)[0]
+    if not inverse > max(1e-12, 2 * error):
+        return Later(first @ rows, late @ rows, None)
+    return Later(first @ rows, late @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
+
+
+def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any]:
+    """(a quadratic form rotated to a sum of squares, the rows of its axes): alpha_c is invariant; else (g, None)."""
+    from sympy import eye
+
+    poly = g.as_poly(*names) if g.is_polynomial(*names) else None
+    if isinstance(g, Mul) or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
+        return g, None
+    n = len(names)
+    q = eye(n).as_mutable()
+    for i in range(n):
+        for j in range(n):
+            m = tuple((k == i) + (k == j) for k in range(n))
+            q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
+    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j):
+        return g, None
+    axes = np.linalg.eigh(as_array(q))[1].T  # in the order of the eigenvalues, which rise
+    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True))), axes
+
+
+def _eigenvalues(q: Any) -> list[Expr]:
+    """Exactly for two variables; else to 15 digits, equal ones made equal (their squares are one radial block)."""
+    if q.rows == 2:
+        (a, b), (_, d) = q.tolist()
+        root = ((a - d) ** 2 + 4 * b**2) ** S.Half
+        return [(a + d - root) / 2, (a + d + root) / 2]
+    found: list[Expr] = []
+    for v in np.linalg.eigvalsh(np.array(q.evalf(20).tolist(), dtype=float)):
+        near = next((c for c in found if abs(float(c) - v) < 1e-12 * max(1.0, abs(v))), None)
+        found.append(near if near is not None else Rational(round(float(v), 14)).limit_denominator(10**14))
+    return found
+
+
+MECHANISMS = (
+    Mechanism("two terms that tell their difference", "exact", "0.1 s", _two_terms),
+    Mechanism("committee given its mean", "12 digits", "0.5 s", _committee),
+    Mechanism("one variable", "exact, or 12 digits", "0.1 s", _one_variable),
+    Mechanism("sphere", "exact", "0.1 s", _sphere),
+    Mechanism("independent labels", "as their parts", "as their parts", _independent),
+    Mechanism("finitely many labels", "exact, or 25 digits", "0.3 s", _atoms),
+    Mechanism("known factor", "as what it multiplies", "0.1 s more", _known_factor),
+    Mechanism("channel given what is known", "6 digits", "5 s", _drawn),
+    Mechanism("average over what is known", "10 digits, or few by points", "2 s", _average),
+    Mechanism("law of the label", "10 digits, or few by points", "1 s", _law),
+)
