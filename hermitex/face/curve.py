@@ -23,7 +23,8 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "random-features": ("hermitex.experiments.random_features", "simulate"),
                                            "sgd": ("hermitex.experiments.sgd", "simulate"),
                                            "bayes-amp": ("hermitex.experiments.amp", "simulate"),
-                                           "small-step": ("hermitex.experiments.small_step", "simulate")}
+                                           "small-step": ("hermitex.experiments.small_step", "simulate"),
+                                           "tree": ("hermitex.experiments.tree", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 

@@ -32,13 +32,14 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "KernelLimit": ("kernel_limit", "KernelLimit"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
+    "tree": ("tree", "tree"),
     "Claims": ("claims", "Claims"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
-            "kernel": "kernel_limit", "small-step": "small_step"}
+            "kernel": "kernel_limit", "small-step": "small_step", "tree": "tree"}
 
 
 class _Registry(Mapping[str, Any]):

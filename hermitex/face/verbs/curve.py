@@ -34,6 +34,7 @@ THEORIES: dict[str, Entry] = {
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
     "kernel": Entry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "tree": Entry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "small-step": Entry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
 }
@@ -41,7 +42,7 @@ THEORIES: dict[str, Entry] = {
 AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
-    "kappa": ("K", "kernel: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
+    "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
 # option -> (what it is, placeholder, help)
@@ -69,6 +70,9 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
+    "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
+    "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
+    "scenario": (TEXT, "I|II|III", "tree: fixed features (default), first layer and readout, both layers"),
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),

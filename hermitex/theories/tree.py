@@ -1,0 +1,269 @@
+r"""sum_D P_D t^D = sum_m ghat_m^2 (sum_q c_q^2 t^q)^m: what of a tree-like target is learned from n = d^kappa samples.
+
+y = r^(-1/2) sum_{i <= r} g(h_i), h_i = d^(-epsilon1/2) a_i.P_k(W_i x): r groups of d^epsilon1 directions each, P_k = sum_q p_q He_q
+applied to each. h is standardised, h = sum_q c_q h^(q) with c_q^2 = p_q^2 q!/sum; by the central limit theorem the h^(q) are
+independent normals, so the weight of g at degree D in z = W x follows from the generating function; ghat_m = E[g He_m]/sqrt(m!).
+
+Scenarios: I features are fixed, degree <= kappa in x is fitted; II the first layer is learned for kappa > kappa_1 = 1 + epsilon1,
+then degree <= kappa/epsilon1 in z is fitted; III both layers, all is learned for kappa > max(kappa_1, k epsilon1).
+Status: III is the theorem of the source [treelike2025]; I and II, kappa_1's spectral reading and the weights are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import factorial
+from typing import Any, ClassVar
+
+import numpy as np
+from sympy import Add, Expr, Poly, Symbol
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.show.display import latex
+from hermitex.solvers.solution import Solution
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbols import z
+from hermitex.theories.claims import Claim, Claims, exact
+from hermitex.theories.curve import Curve
+from hermitex.theories.kernel_limit import KernelLimit, kernel_limit
+from hermitex.theories.plateaus import Plateaus, steps_below
+
+SCENARIOS = {"I": "no feature learning", "II": "first layer and readout", "III": "both layers"}
+_T = Symbol("t", positive=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Tree(Plateaus):
+    """The error over kappa in three scenarios; `.thresholds`, `.weights`, `.curve(kappa=, scenario=)`, `.plot()`."""
+
+    g: Activation
+    P: tuple[tuple[int, Expr], ...]
+    epsilon1: Expr
+    scenario: str = "I"
+
+    name: ClassVar[str] = "tree"
+    sources: ClassVar[tuple[str, ...]] = ("treelike2025",)
+
+    @property
+    def status(self) -> str:  # type: ignore[override]
+        """Of the test error in this scenario."""
+        how = "theorem (treelike2025)" if self.scenario == "III" else "derived; thresholds of treelike2025, weights by the CLT"
+        return f"test_error, scenario {self.scenario} ({SCENARIOS[self.scenario]}): {how}"
+
+    @property
+    def degree(self) -> int:
+        """k, the degree of P_k."""
+        return max(q for q, _ in self.P)
+
+    @property
+    def shares(self) -> dict[int, Expr]:
+        """c_q^2 = p_q^2 q!/sum_q p_q^2 q!: how much of the variance of h is of Hermite degree q."""
+        parts = {q: p**2*factorial(q) for q, p in self.P}
+        whole = Add(*parts.values())
+        return {q: v/whole for q, v in parts.items()}
+
+    @property
+    def thresholds(self) -> Claims:
+        """kappa_1 = 1 + epsilon1, where the first layer learns its directions, and kappa_2 = k epsilon1, where the second learns h.
+
+        >>> found = tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2").thresholds
+        >>> found["kappa_1"], found["kappa_2"]
+        (3/2, 3/2)
+        """
+        e = self.epsilon1
+        return Claims(f"thresholds of the tree, k = {self.degree}, epsilon1 = {e}", {
+            "kappa_1": Claim(1 + e, "theorem", "treelike2025", "first layer; a spectrum reads it as d^(-epsilon1/2) = sqrt(d/n)"),
+            "kappa_2": Claim(self.degree*e, "theorem", "treelike2025", "second layer, k the degree of P_k")})
+
+    # -- weights -----------------------------------------------------------------------------------------------------------
+    @cached_property
+    def _g(self) -> KernelLimit:
+        return kernel_limit(self.g.expr)
+
+    def _powers(self, m: int) -> Poly:
+        """(sum_q c_q^2 t^q)^m."""
+        return Poly(Add(*(c*_T**q for q, c in self.shares.items())), _T)**m
+
+    def weight(self, degree: int) -> Expr:
+        """P_D, exactly: the coefficient of t^D."""
+        least = min(self.shares)
+        return Add(*(self._g.weight(m)*self._powers(m).coeff_monomial(_T**degree) for m in range(degree//least + 1)))
+
+    @property
+    def weights(self) -> dict[int, Expr]:
+        """{D: P_D} for D = 0, ..., 9, over the averages of g that have no closed form.
+
+        >>> tree("z**2", P={2: 1, 3: 1}, epsilon1=0.5).weights[5]
+        3/4
+        """
+        return {D: self.weight(D) for D in range(10)}
+
+    def tail(self, degree: int) -> float:
+        """sum_{D > degree} P_D = sum_{m > degree/q_min} ghat_m^2 + what the lower m have above this degree."""
+        last = degree//min(self.shares)
+        expansion = self._g.expansion(max(last, 8))
+        found = self._g.tail(last)
+        for m in range(last + 1):
+            above = Add(*(c for (D,), c in self._powers(m).terms() if degree < D))
+            if above != 0:
+                found += float(expansion.value(m))**2*float(above)
+        return found
+
+    # -- scenarios ---------------------------------------------------------------------------------------------------------
+    def reached(self, numbers: Mapping[str, float]) -> tuple[float, bool]:
+        """The degree that is fitted at kappa."""
+        kappa, e = numbers["kappa"], float(self.epsilon1)
+        fixed = steps_below(kappa)
+        if self.scenario == "I":
+            return fixed
+        self._need_second_order()
+        first, both = 1 + e, max(1 + e, float(self.degree*self.epsilon1))
+        if self.scenario == "II":
+            past, at = _past(kappa, first)
+            learned, at_step = steps_below(kappa/e)
+            # What fixed features fit, degree <= kappa, is fitted still: epsilon1 <= 1.
+            return (learned, at_step or at) if past else fixed
+        past, at = _past(kappa, both)
+        if past:
+            return np.inf, at
+        return replace(self, scenario="II").reached(numbers)
+
+    def _need_second_order(self) -> None:
+        """The first layer learns its directions by what the target has of degree 2, He_2 of P_k through the linear part of g."""
+        if 2 not in self.shares or self._g.weight(1) == 0:
+            lacks = "P has no He_2" if 2 not in self.shares else "g has no linear part"
+            raise BadInput(f"tree: scenarios II and III are known where the target shows its directions at order 2; here {lacks}")
+
+    def curve(self, alpha: Any = None, *, scenario: str | None = None, title: str = "", **numbers: Any) -> Curve:
+        """test_error and the fitted degree along kappa, in scenario "I", "II" or "III" (default: the theory's own)."""
+        return super(Tree, self._in(scenario)).curve(alpha, title=title or f"scenario {scenario or self.scenario}", **numbers)
+
+    def solve(self, *, scenario: str | None = None, **numbers: Any) -> Solution:
+        """The same at one kappa, or at an array of them."""
+        return super(Tree, self._in(scenario)).solve(**numbers)
+
+    def _in(self, scenario: str | None) -> Tree:
+        if scenario is None or scenario == self.scenario:
+            return self
+        return replace(self, scenario=checked_scenario(scenario))
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """Target, P_k, epsilon1, scenario and status."""
+        return {"target": self.g.name, "P": {str(q): str(p) for q, p in self.P}, "epsilon1": str(self.epsilon1), **fixed,
+                "scenario": self.scenario, "status": self.status}
+
+    def plot(self, ax: Any = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801, label: str | None = None) -> Any:
+        """The error over kappa in the three scenarios, the thresholds as dotted lines."""
+        line = np.linspace(*kappa, points)
+        for scenario, words in SCENARIOS.items():
+            ax = self.curve(kappa=line, scenario=scenario).plot(ax, label=f"{scenario}: {words}")
+        for name in ("kappa_1", "kappa_2"):
+            at = float(self.thresholds[name])
+            if kappa[0] < at < kappa[1]:
+                ax.axvline(at, color="0.6", linestyle=":", linewidth=1.2, zorder=0)
+        ax.set_ylim(bottom=0)
+        return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """Target, P_k, epsilon1, thresholds and weights; a weight without a closed form as None, and its value."""
+        weights = [{"degree": D, "exact": None if w.has(Expectation) else str(w), "value": self.tail(D - 1) - self.tail(D) if D else
+                    float(self._g.expansion(8).value(0))**2} for D, w in self.weights.items()]
+        P = {str(q): str(p) for q, p in self.P}
+        return {"theory": self.name, "g": self.g.name, "P": P, "epsilon1": str(self.epsilon1), "scenario": self.scenario,
+                "thresholds": self.thresholds.to_dict(), "weights": weights, "sources": list(self.sources)}
+
+    def latex(self) -> str:
+        """The generating function of the weights."""
+        inner = latex(Add(*(c*_T**q for q, c in self.shares.items())))
+        return rf"\sum_D P_D t^D = \sum_m \hat g_m^2 \left({inner}\right)^m"
+
+    def _html(self) -> str:
+        from html import escape
+
+        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+
+    def _summary(self) -> str:
+        P = " + ".join(f"{p}*He{q}" for q, p in self.P)
+        return f"{self.g.name}, P = {P}, epsilon1 = {self.epsilon1}"
+
+
+def _past(kappa: float, threshold: float) -> tuple[bool, bool]:
+    """Whether a threshold is reached, and whether kappa is at it."""
+    at = abs(kappa - threshold) <= 1e-9*threshold
+    return kappa >= threshold or at, at
+
+
+def checked_scenario(scenario: Any) -> str:
+    """I, II or III."""
+    if scenario not in SCENARIOS:
+        raise UnknownName(str(scenario), SCENARIOS, "scenario")
+    return str(scenario)
+
+
+def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tree:
+    r"""A target over groups of d^epsilon1 directions, y = r^(-1/2) sum_i g(h_i): which part is learned at n = d^kappa.
+
+    sum_D P_D t^D = sum_m ghat_m^2 (sum_q c_q^2 t^q)^m; scenario I fits D <= kappa; II, beyond kappa_1 = 1 + epsilon1, D <=
+    kappa/epsilon1; III all beyond max(kappa_1, kappa_2), kappa_2 = k epsilon1. III is a theorem [treelike2025], the rest derived.
+
+    Parameters
+    ----------
+    g : function of one standardised h: a name, a text in z
+    P : {q: coefficient of the monic He_q in P_k}, or a text "2:1/2, 3:1/6"; q >= 1
+    epsilon1 : 0 < epsilon1 <= 1, groups of d^epsilon1 directions
+    scenario : "I" (fixed features), "II" (first layer and readout) or "III" (both layers)
+
+    Returns
+    -------
+    Tree : `.thresholds` (kappa_1, kappa_2), `.weights` {D: P_D}, `.curve(kappa=[...], scenario="II")`, `.solve(kappa=)`, `.plot()`.
+
+    Raises
+    ------
+    BadInput : no P or epsilon1, a degree below 1, epsilon1 out of range, g with free parameters; scenarios II and III where P has
+        no He_2 or g no linear part: the first layer then sees nothing at kappa_1.
+
+    References: treelike2025.
+
+    Examples
+    --------
+    >>> theory = tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2")
+    >>> [float(theory.curve(kappa=[2.5], scenario=s).test_error[0].round(6)) for s in ("I", "II", "III")]
+    [0.302575, 0.027415, 0.0]
+    """
+    made = activation(g)
+    if extra := made.expr.free_symbols - {z}:
+        raise BadInput(f"tree: g holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    if epsilon1 is None:
+        raise BadInput("tree: epsilon1 has no value; add epsilon1=1/2: groups of d^epsilon1 directions")
+    e = exact("epsilon1", epsilon1)
+    if not e.is_number or not 0 < float(e) <= 1:
+        raise BadInput(f"tree: epsilon1 is a number above 0, at most 1, not {epsilon1}")
+    return Tree(made, polynomial_of(P), e, checked_scenario(scenario))
+
+
+def polynomial_of(P: Any) -> tuple[tuple[int, Expr], ...]:
+    """{2: 1, 3: "1/6"} or "2:1, 3:1/6" as pairs (q, coefficient), the orders in order, zeros left out.
+
+    >>> polynomial_of("3:1/6, 2:1")
+    ((2, 1), (3, 1/6))
+    """
+    said = "tree: P is {order: coefficient of He}, for instance {2: 1, 3: 1} or \"2:1, 3:1/6\""
+    if isinstance(P, str):
+        P = {a.strip(): b for a, _, b in (part.partition(":") for part in P.split(","))}
+    if not isinstance(P, Mapping) or not P:
+        raise BadInput(said)
+    found = {}
+    for q, p in P.items():
+        if isinstance(q, bool) or not str(q).isdecimal() or not 1 <= int(q) <= 12 or (isinstance(p, str) and not p.strip()):
+            raise BadInput(f"{said}; orders are 1 to 12")
+        value = exact("P", p)
+        if not value.is_number or not value.is_real:
+            raise BadInput(f"{said}; coefficients are numbers")
+        if value != 0:
+            found[int(q)] = value
+    if not found:
+        raise BadInput(f"{said}, not all of them zero")
+    return tuple(sorted(found.items()))
