@@ -53,7 +53,9 @@ class Quadratures:
         self.axes = tuple(axes)
         self.kinked = kinked
         self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
-                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0]) for a in self.axes}
+                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
+                      for a in self.axes if not a.summed}
+        self._between = tuple(i for i, a in enumerate(self.axes, start=1) if not a.summed)
         self.grades = dict.fromkeys(kinked, 0)
         self.largest = 0
         self._sizes: dict[str, int] = {}  # by part: the numbers in its largest array, of one point
@@ -66,7 +68,7 @@ class Quadratures:
 
     @property
     def ndim(self) -> int:
-        """Axes of every array: one for the points, one for each integration variable."""
+        """Axes of every array: one for the points, one for each integration variable and each index of a sum."""
         return 1 + len(self.axes)
 
     @property
@@ -119,8 +121,9 @@ class Quadratures:
         return self._other[key]
 
     def _laid(self, rules: dict[str, tuple], further: float = 0.0) -> dict[str, tuple]:
-        arrays: dict[str, tuple] = {a.identifier: tuple(place(v, i, self.ndim) for v in rules[a.identifier])
-                                    for i, a in enumerate(self.axes, start=1)}
+        arrays: dict[str, Any] = {a.identifier: tuple(place(v, i, self.ndim) for v in rules[a.identifier])
+                                    for i, a in enumerate(self.axes, start=1) if not a.summed}
+        arrays[""] = self.nodes  # of the rules in force: blocks of sums are the same on all nodes
         for name in self.kinked:
             rule = self.rules[name]
             moving = rule.kind == "unit"
@@ -207,7 +210,7 @@ class Quadratures:
             result = _contracted(values, weights, axis)
             known, value, size = next(ways)
             assert known == axis, "the parts are not run in the order in which they were examined"
-            if result.size == len(result):  # elsewhere it varies along another axis, whose nodes are others too
+            if all(result.shape[i] == 1 for i in self._between):  # elsewhere it varies along an axis whose nodes are others too
                 gaps.append(_worst(np.abs(result - value) / size))
             return result
 

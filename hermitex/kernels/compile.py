@@ -17,6 +17,7 @@ from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.source import Writer, load
+from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
 
 _CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
@@ -40,6 +41,7 @@ class Kernel(Shown):
     tolerance: float = 1e-12
     formula: str = ""
     integrated: Kernel | None = None  # without closed forms, for the points where theirs cancel
+    arrays: Arrays | None = None  # that are summed over
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -58,7 +60,7 @@ class Kernel(Shown):
 
         Raises BadInput for a missing or unknown name; NotConverged where the tolerance is not reached.
         """
-        values = self._arguments(args, numbers)
+        arrays, values = self._arguments(args, numbers)
         try:
             shape = np.broadcast_shapes(*(v.shape for v in values.values()))
         except ValueError:
@@ -72,11 +74,11 @@ class Kernel(Shown):
         self._last["error"] = 0.0
         for start in range(0, points, size):
             chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
-            parts.append(np.broadcast_to(self._evaluate(chunk), (min(size, points - start),)))
+            parts.append(np.broadcast_to(self._evaluate(chunk, arrays), (min(size, points - start),)))
         result = np.concatenate(parts).reshape(shape) if parts else np.empty(shape)
         return result if shape else float(result)
 
-    def _arguments(self, args: tuple, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
+    def _arguments(self, args: tuple, numbers: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         if len(args) > len(self.parameters):
             raise BadInput(f"kernel: {len(args)} arguments given, it takes {', '.join(self.parameters) or 'none'}")
         given = {**dict(zip(self.parameters, args, strict=False)), **numbers}
@@ -86,11 +88,13 @@ class Kernel(Shown):
         missing = [n for n in self.parameters if n not in given]
         if missing:
             raise BadInput(f"kernel: {', '.join(missing)} has no value; it takes {', '.join(self.parameters)}")
-        return {n: _number(n, v) for n, v in given.items()}
+        arrays, rest = ({}, given) if self.arrays is None else self.arrays.read(given, self.quadratures.ndim, "kernel")
+        return arrays, {n: _number(n, v) for n, v in rest.items()}
 
-    def _evaluate(self, values: dict[str, np.ndarray]) -> np.ndarray:
+    def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]) -> np.ndarray:
         quad = self.quadratures
         s = {n: v.reshape(-1, *[1] * (quad.ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
+        s |= arrays
         quad.forget()
         points = max((len(v) for v in values.values() if v.ndim), default=1)
         out: list[Any] = []
@@ -106,19 +110,19 @@ class Kernel(Shown):
                 if points > 1 and quad.largest > _CHUNK:  # the rules have become too fine for so many at once
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
-                    return np.concatenate([self._evaluate(half) for half in halves])
+                    return np.concatenate([self._evaluate(half, arrays) for half in halves])
         value, losses = np.asarray(out[0]["value"]), [v for n, v in out[0].items() if n.startswith("loss")]
-        value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(v) for v in s.values()))).ravel()
+        value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
         error = np.broadcast_to(quad.error, value.shape)
         beyond = 0.0
         if self.integrated is not None:
-            value, error, beyond = self._uncancelled(value, error, losses, values)
+            value, error, beyond = self._uncancelled(value, error, losses, (values, arrays))
         self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
         self._verdict(value, error, values)
         return value
 
-    def _uncancelled(self, value: np.ndarray, error: np.ndarray, losses: list[Any], values: dict[str, np.ndarray]
-                     ) -> tuple[np.ndarray, np.ndarray, float]:
+    def _uncancelled(self, value: np.ndarray, error: np.ndarray, losses: list[Any],
+                     given: tuple[dict[str, np.ndarray], dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, float]:
         """Value and error, quadrature in place of closed forms that lose too many digits; and 1 where that sees nothing but 0."""
         rows = [np.nan_to_num(np.asarray(f), nan=np.inf) for f in losses]
         worst = [np.max(f.reshape(len(f), -1), axis=1) if f.ndim > 1 else f for f in rows]
@@ -127,7 +131,8 @@ class Kernel(Shown):
         some = np.flatnonzero(error > self.tolerance)
         if not some.size or self.integrated is None:
             return value, error, 0.0
-        again = np.ravel(self.integrated(**{n: v[some] if v.ndim else v for n, v in values.items()}))
+        values, arrays = given
+        again = np.ravel(self.integrated._evaluate({n: v[some] if v.ndim else v for n, v in values.items()}, arrays))
         below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
         value[some], error[some] = again, self.integrated.error
         return value, error, below
@@ -202,8 +207,12 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     0.605705509602
     """
     from hermitex.symbolic.parsing import expression
+    from hermitex.symbolic.sums import arrays, unsummed
 
     formula: Expr = expression(expr)
+    if loose := unsummed(formula):
+        raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
+    arrays(formula)  # one name is one array
     free = sorted(formula.free_symbols, key=lambda s: s.name)
     names = [str(p) for p in parameters] or [s.name for s in free]
     unknown = [s.name for s in free if s.name not in names]
@@ -215,12 +224,12 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
 def _compiled(formula: Expr, names: list[str], tolerance: float, *, exact: bool) -> Kernel:
     lowered = lower([formula], taken=names, exact=exact, losses=exact)
     places = marks(lowered)
-    writer = Writer(lowered, set(formula.free_symbols), places)
+    writer = Writer(lowered, set(formula.free_symbols) | set(lowered.entries), places)
     results = {"value": lowered.outputs[0], **{f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}}
     writer.function("kernel", list(lowered.statements), results, doc=str(formula)[:200])
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     if not exact:  # for what closed forms leave: far out, or within a hair of a kink
-        graded = 20 if len(lowered.axes) == 1 else 0
+        graded = 20 if len(rules.rules) == 1 else 0
         rules.rules |= {a: quadrature.unit(8, graded, _OUT) for a in rules.rules if a in rules.kinked}
     other = _compiled(formula, names, tolerance, exact=False) if lowered.losses else None
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other)
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays())

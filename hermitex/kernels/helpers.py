@@ -16,6 +16,29 @@ def average(values, weights, axis):
         return (values*weights).sum(axis=axis, keepdims=True)
     return (values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1)
 '''),
+    "summed": ((), '''
+def summed(part, size, axis, others, names, quad, *values):
+    """What `part` sums along an axis of `size` entries, in blocks that fit into the cache, however long it is.
+
+    `others` are the axes of the points and of blocks around this one, `names` the integration variables along which it varies.
+    """
+    size, nodes = int(size), [quad[""][name] for name in names]
+    each = [max([v.shape[k] for v in values if np.ndim(v)] or [1]) for k in others]
+    step, done = max(1, 32768//max(int(np.prod(each + nodes)), 1)), None
+    for first in range(0, size, step):
+        last = min(first + step, size)
+        cut = (slice(None),)*axis + (slice(first, last),)
+        found = part(quad, last - first, *(v[cut] if np.ndim(v) and v.shape[axis] == size else v for v in values))
+        done = found if done is None else [a + b for a, b in zip(done, found)]
+    return done
+'''),
+    "total": ((), '''
+def total(values, axis, size):
+    """The sum over an axis of `size` entries, which stays with length 1."""
+    if np.ndim(values) == 0 or values.shape[axis] != size:
+        return values*size
+    return values.sum(axis=axis, keepdims=True)
+'''),
     "spread": ((), '''
 def spread(rule, kinks, narrow, fast):
     """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and 4**j/k about each -b/k.

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from sympy import (
     Abs,
@@ -38,13 +39,15 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.cancellation import loss
 from hermitex.kernels.recognition import recognise
+from hermitex.kernels.sums import Arrays, Entry
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.moreau import resolve
+from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
 
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
@@ -54,12 +57,17 @@ _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 @dataclass(frozen=True)
 class Axis:
-    """An integration variable as an array axis: its symbol stands for the nodes of its rule."""
+    """An integration variable as an array axis: its symbol stands for the nodes of its rule.
+
+    Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...
+    """
 
     name: str
     depth: int
     symbol: Symbol = field(compare=False)
     beside: tuple[str, ...] = ()  # the variables that its break points move with
+    summed: bool = False
+    first: int = 0
 
     @property
     def identifier(self) -> str:
@@ -94,10 +102,30 @@ class Lowered:
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
     losses: tuple[Expr, ...] = ()
+    entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
+
+    @cached_property
+    def indices(self) -> frozenset[Symbol]:
+        """The symbols of the axes that are summed over."""
+        return frozenset(a.symbol for a in self.axes if a.summed)
+
+    @cached_property
+    def along_indices(self) -> frozenset[Symbol]:
+        """The targets that vary along an array: they are computed block by block, where they are summed."""
+        reach = self.reach()
+        return frozenset(s.target for s in self.statements if reach[s.target] & self.indices)
 
     @cached_property
     def _places(self) -> dict[Symbol, int]:
         return {s.target: k for k, s in enumerate(self.statements)}
+
+    def arrays(self) -> Arrays | None:
+        """How arrays are laid out for the generated code."""
+        place = {a.name: k for k, a in enumerate(self.axes, start=1) if a.summed}
+        found = [Entry(s.name, e.array.name, tuple(place[i.name] for i in e.indices), tuple(i.name for i in e.indices))
+                 for s, e in self.entries.items() if all(i.name in place for i in e.indices)]
+        found += [Entry(a.identifier, "", (place[a.name],), (a.name,), a.first) for a in self.axes if a.summed]
+        return Arrays(tuple(found)) if found else None
 
     def needed(self, outputs: Iterable[Expr], *known: AbstractSet[Symbol], own: AbstractSet[Symbol] = frozenset()
                ) -> list[Statement]:
@@ -125,6 +153,8 @@ class Lowered:
     def reach(self) -> dict[Symbol, frozenset[Symbol]]:
         """The axes along which each target varies, and each axis itself."""
         found = {a.symbol: frozenset([a.symbol]) for a in self.axes}
+        index = {a.name: a.symbol for a in self.axes if a.summed}
+        found |= {s: frozenset(index[i.name] for i in e.indices if i.name in index) for s, e in self.entries.items()}
         for s in self.statements:
             found[s.target] = frozenset().union(*(found.get(v, frozenset()) for v in s.needs)) - {a.symbol for a in s.axes}
         return found
@@ -150,7 +180,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     names, taken = {s: resolve(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [resolve(e) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
-    work = _Lowering(exact, taken | {s.name for s in roots.values()}, set(names))
+    work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses)
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
@@ -168,7 +198,7 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
     for e in exprs:
         for power in sorted(e.atoms(Pow), key=default_sort_key):
             base = power.base
-            plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation)
+            plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation, ArraySum)
             # sqrt(1 - rho**2) stays: that it is one tells the engine that rho may be negative, whatever is declared
             circle = any(base == 1 - s**2 and s.is_extended_nonnegative for s in base.free_symbols)
             if power.exp.is_Rational and power.exp.q == 2 and plain and not (base.is_positive or circle or base in found):
@@ -183,60 +213,112 @@ def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
 
 
 class _Lowering:
-    def __init__(self, exact: bool, taken: frozenset[str], names: set[Symbol]) -> None:
-        self.exact = exact
+    def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr], losses: bool) -> None:
+        names = set(definitions)
+        self.exact, self.losses = exact, losses
         self.taken = taken
         self.names = names
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
         self.hiding = {s for s in names if s.name not in taken}
+        self.holding = _holding(definitions)  # and which of them hold entries of arrays
         self.axes: dict[tuple[str, int, tuple[str, ...]], Axis] = {}  # by name, depth and what its switches hold beside it
         self.fresh = numbered_symbols("E", start=1, real=True)
-        self.nodes: dict[Expr, Symbol] = {}  # flat body with its axes -> the symbol of its value
+        self.nodes: dict[tuple[Expr, tuple[Axis, ...]], Symbol] = {}  # flat body with its axes -> the symbol of its value
         self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
         self.values: set[Symbol] = set()
         self.memo: dict[tuple, Expr] = {}
         self.lost: list[Expr] = []  # for each closed form whose terms may cancel, by what factor
+        self.letters: dict[Symbol, Symbol] = {}  # an entry of an array, or an index -> the symbol of its array along the axis
 
     def definition(self, expr: Expr) -> Expr:
         """A named sub-expression; its own random variables stand for axes of the expectations it is used in."""
-        free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in self.taken]
+        expr = self._lettered(expr)
+        known = self.taken | {s.name for s in self.letters.values()}
+        free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in known]
         outer = tuple(self._axis(s.name, 0) for s in free)
         return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
 
     # -- nodes -> symbols ------------------------------------------------------------------------------------------
     def flat(self, expr: Expr, outer: tuple[Axis, ...]) -> Expr:
         """`expr` with every node replaced by its closed form or the symbol of its contraction; `outer`: the axes around."""
-        if not expr.has(Expectation):
+        if not expr.has(Expectation, ArraySum):
             return expr
         key = (expr, outer)
         if key not in self.memo:
             if isinstance(expr, Expectation):
                 self.memo[key] = self._node(expr, outer)
+            elif isinstance(expr, ArraySum):
+                self.memo[key] = self._sum(expr, outer)
             else:
                 self.memo[key] = expr.func(*(self.flat(a, outer) for a in expr.args))
         return self.memo[key]
+
+    def _sum(self, node: ArraySum, outer: tuple[Axis, ...]) -> Expr:
+        """The symbol of a sum over arrays."""
+        axis = self._index(node.index)
+        return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
+
+    def _index(self, index: Index) -> Axis:
+        key = (index.name, -1, ())
+        if key not in self.axes:
+            printed = self._free(f"{index.name}_place")
+            self.axes[key] = Axis(index.name, 0, Symbol(printed, integer=True), summed=True, first=index.first)
+        if self.axes[key].first != index.first:
+            raise BadInput(f"a sum over {index.name} begins at 0 and another one at 1; give one of them another index")
+        return self.axes[key]
+
+    def _lettered(self, expr: Expr) -> Expr:
+        """Entries of arrays, and indices that stand as numbers, as plain symbols that vary along the axis of the index."""
+        for s in (*sorted(expr.atoms(Index), key=str), *elements(expr)):
+            if s not in self.letters:
+                if isinstance(s, Index):
+                    self.letters[s] = self._index(s).symbol
+                else:
+                    for i in s.indices:
+                        self._index(i)
+                    name = self._free("_".join([s.array.name, *(i.name for i in s.indices)]))
+                    self.letters[s] = Symbol(name, real=True, **said(s))
+        return _put(expr, self.letters)
+
+    def _free(self, name: str) -> str:
+        taken = self.taken | {s.name for s in self.letters.values()} | {a.identifier for a in self.axes.values()}
+        while name in taken:
+            name += "_"
+        return name
+
+    def _contracted(self, body: Expr, axes: tuple[Axis, ...]) -> Symbol:
+        """The symbol of a sum or an average of `body` over axes."""
+        if (body, axes) not in self.nodes:
+            symbol = next(s for s in self.fresh if s.name not in self.taken)
+            self.nodes[body, axes] = symbol
+            self.values.add(symbol)
+            self.contractions.append((symbol, body, axes))
+        return self.nodes[body, axes]
 
     def _node(self, node: Expectation, outer: tuple[Axis, ...]) -> Expr:
         checkpoint("lowering an expectation")
         node = independent(node)
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
             outer = tuple(a for a in outer if a.symbol in node.free_symbols)
-        depth = len(outer)
-        axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, self._coupled(node, outer), strict=True))
+        depth, index = len(outer), self._along(node)
+        coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
+        axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
         if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
             done = exact_or_none(E(body, *(a.symbol for a in axes)))
-            if done is not None:
-                if (lost := loss(done)) is not None:
+            lost = None if done is None else loss(done)
+            if done is not None and not (lost is not None and self.losses and index):
+                if lost is not None:
                     self.lost.append(lost)
                 return done
-        if body not in self.nodes:
-            symbol = next(s for s in self.fresh if s.name not in self.taken)
-            self.nodes[body] = symbol
-            self.values.add(symbol)
-            self.contractions.append((symbol, body, axes))
-        return self.nodes[body]
+        return self._contracted(body, axes)
+
+    def _along(self, node: Expectation) -> tuple[str, ...]:
+        """The indices of arrays along which an average varies: its nodes serve no average that does not."""
+        entries = {e for e, s in self.letters.items() if s in node.body.free_symbols}
+        entries |= set().union(*(self.holding[s] for s in node.body.free_symbols & self.holding.keys()))
+        return tuple(sorted({i.name for e in entries for i in getattr(e, "indices", (e,))}))
 
     def _coupled(self, node: Expectation, outer: tuple[Axis, ...]) -> list[tuple[str, ...]]:
         """For each variable, those outside of it with which it shares a switch: its break points move with them.
@@ -284,9 +366,29 @@ class _Lowering:
         axes = tuple(a for a in self.axes.values() if a in used)
         results = tuple(e.xreplace(rename) for e in reduced[len(named) + len(bodies):])
         known = {e: s for s, e in named.items() if not e.is_Atom}
-        notes = {target: f"E({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
+        notes = {target: f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
                  for target, body, over in self.contractions}
-        return Lowered(tuple(_ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes)
+        entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
+        return Lowered(tuple(_ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
+
+
+def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
+    """{name: the entries of arrays, and indices, over which its definition takes no sum}, at any remove."""
+    found = {s: set(unsummed(e)) for s, e in definitions.items()}
+    while True:
+        wider = {s: own.union(*(found[n] for n in definitions[s].free_symbols & found.keys())) for s, own in found.items()}
+        if wider == found:
+            return {s: own for s, own in found.items() if own}
+        found = wider
+
+
+def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
+    """`xreplace` that leaves the indices of sums as they are."""
+    if not expr.has(ArraySum):
+        return expr.xreplace(swap)
+    if isinstance(expr, ArraySum):
+        return ArraySum(_put(expr.body, swap), expr.index)
+    return expr.func(*(_put(a, swap) for a in expr.args))
 
 
 def exact_or_none(node: Expr) -> Expr | None:

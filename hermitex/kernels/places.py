@@ -65,6 +65,8 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             continue
         integrand = plain(s.expr)
         for axis in s.axes:
+            if axis.summed:
+                continue
             name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
             inside |= {v for v, along in reach.items() if along & inside}
             body = plain(_inlined(s.expr, written, axis))  # what was written for stability is undone in the whole only
@@ -76,6 +78,8 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             fast.setdefault(name, {}).update(dict.fromkeys(f for f in found.fast if not f.free_symbols & inside))
     result = {}
     for axis in lowered.axes:
+        if axis.summed:
+            continue
         name = axis.identifier
         points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))
         points = points if len(points) <= 3 * _MOST_KINKS else ()
@@ -158,7 +162,7 @@ class _Roughness:
     """Along which axes something in a formula may have a kink, a jump or a branch point, seen without writing it out."""
 
     def __init__(self, lowered: Lowered, definitions: dict[Symbol, Expr]) -> None:
-        self.axes = {a.symbol for a in lowered.axes}
+        self.axes = {a.symbol for a in lowered.axes if not a.summed}
         self.moves: dict[Symbol, set[Symbol]] = {}
         self.known: dict[Symbol, set[Symbol]] = {}
         for v, e in definitions.items():  # each reads only what stands before it

@@ -65,6 +65,11 @@ def divisions(expr: Expr, fixed: set[Symbol], from_above: Callable[[Expr], bool]
 _NONZERO = Function("nonzero")
 
 
+def length(axis: Axis) -> str:
+    """Under what name the state holds the number of entries of an axis that is summed over."""
+    return f"{axis.identifier}_length"
+
+
 class Writer:
     """Collects functions into one module source."""
 
@@ -80,7 +85,9 @@ class Writer:
                       if p.exp.is_Rational and p.exp.q == 2 and p.base.free_symbols <= parameters}
         every = {v.name for st in lowered.statements for v in (st.target, *st.needs)} | {p.name for p in parameters}
         self.names = Names(SPECIAL, first=every | {a.symbol.name for a in self.axes})
-        self.weights = {a: self.names.fresh(f"w_{self.names(a.symbol)}") for a in self.axes}
+        self.weights = {a: self.names.fresh(f"w_{self.names(a.symbol)}") for a in self.axes if not a.summed}
+        self.sizes = {a: Symbol(length(a), integer=True, positive=True) for a in self.axes if a.summed}
+        self.parts = 0
         self.printer = NumPyPrinter(self.names)
         self.state: set[Symbol] = set()  # unknowns: `s` holds them but where they are said to be absent
         self.functions: list[str] = []
@@ -91,9 +98,10 @@ class Writer:
         """Write one function of (s, quad) that returns {label: value}; `absent` are the symbols that `s` does not hold."""
         statements, results = tidy(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
-        mine = {a.symbol: a for a in self.axes}
+        mine = {a.symbol: a for a in self.axes if not a.summed}
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
-        used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes}
+        reads |= {self.sizes[a] for s in statements for a in s.axes if a.summed}
+        used = {mine[v] for v in reads if v in mine} | {a for s in statements for a in s.axes if not a.summed}
         if any(a.identifier in self.marks for a in used):
             known = self.parameters | made | {a.symbol for a in used}
             absent = (absent - made) | (({s.target for s in self.lowered.statements} | set(mine)) - known - self.state)
@@ -101,28 +109,100 @@ class Writer:
         reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
         lines = [f"{self.names(v)} = s[{literal(v.name)}]" for v in given]
-        pending = sorted(used, key=self.axes.index)
+        known = set(reads) - made - set(mine)
+        lines += self._lines(statements, set(results.values()), known, marks, clipped=name == "tables")
+        lines.append(_returned({label: self._text(e) for label, e in results.items()}))
+        self.docs[name] = doc.replace("\n", "\n    ")
+        head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")
+        self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
+
+    def _lines(self, statements: Sequence[Statement], results: AbstractSet[Expr], known: AbstractSet[Symbol],
+               marks: dict[Axis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:
+        """The lines that compute the statements from what is known, along a block of the arrays whose axes are `block`."""
+        outside = self.lowered.indices - block
+        deep = [s for s in statements if self.reach[s.target] & outside]
+        sums = [s for s in statements if s not in deep and any(a.symbol in outside for a in s.axes)] if outside else []
+        own = [s for s in statements if s not in deep and s not in sums] if outside else list(statements)
+        mine = {a.symbol: a for a in marks}
+        reads = {v for e in (*(s.expr for s in own), *results) for v in e.free_symbols}
+        inner = {a for s in deep for a in s.axes if not a.summed}
+        here = {mine[v] for v in reads if v in mine and v not in known} | {a for s in own for a in s.axes if a in marks}
+        here |= {mine[v] for s in (*deep, *sums) for v in s.needs if v in mine and v not in known and mine[v] not in inner}
+        lines: list[str] = []
+        pending = sorted(here, key=self.axes.index)
         # An axis is laid out before the first statement that needs it, and after those that its break points need.
-        done = set(reads) - made - set(mine)
-        rest = deque(statements)
-        while pending or rest:
+        done = set(known)
+        rest = deque(own)
+        while pending or rest or sums:
             ready = next((a for a in pending if marks[a].needs <= done), None)
             if ready is not None:
                 pending.remove(ready)
                 done.add(ready.symbol)
                 lines.append(self._axis_line(ready, marks[ready]))
                 continue
-            step = next((s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes)), None)
-            if step is None:  # what is computed along an axis cannot shape it
-                marks[pending[0]] = marks[pending[0]].known(marks[pending[0]].needs - done)
+            step = next((s for s in rest if s.needs <= done and all(a.symbol in done for a in s.axes if not a.summed)), None)
+            if step is not None:
+                rest.remove(step)  # the first, but where an axis waits for its break points
+                done.add(step.target)
+                lines.append(self._line(step, clipped=clipped))
                 continue
-            rest.remove(step)  # the first, but where an axis waits for its break points
-            done.add(step.target)
-            lines.append(self._line(step, clipped=name == "tables"))
-        lines.append(_returned({label: self._text(e) for label, e in results.items()}))
-        self.docs[name] = doc.replace("\n", "\n    ")
-        head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")
-        self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
+            if group := self._group(sums, deep, done, marks):
+                sums = [s for s in sums if s not in group[0]]
+                done |= {s.target for s in group[0]}
+                lines.append(self._part(*group, marks, block))
+                continue
+            if not pending:
+                raise HermitexError("a sum over arrays stands in its own summand")
+            # what is computed along an axis cannot shape it
+            marks[pending[0]] = marks[pending[0]].known(marks[pending[0]].needs - done)
+        return lines
+
+    def _group(self, sums: Sequence[Statement], deep: Sequence[Statement], done: AbstractSet[Symbol], marks: Mapping[Axis, Marks]
+               ) -> tuple[list[Statement], list[Statement]] | None:
+        """Sums over one axis that can be taken now, and the statements along it that they need."""
+        bodies = {s.target: s for s in deep}
+        inner = {a.symbol for s in deep for a in s.axes if not a.summed}
+        found: list[Statement] = []
+        needed: set[Symbol] = set()
+        for s in sums:
+            if found and s.axes != found[0].axes:
+                continue
+            mine, left, reads = set[Symbol](), list(s.needs), set[Symbol]()
+            while left:
+                v = left.pop()
+                if v in bodies and v not in mine:
+                    mine.add(v)
+                    left += bodies[v].needs
+                    left += [w for a in bodies[v].axes if a in marks for w in marks[a].needs]
+                elif v not in bodies:
+                    reads.add(v)
+            if all(v in done or v in inner for v in reads):
+                found.append(s)
+                needed |= mine
+        return (found, [s for s in deep if s.target in needed]) if found else None
+
+    def _part(self, sums: Sequence[Statement], deep: Sequence[Statement], marks: dict[Axis, Marks], block: frozenset[Symbol]) -> str:
+        """Write the function that sums along one axis, block by block, and the line that calls it."""
+        (axis,) = sums[0].axes
+        self.parts += 1
+        name = f"sum_{self.parts}"
+        rules = sorted({a for s in deep for a in s.axes if not a.summed}, key=self.axes.index)
+        made = {s.target for s in (*deep, *sums)}
+        reads = {v for s in (*deep, *sums) for v in s.needs} | {v for a in rules for v in marks[a].needs}
+        reads |= {self.sizes[a] for s in deep for a in s.axes if a.summed}
+        values = sorted(reads - made - {a.symbol for a in rules}, key=lambda v: v.name)
+        targets = [s.target for s in sums]
+        lines = self._lines([*deep, *sums], set(targets), set(values), {a: m for a, m in marks.items() if a in rules},
+                            block=block | {axis.symbol})
+        lines.append(f"return {_tuple(map(self.names, targets))}")
+        arguments = ", ".join(["quad", "block_size", *map(self.names, values)])
+        self.functions.append(f"def {name}({arguments}):\n" + textwrap.indent("\n".join(lines), "    "))
+        along = frozenset().union(*(self.reach.get(v, frozenset()) for v in values)) | {a.symbol for a in rules}
+        names = [literal(a.identifier) for a in self.axes if not a.summed and a.symbol in along]
+        others = ["0", *(str(1 + k) for k, a in enumerate(self.axes) if a.symbol in block)]
+        given = [name, self.names(self.sizes[axis]), str(1 + self.axes.index(axis)), _tuple(others), _tuple(names), "quad",
+                 *map(self.names, values)]
+        return f"{', '.join(map(self.names, targets))}{',' if len(targets) == 1 else ''} = summed({', '.join(given)})"
 
     def _text(self, e: Expr) -> str:
         return self.printer.doprint(divisions(e, self.parameters, self._from_above))
@@ -165,7 +245,8 @@ class Writer:
         # A number of Python raises where it is divided by; one of NumPy gives inf.
         text = f"np.float64({float(s.expr)!r})" if s.expr.is_Rational and not s.axes else text
         for axis in reversed(s.axes):
-            text = f"average({text}, {self.weights[axis]}, {1 + self.axes.index(axis)})"
+            place = 1 + self.axes.index(axis)
+            text = f"total({text}, {place}, block_size)" if axis.summed else f"average({text}, {self.weights[axis]}, {place})"
         note = comment(self.lowered.notes.get(s.target, ""))
         line = f"{self.names(s.target)} = {text}"
         return f"{line}  # {note}" if s.axes and len(line) + len(note) <= _WIDTH - 8 else line

@@ -89,6 +89,9 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
         elif node.name.startswith("prox_") and reserved(node.name):
             docs[node.name] = _Minimiser(node, known).doc
             known.add(node.name)
+        elif node.name.startswith("sum_") and reserved(node.name):
+            docs[node.name] = _Part(node, known).doc
+            known.add(node.name)
         elif node.name in _RESULTS or (node.name.startswith("block_") and reserved(node.name)):
             docs[node.name] = _Formulas(node, known).doc
         else:
@@ -172,6 +175,13 @@ class _Formulas:
             good = name in self.functions
         if not good or node.keywords:
             raise _refused(node.lineno, f"{name or type(f).__name__} is no function of a formula")
+        if name == "summed":  # summed(sum_1, size, axis, others, names, quad, values ...)
+            part, names, quad = (node.args[k] if len(node.args) > k else None for k in (0, 4, 5))
+            if not (isinstance(part, ast.Name) and part.id.startswith("sum_") and part.id in self.functions
+                    and isinstance(quad, ast.Name) and quad.id == "quad" and isinstance(names, ast.Tuple)
+                    and all(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in names.elts)):
+                raise _refused(node.lineno, "a sum of something else than its own terms")
+            return [*node.args[1:4], *node.args[6:]]
         return list(node.args)
 
     def constant(self, node: ast.Attribute) -> None:
@@ -182,6 +192,23 @@ class _Formulas:
         text = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
         if not (text and isinstance(node.value, ast.Name) and node.value.id in self.arguments):
             raise _refused(node.lineno, "it reads something else than s and quad")
+
+
+class _Part(_Formulas):
+    """A function sum_k(quad, block_size, ...): formulas along a block of arrays, and their sums as a tuple."""
+
+    arguments = ("quad",)
+
+    def begin(self, node: ast.FunctionDef) -> None:
+        names = _arguments(node)
+        if names[:2] != ["quad", "block_size"] or any(map(reserved, names[2:])):
+            raise _refused(node.lineno, f"{node.name} takes other arguments")
+        self.known |= set(names[1:])
+
+    def last(self, node: ast.AST) -> None:
+        if not isinstance(node, ast.Return) or not isinstance(node.value, ast.Tuple):
+            raise _refused(getattr(node, "lineno", None), "it does not end with its sums")
+        self.formula(node.value)
 
 
 class _Minimiser(_Formulas):
@@ -200,7 +227,7 @@ class _Minimiser(_Formulas):
         names = _arguments(node)
         if node.name not in ("slope", "curvature") or len(names) != 2 or any(map(reserved, names)) or not node.body:
             raise _refused(node.lineno, f"a function {node.name[:40]}")
-        inner = _Part(self, {*self.known, names[0]}, names[1])
+        inner = _Inside(self, {*self.known, names[0]}, names[1])
         for statement in node.body[:-1]:
             inner.statement(statement)
         inner.last(node.body[-1])
@@ -216,7 +243,7 @@ class _Minimiser(_Formulas):
             self.formula(k.value)
 
 
-class _Part(_Formulas):
+class _Inside(_Formulas):
     """A formula inside of a minimiser: it reads `flat_p[k]`, and returns a number."""
 
     def __init__(self, around: _Formulas, known: set[str], index: str) -> None:

@@ -15,10 +15,10 @@ from unicodedata import normalize
 from hermitex.errors import BadInput
 from hermitex.kernels.helpers import HELPERS
 
-#: Functions that generated source defines, beside `prox_1`, `block_1`, ...
+#: Functions that generated source defines, beside `prox_1`, `block_1`, `sum_1`, ...
 FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "minimise", "middle")
-_NUMBERED = re.compile(r"(prox|block)_\d+\Z")
-_RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, "np", "s", "quad"})
+_NUMBERED = re.compile(r"(prox|block|sum)_\d+\Z")
+_RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, "np", "s", "quad", "block_size"})
 _DROPPED, _BLANKS = re.compile(r"[\\{}]"), re.compile(r"[\^,*+.() -]+")
 _LONGEST = 80
 

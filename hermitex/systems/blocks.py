@@ -17,6 +17,7 @@ from sympy.utilities.iterables import strongly_connected_components
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.sums import ArraySum
 from hermitex.systems.derivatives import Names, partials
 
 _MOST_SUBSETS = 5_000
@@ -102,7 +103,7 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol], names: Names 
             for v, entry in partials(e.residual, unknowns, names):
                 if entry.free_symbols & inside:
                     # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
-                    if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation)):
+                    if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation, ArraySum)):
                         return None
                     entry = entry.expand()
                 if entry.free_symbols & inside:

@@ -20,6 +20,7 @@ from hermitex.systems.solve import checked_start, points_of, shaped, solve
 def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
              tolerance: float = 1e-11) -> tuple[Solution, ...]:
     """The solutions at every point; see `System.branches`."""
+    program, numbers = program.bound(numbers, "branches")
     flat, shape = points_of(program, numbers)
     given = {label: checked_start(program, start, shape) for label, start in starts.items()}
     points = int(np.prod(shape))

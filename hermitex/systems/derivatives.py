@@ -40,10 +40,12 @@ from hermitex.kernels.lowering import independent
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.moreau import has_nodes, resolve
+from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.surfaces import integrated, surfaces
 from hermitex.symbolic.weak import off_the_breaks
 from hermitex.systems.gradients import Factors, gradient
 
+Node = Expectation | ArraySum
 _STEPS = (floor, ceiling, frac)
 _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
 _UNTAKEN = (Derivative, Subs, DiracDelta)  # a derivative with one of these in it is a name and not a formula
@@ -110,7 +112,9 @@ def through_names(expr: Expr, v: Symbol, names: Names, missing: list[str] | None
     return Add(*parts).xreplace({d: n for n, d in stand.items()})
 
 
-def _of_node(node: Expectation, v: Symbol, names: Names, missing: list[str] | None) -> Expr:
+def _of_node(node: Node, v: Symbol, names: Names, missing: list[str] | None) -> Expr:
+    if isinstance(node, ArraySum):
+        return ArraySum(through_names(node.body, v, names, missing), node.index)
     bound = {b.name for b in node.bound}
     inner = {n: names.slope(n, v) for n in names.within(node, v)}
     if not any(bound & (names.hidden(slope) | names.hidden(n)) for n, slope in inner.items()):
@@ -167,10 +171,11 @@ def partials(expr: Expr, unknowns: Sequence[Symbol], names: Names | None = None,
                 yield v, slope
 
 
-def _outermost(expr: Basic) -> list[Expectation]:
-    if isinstance(expr, Expectation):
+def _outermost(expr: Basic) -> list[Node]:
+    """The nodes that stand in no other one: averages and sums over arrays."""
+    if isinstance(expr, Expectation | ArraySum):
         return [expr]
-    found: list[Expectation] = []
+    found: list[Node] = []
     for a in expr.args:
         found += [n for n in _outermost(a) if n not in found]
     return found
@@ -181,7 +186,9 @@ def _of_flat(flat: Expr, v: Symbol, missing: list[str] | None) -> Expr:
     return flat * 0 if v not in flat.free_symbols else _attempted(lambda: diff(flat, v), flat, v, missing)
 
 
-def _node_derivative(node: Expectation, v: Symbol, names: Names | None, missing: list[str] | None) -> Expr:
+def _node_derivative(node: Node, v: Symbol, names: Names | None, missing: list[str] | None) -> Expr:
+    if isinstance(node, ArraySum):
+        return ArraySum(derivative(node.body, v, names, missing), node.index)
     if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)):
         body, fresh = node.open()
         return node.with_body(derivative(body, v, names, missing), fresh, keep=True)  # mu_1 may stand for mu_1(kappa)

@@ -30,6 +30,7 @@ from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
+from hermitex.symbolic.sums import with_entries
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -42,6 +43,7 @@ _STANDARD = ("import argparse", "import json", "import sys")
 _PAGE_NAMES = frozenset({"AXES", "CODE", "REFERENCE", "START", "main", "selftest", "solve", "values"})
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
+_ENTRIES, _LONGEST = 5, 60  # of an array in a reference point
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
 _SELFTEST_SECONDS = 600.0
 _ALONE = """import runpy, sys
@@ -76,7 +78,7 @@ class Exported:
 
 
 Numbers = Mapping[str, Any]
-Point = tuple[dict[str, float], dict[str, float]]  # parameters, solution
+Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
 
 
 def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
@@ -157,20 +159,41 @@ def _reference(system: System, given: Numbers | Iterable[Numbers] | None, start:
     return found
 
 
-def _trial(system: System, k: int) -> dict[str, float]:
+def _trial(system: System, k: int) -> dict[str, Any]:
     """Plain numbers that differ between the parameters: positive ones around 1, others in (0, 1)."""
-    numbers = {}
+    numbers: dict[str, Any] = {}
+    inside = {a.name: depth for a, depth in system.arrays.items()}
     for i, p in enumerate(_parameters(system)):
+        if p.name in inside:
+            numbers[p.name] = _drawn(inside[p.name], i + k)
+            continue
         part = (0.5 + 0.618*(k + 1) + 0.2*(i + 1)) % 1.0
         numbers[p.name] = round(0.4 + 1.4*part if p.is_positive else 0.1 + 0.8*part, 3)
     return numbers
 
 
+def _drawn(depth: int, k: int) -> Any:
+    """A short array of plain numbers between 0.2 and 1.2 for a self-test."""
+    places = np.indices((_ENTRIES,)*depth)
+    return np.round(0.2 + (0.37*(k + 1) + 0.618*sum((i + 1)*(p + 1) for i, p in enumerate(places))) % 1.0, 3).tolist()
+
+
 def _solved(system: System, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
     found = system.solve(point, start=start, tolerance=tolerance)
     known = {p.name for p in _parameters(system)}
-    numbers = {("lamda" if k == "lam" and k not in known else str(k)): float(v) for k, v in point.items()}
+    inside = {a.name for a in system.arrays}
+    numbers = {("lamda" if k == "lam" and k not in known else str(k)): _entries(k, v) if str(k) in inside else float(v)
+               for k, v in point.items()}
     return numbers, {n: float(v) for n, v in found.value.items()}
+
+
+def _entries(name: str, value: Any) -> Any:
+    """The entries of an array for a reference point; a long one would make the file long."""
+    found = np.asarray(value, dtype=float)
+    if found.size > _LONGEST:
+        raise BadInput(f"export: the array {name} of a reference point has {found.size} entries; give at most {_LONGEST} for the "
+                       "self-test (the file takes arrays of any length)")
+    return found.tolist()
 
 
 def _checked(system: System, point: Point) -> str:
@@ -178,7 +201,8 @@ def _checked(system: System, point: Point) -> str:
     from sympy import Eq, Rational
 
     numbers, values = point
-    exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers},
+    inside = {a.name for a in system.arrays}
+    exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers and p.name not in inside},
              **{u: Rational(values[u.name]) for u in system.unknowns}}
     done = 0
     formulas = {u: written_out(v.lhs - v.rhs if isinstance(v, Eq) else u - v, system.where)
@@ -186,6 +210,7 @@ def _checked(system: System, point: Point) -> str:
     try:
         with budget(_CHECK_SECONDS):
             for u, formula in sorted(formulas.items(), key=lambda item: _depth(item[1])):
+                formula = with_entries(formula, {n: numbers[n] for n in inside})
                 left = abs(float(evaluate_residual(formula, _CHECK_DIGITS, exact)))
                 if left > _WRONG*max(abs(values[u.name]), 1.0):
                     raise HermitexError(f"export: at the solution of the session the equation of {u.name} is off by "
@@ -213,6 +238,7 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     imports, helpers, functions = _parts(program.source)
     axes = program.axes
     own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", "solve_all")]
+    own += [("hermitex.kernels.sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
     more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
@@ -228,7 +254,7 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
     arguments = _arguments(parameters, own_text)
     said = {
         "title": " ".join(system.name.split()) or "Self-consistent equations", "formulas": _formulas(system),
-        "parameters": _documented(parameters, arguments), "returned": _returned(program),
+        "parameters": _documented(parameters, arguments, system.arrays), "returned": _returned(program),
         "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy", "version": __version__,
     }
     page = {
@@ -236,7 +262,7 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
         "imports": "\n".join(imports), "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
-        "axes": "AXES = (" + " ".join(f"Axis({literal(a.identifier)}, {a.depth})," for a in axes) + ")\n" if axes else "",
+        "axes": "AXES = (" + " ".join(f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ''})," for a in axes) + ")\n" if axes else "",
         "code": _code(program), "start": f"{{{_values(start or {})}}}", "reference": _points(points, arguments),
     }
     docs = PAGE.docstrings({**page, **said})
@@ -318,14 +344,19 @@ def _source(key: str) -> str:
 
 
 def _parameters(system: System) -> tuple[Symbol, ...]:
-    return tuple(system.parameters or ())
+    """The parameters, arrays last."""
+    inside = {a.name for a in system.arrays}
+    return tuple(sorted(system.parameters or (), key=lambda p: p.name in inside))
 
 
-def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str]) -> str:
+def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str], arrays: Mapping[Symbol, int]) -> str:
+    inside = {a.name: depth for a, depth in arrays.items()}
     width = max([len(a) for a in arguments.values()] + [9])
 
     def line(p: Symbol) -> str:
         kind = next((f", {k}" for k in ("positive", "nonnegative", "negative") if getattr(p, f"is_{k}")), "")
+        if p.name in inside:
+            return f"    {arguments[p.name]:<{width}} : array of {inside[p.name]} dimension{'s'*(inside[p.name] > 1)}, summed over{kind}"
         return f"    {arguments[p.name]:<{width}} : number or array{kind}"
 
     return "\n".join(map(line, parameters))
@@ -354,6 +385,10 @@ def _code(program: Any) -> str:
 
     blocks = "".join(map(line, program.blocks))
     notes = f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""
+    if program.arrays is not None:
+        entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, {e.first}),\n"
+                          for e in program.arrays.entries)
+        notes += f"    arrays=Arrays((\n{entries}    )),\n"
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"
             f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n{notes}")
@@ -382,5 +417,7 @@ def _folded(text: str, indent: int) -> str:
     return folded.replace("\x00", " ") + (" " if text.endswith(" ") else "")
 
 
-def _number(v: float) -> str:
+def _number(v: Any) -> str:
+    if isinstance(v, list):
+        return f"[{', '.join(map(_number, v))}]".replace(" ", "\x00")
     return repr(v) if np.isfinite(v) else f"float({str(v)!r})"

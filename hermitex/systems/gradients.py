@@ -13,6 +13,8 @@ from collections.abc import Set as AbstractSet
 from sympy import Abs, Add, Expr, Function, Mul, Pow, S, Symbol, arg, sign
 from sympy.core.function import ArgumentIndexError, UndefinedFunction
 
+from hermitex.symbolic.sums import ArraySum
+
 Slopes = dict[Symbol, Expr]
 _OTHERS = (Abs, sign, arg)
 
@@ -60,8 +62,12 @@ def gradient(expr: Expr, unknowns: AbstractSet[Symbol], share: Factors | None = 
         if not e.args:
             return {}
         if e not in memo:
-            memo[e] = compound(e)
+            memo[e] = summed(e) if isinstance(e, ArraySum) else compound(e)
         return memo[e]
+
+    def summed(e: ArraySum) -> Slopes | None:
+        inner = gradient(e.body, unknowns)
+        return None if inner is None else {v: ArraySum(slope, e.index) for v, slope in inner.items()}
 
     def compound(e: Expr) -> Slopes | None:
         parts: list[Slopes] = []

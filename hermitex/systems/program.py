@@ -15,12 +15,15 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
 from sympy import Abs, Add, Expr, Mul, Pow, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
+from hermitex.kernels.sums import Arrays
+from hermitex.symbolic import sums
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import Names, partials
 from hermitex.systems.gradients import Factors
@@ -54,6 +57,8 @@ class Program:
     kinked: dict[str, int]  # the axes whose break points or scales are known, and how many break points
     grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
+    arrays: Arrays | None = None  # that are summed over
+    given: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)  # their entries, where they are known: see `bound`
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
@@ -67,7 +72,22 @@ class Program:
             self._loaded[key] = load(self.source)
         if average is not None:
             self._loaded[key]["average"] = average
-        return self._loaded[key][name](s, quad)
+        return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)
+
+    def bound(self, numbers: Mapping[str, Any], asking: str = "solve") -> tuple[Program, dict[str, Any]]:
+        """The program with the arrays among the numbers, and the other numbers.
+
+        Raises BadInput for an array that is missing, of the wrong shape, or of another length than one it is summed with.
+        """
+        if self.arrays is None or self.given:
+            return self, dict(numbers)
+        given, rest = self.arrays.read(numbers, 1 + len(self.axes), asking)
+        return replace(self, given=given), rest
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters and the arrays that are not yet known."""
+        return (*self.parameters, *(self.arrays.names if self.arrays is not None else ()))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": {}}
@@ -81,6 +101,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
     missing: list[str] = []
     taken = [s.name for s in (*parameters, *unknowns, *scalars)]
+    inside = {s.name for s in sums.arrays(*(e.rhs for e in equations.values()), *where.values(), *observables.values())}
+    parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken)
@@ -92,7 +114,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                and not places.get(a.identifier, Marks()).kinks}
     lowered, fixed = _hoisted(lowered, fixed, set(parameters), resting)
     settled = fixed - lowered.along_axes()
-    writer = Writer(lowered, set(parameters) | settled, places)
+    fixed -= lowered.along_indices  # that is computed again for every block of entries, however many there are
+    writer = Writer(lowered, set(parameters) | settled | set(lowered.entries), places)
     writer.state = set(unknowns)
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
@@ -101,14 +124,15 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
-                   tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)))
+                   tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
+                   lowered.arrays())
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     """The axes over which averages with unknowns in them are taken, where one such average varies along several."""
     reach = lowered.reach()
-    moving = [s for s in lowered.statements if s.axes and s.target not in fixed]
-    several = any(len(reach[s.target] | {a.symbol for a in s.axes}) > 1 for s in moving)
+    moving = [s for s in lowered.statements if s.axes and s.target not in fixed and not s.axes[0].summed]
+    several = any(len((reach[s.target] | {a.symbol for a in s.axes}) - lowered.indices) > 1 for s in moving)
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
 
@@ -145,7 +169,8 @@ def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], node
         stay = [f for f in e.args if f.free_symbols and f.free_symbols <= still]
         move = [f for f in e.args if f.free_symbols - still]
         body = Mul(*stay)
-        along_axis = any(reach.get(v) for v in body.free_symbols)
+        along = frozenset().union(*(reach.get(v, frozenset()) for v in body.free_symbols))
+        along_axis = along and not along & lowered.indices
         if not move or body.is_Symbol or not along_axis or body.count_ops() < 1:
             return e
         if body not in tables:

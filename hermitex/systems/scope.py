@@ -12,6 +12,7 @@ from sympy import Basic, Dummy, Expr, Symbol
 from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Bound, E, Expectation
 from hermitex.symbolic.moreau import resolve
+from hermitex.symbolic.sums import Element, Index
 
 
 def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict[str, Symbol]] | None = None
@@ -22,8 +23,10 @@ def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict
         bound = {b.name for b in expr.bound}
         inside = {n: s for n, s in free_names(expr.body, where, memo).items() if n not in bound}
         return inside | {n: s for extra in expr.args[2:] for n, s in free_names(extra, where, memo).items()}
-    if isinstance(expr, Bound):
+    if isinstance(expr, Bound | Index):
         return {}
+    if isinstance(expr, Element):
+        return {expr.array.name: expr.array}
     if expr in memo:
         return memo[expr]
     found: dict[str, Symbol] = {}
@@ -94,6 +97,6 @@ def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symb
             (public[i].name, public[j].name): _write(expr.covariance[i, j], where, letters, inside)
             for i in range(len(public)) for j in range(i, len(public))}
         return E(body, *public, cov=cov)
-    if not expr.args or not any(isinstance(a, Symbol) for a in expr.atoms(Symbol)):
+    if not expr.args or not expr.atoms(Symbol):
         return expr
     return expr.func(*(_write(a, where, letters, inside) for a in expr.args))

@@ -44,6 +44,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
 def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
            budget: float | None) -> Solution:
     """The solution at every point, converged or not: what the session and an exported file share."""
+    program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)
     points = int(np.prod(shape)) if shape else 1
     parts = []
@@ -75,7 +76,7 @@ def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, n
 def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for name in numbers:
         if name not in program.parameters:
-            raise UnknownName(name, program.parameters, "parameter")
+            raise UnknownName(name, program.names, "parameter")
     missing = [n for n in program.parameters if n not in numbers]
     if missing:
         raise BadInput(f"solve: {', '.join(missing)} has no value; the parameters are {', '.join(program.parameters)}")

@@ -19,6 +19,7 @@ class Axis(NamedTuple):
 
     identifier: str
     depth: int
+    summed: bool = False
 
 
 class Code(NamedTuple):
@@ -32,6 +33,20 @@ class Code(NamedTuple):
     blocks: tuple[BlockCode, ...]
     quadratures: Any  # called for fresh rules
     notes: tuple[str, ...] = ()
+    arrays: Any = None  # that are summed over
+    given: Mapping[str, Any] = {}  # noqa: RUF012 - never changed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters and the arrays."""
+        return (*self.parameters, *(self.arrays.names if self.arrays is not None else ()))
+
+    def bound(self, numbers: Mapping[str, Any]) -> tuple[Code, dict[str, Any]]:
+        """The code with the arrays among the numbers, and the other numbers."""
+        if self.arrays is None or self.given:
+            return self, dict(numbers)
+        given, rest = self.arrays.read(numbers, self.quadratures().ndim, "solve")
+        return self._replace(given=given), rest
 
     def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None) -> Any:
         """Run a generated function, with another `average` (one that records its errors) if given."""
@@ -39,7 +54,7 @@ class Code(NamedTuple):
         try:
             if average is not None:
                 self.functions["average"] = average
-            return self.functions[name](s, quad)
+            return self.functions[name]({**self.given, **s}, quad)
         finally:
             self.functions["average"] = plain
 
@@ -78,6 +93,7 @@ class NotSolved(ArithmeticError):
 def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float,
               budget: float | None = None) -> dict[str, Any]:
     """Every unknown and observable in the common shape of the parameters."""
+    code, numbers = code.bound(numbers)
     found = solved(code, numbers, start=start, tolerance=tolerance, budget=budget)  # type: ignore[arg-type]
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     good = np.ravel(found.converged)

@@ -8,6 +8,7 @@ Only the piece and the formulas enter, so a piece gives the same bits wherever a
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     system : System, or a theory: its letters are those of its `.solve` (alpha0 and eta for r, c and gamma, say)
     grid : {parameter: values}; their product, in order. The first key is the continuation line.
     executor : any concurrent.futures executor or a Dask client; default: a process pool if workers > 1, else here
-    parameters : the numbers of the parameters that are not swept
+    parameters : the numbers of the parameters that are not swept, and the arrays that are summed over
     progress : True writes a line on stderr; or a function of a `Progress`
     checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
@@ -80,7 +81,8 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     else:
         program = _program(system)
         by_name("sweep", grid, parameters, parameters=program.parameters)
-        line = Line(program, _fixed(program, grid, parameters or {}), tolerance, until)
+        program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
+        line = Line(program, _fixed(program, grid, numbers), tolerance, until)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
 
@@ -134,7 +136,8 @@ class Line:
         """Of everything but the grid that the numbers depend on."""
         from hermitex import __version__
 
-        return digest([self.program.source, sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__, np.__version__])
+        arrays = {n: hashlib.sha256(np.ascontiguousarray(v).tobytes()).hexdigest() for n, v in self.program.given.items()}
+        return digest([self.program.source, *([arrays] if arrays else []), sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__, np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Symbol
+from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Sum, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
@@ -16,6 +16,7 @@ from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import Names
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -87,6 +88,11 @@ class System(Shown):
         """The unknowns in the order of their equations."""
         return tuple(self.equations)
 
+    @property
+    def arrays(self) -> dict[Symbol, int]:
+        """The parameters that are arrays, with the number of their indices."""
+        return arrays(*self._all())
+
     def _check_names(self) -> None:
         check_distinct({"an unknown": self.equations, "a where name": self.where, "an observable": self.observables,
                         "a parameter": self.parameters or ()})
@@ -112,6 +118,7 @@ class System(Shown):
                 if s not in self.equations:
                     used.setdefault(name, (s, place))
         acyclic(self.where)
+        self._check_sums(sides)
         integrated = {b.name for e in self._all() for node in e.atoms(Expectation) for b in node.bound}
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
@@ -126,6 +133,20 @@ class System(Shown):
         if declared is None:
             return tuple(s for s, _ in sorted(used.values(), key=lambda v: v[0].name))
         return tuple(used[n][0] if n in used else Symbol(n, real=True) for n in declared)
+
+    def _check_sums(self, sides: list[tuple[str, Expr]]) -> None:
+        """Every entry of an array is summed over, once the where names are written out; an array is nothing else beside."""
+        everything = self._all()
+        found = arrays(*everything)
+        if not found and not any(unsummed(e) for e in everything):
+            return
+        for place, e in [*sides, *((o.name, e) for o, e in self.observables.items())]:
+            if loose := unsummed(written_out(e, self.where)):
+                raise BadInput(f"System: {loose[0]} stands outside of every sum over its index in the equation of {place}")
+        names = {a.name for a in found}
+        numbers = {s.name for e in everything for s in _numbers_in(e)}
+        if clash := sorted(names & (numbers | {u.name for u in (*self.equations, *self.where, *self.observables)})):
+            raise BadInput(f"System: {clash[0]} is an array that is summed over, and a number elsewhere; give one another name")
 
     @cached_property
     def _moving(self) -> dict[Symbol, Expr]:
@@ -346,6 +367,11 @@ class System(Shown):
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
 
 
+def _numbers_in(expr: Basic) -> set[Symbol]:
+    """The symbols that stand for numbers: none of them is an array."""
+    return {s for s in expr.atoms(Symbol) if type(s) is Symbol}
+
+
 def _put_in(e: Expr, name: str, put: Any) -> Expr:
     """`e` with a function put in for its name; its derivatives are taken, expectations stay as they are written."""
     e = e.replace(lambda f: isinstance(f, Function) and type(f).__name__ == name, lambda f: put(*f.args))
@@ -369,7 +395,7 @@ def _symbol(name: Any) -> Symbol:
 
 def _right(unknown: Any, value: Any) -> Any:
     if isinstance(value, Eq):
-        return value
+        return Eq(read_sums(value.lhs), read_sums(value.rhs), evaluate=False) if value.has(Sum) else value
     if isinstance(value, bool | type(S.true) | type(S.false)):
         says = "always true: it says nothing of its unknown" if value == True else "never true"  # noqa: E712 - SymPy's true
         raise BadInput(f"System: the equation of {unknown} is {says}")

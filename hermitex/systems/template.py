@@ -117,7 +117,9 @@ def selftest():
 
 # -- the command line --------------------------------------------------------------------------------------------------
 def values(text):
-    """0.5, or 0.2,0.9, or first:last:points."""
+    """0.5, or 0.2,0.9, or first:last:points, or for an array FILE.npy."""
+    if text.endswith(".npy"):
+        return np.load(text)
     if ":" in text:
         first, last, points = text.split(":")
         check_size("a range", {"values": int(points)})
@@ -128,7 +130,8 @@ def values(text):
 def main(argv=None):
     """Print the self-test or a table; exit 0, or 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0].replace("%(", "% ("), conflict_handler="resolve")
-    words = dict(zip(CODE.parameters, solve.__code__.co_varnames, strict=False))  # the options are the keywords of `solve`
+    words = dict(zip(CODE.names, solve.__code__.co_varnames, strict=False))  # the options are the keywords of `solve`
+    words_of_arrays = set(list(words.values())[len(CODE.parameters):])
     for name, word in words.items():
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
@@ -150,6 +153,8 @@ def main(argv=None):
     for word in words.values():
         if len(given[word]) > 1:
             parser.error(f"--{word} has two values; give it once")
+    arrays = {name: given[word][0] for name, word in words.items() if word in words_of_arrays}
+    words = {name: word for name, word in words.items() if name not in arrays}
     sizes = {word: given[word][0].size for word in words.values()}
     try:
         check_size("the grid", sizes)
@@ -160,7 +165,7 @@ def main(argv=None):
         done *= sizes[word]
         points[name] = np.tile(np.repeat(given[word][0], total//done), done//sizes[word])
     try:
-        found = {**points, **solve_all(CODE, points, START, <<tolerance>>)}
+        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>)}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1

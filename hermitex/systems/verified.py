@@ -16,7 +16,7 @@ from hermitex.errors import HermitexError
 from hermitex.kernels.whitelist import IMPORTED, functions, read
 
 _DATA = ("AXES", "CODE", "START", "REFERENCE")
-_CALLED = ("Axis", "Block", "Code", "Quadratures", "Exact", "globals", "float", "frozenset")
+_CALLED = ("Axis", "Block", "Code", "Quadratures", "Exact", "Entry", "Arrays", "globals", "float", "frozenset")
 
 
 def verified(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """syntax tree -> expression: the grammar of `parse`, one method a kind of node; what has no method is refused.
 
-expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...)
+expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...) | Sum(name[index], index)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
 from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
@@ -29,7 +30,7 @@ MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
 MAX_ORDER = 20  # of a derivative
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
-_SPECIAL = ("E", "Piecewise", "Eq", "Ne", "CRootOf")
+_SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
 _MISSING = "an operator or operand is missing here; write * for a product"
@@ -227,6 +228,8 @@ class Reader:
         name = node.func.id
         if name == "E":
             return self._expectation(node, depth)
+        if name == "Sum":
+            return self._sum(node, depth)
         function = self.scopes[0].get(name)
         if (isinstance(function, Symbol) and not is_function(name)) or field.is_normal_name(name):
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
@@ -255,6 +258,46 @@ class Reader:
         if bounded.size(value) > bounded.MAX_SIZE:
             self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
         return value
+
+    def _sum(self, node: ast.Call, depth: int) -> Any:
+        """Sum(eta[k]/(eta[k] + nu), k): over all entries of arrays that come with the numbers; (k, 1, N) counts them from 1."""
+        if len(node.args) < 2 or node.keywords:
+            self.fail(node, "Sum(...) needs a summand and its index, e.g. Sum(eta[k]/(eta[k] + nu), k)")
+        found = []
+        for a in node.args[1:]:
+            parts = a.elts if isinstance(a, ast.Tuple) else [a]
+            name, first = parts[0], parts[1] if len(parts) > 1 else ast.Constant(0)
+            if not (isinstance(name, ast.Name) and len(parts) in (1, 3) and isinstance(first, ast.Constant)
+                    and type(first.value) is int and first.value in (0, 1)):
+                self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
+            if name.id in [i.name for i in found] or name.id in CONSTANTS or field.is_normal_name(name.id):
+                self.fail(a, "an index has a name of its own, such as k")
+            found.append(Index(name.id, first.value))
+        if len(self.scopes) > MAX_EXPECTATIONS:
+            self.fail(node, f"more than {MAX_EXPECTATIONS} sums and expectations within each other")
+        self.scopes.append({i.name: i for i in found})
+        try:
+            body = self.expr(node.args[0], depth)
+        finally:
+            self.scopes.pop()
+        for i in found:
+            body = ArraySum(body, i)
+        return body
+
+    def _subscript(self, node: ast.Subscript, depth: int) -> Any:
+        """eta[k], A[i, j]: entries of arrays, real or as declared."""
+        places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        indices = [next((s[p.id] for s in reversed(self.scopes) if p.id in s), None) if isinstance(p, ast.Name) else None
+                   for p in places]
+        if not isinstance(node.value, ast.Name) or not all(isinstance(i, Index) for i in indices):
+            self.fail(node, "an entry of an array is eta[k], inside a sum over the index k: Sum(eta[k], k)")
+        name = node.value.id
+        if name in CONSTANTS or field.is_normal_name(name) or is_function(name) or name in _SPECIAL:
+            self.fail(node, f"{name} has a meaning of its own and cannot be an array")
+        declared = next((s[name] for s in reversed(self.scopes) if isinstance(s.get(name), Symbol)), None)
+        if isinstance(declared, Index):
+            self.fail(node, f"{name} is an index here and cannot be an array")
+        return Element(declared or Symbol(name, real=True), *(i for i in indices if isinstance(i, Index)))
 
     def _derivative(self, head: ast.Call, node: ast.Call) -> Any:
         """Derivative(f)(u) and Derivative(f, 2)(u) of a declared function, as `to_text` writes f'(u) and f''(u)."""

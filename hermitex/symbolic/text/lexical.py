@@ -21,9 +21,10 @@ MAX_LITERAL = 1_000  # characters of one number, and the size of its decimal exp
 _SPELLED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "π": "pi", "≤": "<=", "≥": ">=", "≠": "!=",
             "²": "**2", "³": "**3"}
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_SIGNS = r"\*\*|<=|>=|==|!=|[-+*/()<>&|~,={}:]"
+_SIGNS = r"\*\*|<=|>=|==|!=|[-+*/()<>&|~,={}:\[\]]"
 _TOKEN = re.compile(rf"\s+|(?P<name>[A-Za-z_]\w*)|(?P<number>{_NUMBER})|{_SIGNS}", re.ASCII)
 _WORDS, _OPERATORS = ("and", "or", "not", "True", "False"), ("and", "or", "not")
+_OPEN = {"(": ")", "{": "}", "[": "]"}
 _ADVICE = {
     "^": "write ** for a power",
     "[": "write ( ) for brackets",
@@ -99,16 +100,18 @@ def _check_tokens(source: Source) -> None:
         if iskeyword(token) and token not in _WORDS:
             source.fail(place, "this word is not in the grammar; for a choice write Piecewise((1, z > 0), (0, True))",
                         token)
+        if token == "[" and not (before.isidentifier() and before not in _WORDS):  # an entry of an array, eta[k]
+            source.fail(place, _ADVICE["["], token)
         _explain_bars(source, place, token, before)
         operand = bool(kind) and token not in _OPERATORS
         if before and (operand or (token == "(" and not before.isidentifier())):
             source.fail(place, f"an operator is missing; write * for a product: {before}*{token}", token[:40])
         _match_bracket(source, open_at, place, token)
-        if token in ("(", "{"):
+        if token in _OPEN:
             heads.append(before)
         if not token.isspace():
-            closed = heads.pop() if token in (")", "}") else ""
-            before = closed if closed == "Derivative" else token if operand or token in (")", "}") else ""
+            closed = heads.pop() if token in _OPEN.values() else ""
+            before = closed if closed == "Derivative" else token if operand or token in _OPEN.values() else ""
         place = match.end()
     if open_at:
         source.fail(open_at[-1], "this bracket is never closed", source.text[open_at[-1]])
@@ -124,11 +127,11 @@ def _explain_bars(source: Source, place: int, token: str, before: str) -> None:
 
 
 def _match_bracket(source: Source, open_at: list[int], place: int, token: str) -> None:
-    if token in ("(", "{"):
+    if token in _OPEN:
         open_at.append(place)
         if len(open_at) > MAX_BRACKETS:
             source.fail(place, f"brackets are nested more than {MAX_BRACKETS} deep")
-    elif token in (")", "}") and (not open_at or source.text[open_at.pop()] + token not in ("()", "{}")):
+    elif token in _OPEN.values() and (not open_at or _OPEN[source.text[open_at.pop()]] != token):
         source.fail(place, "no such bracket is open here", token)
 
 

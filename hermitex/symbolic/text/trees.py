@@ -19,6 +19,7 @@ from sympy.printing.str import StrPrinter
 from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.undefined import AppliedPrime, prime
 
@@ -84,8 +85,14 @@ def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
         return ["Rational", _integer(expr.p), _integer(expr.q)]
     if isinstance(expr, Float):
         return ["Float", *map(_integer, expr._mpf_), int(expr._prec)]
+    if isinstance(expr, Element):
+        return ["Element", _write(expr.array, ()), *(_write(i, ()) for i in expr.indices)]
+    if isinstance(expr, Index):
+        return ["Index", expr.name, expr.first]
     if isinstance(expr, Symbol):
         return _write_symbol(expr, scopes)
+    if isinstance(expr, ArraySum):
+        return ["Sum", _write(expr.body, scopes), _write(expr.index, scopes)]
     for name, value in _CONSTANTS.items():
         if expr is value:
             return [name]
@@ -182,6 +189,13 @@ class _Builder:
             return scopes[_natural(k)][_natural(i)]
         if head == "E":
             return self._expectation(parts, scopes, depth)
+        if head == "Index":
+            return Index(_identifier(parts[0]), _natural(parts[1]))
+        if head in ("Element", "Sum"):
+            first, *rest = (self.read(p, scopes if head == "Sum" else (), depth) for p in parts)
+            if not all(isinstance(i, Index) for i in rest) or not isinstance(first, Expr if head == "Sum" else Symbol):
+                raise BadInput(f"{head} in a tree is malformed")
+            return ArraySum(first, *rest) if head == "Sum" else Element(first, *rest)
         if head == "Piecewise":
             pairs = [ExprCondPair(*(self.read(p, scopes, depth) for p in pair)) for pair in parts]
             return sympy.Piecewise(*pairs, evaluate=False)

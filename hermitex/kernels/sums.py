@@ -1,0 +1,117 @@
+"""Arrays that are summed over: as they are given, and as generated code reads them, each along the axes of its indices.
+
+    eta of shape (N,) under the index k   ->   s["eta_k"] of shape (1, .., N, .., 1), s["k_place"] = 0, 1, .., s["k_place_length"] = N
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hermitex.errors import BadInput
+
+
+class Entry(NamedTuple):
+    """What generated code reads under `letter`: an array along the axes `places`; without an array, the places themselves."""
+
+    letter: str
+    array: str
+    places: tuple[int, ...]
+    indices: tuple[str, ...]
+    first: int = 0
+
+
+class Arrays(NamedTuple):
+    """The arrays of generated code."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays, each once."""
+        return _names(self.entries)
+
+    def read(self, numbers: Mapping[str, Any], ndim: int, asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """(what generated code reads, in arrays of `ndim` axes; the numbers that are no arrays)."""
+        found, rest = split(self.entries, numbers, asking)
+        return laid(self.entries, found, ndim, asking), rest
+
+
+def _names(entries: Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(e.array for e in entries if e.array))
+
+
+def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """(the arrays, checked; the other numbers).
+
+    Raises
+    ------
+    BadInput : an array is missing, has another number of indices than its sum, is empty, or holds what is no finite number.
+    """
+    entries = tuple(entries)
+    found = {}
+    for name in _names(entries):
+        depth = next(len(e.places) for e in entries if e.array == name)
+        if name not in numbers:
+            raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over")
+        try:
+            value = np.asarray(numbers[name], dtype=float)
+        except (TypeError, ValueError):
+            raise BadInput(f"{asking}: {name} = {str(numbers[name])[:40]} is not an array of numbers") from None
+        if value.ndim != depth:
+            raise BadInput(f"{asking}: {name} is summed over {depth} {'index' if depth == 1 else 'indices'}, and its shape is "
+                           f"{value.shape}; it is an array of {depth} {'dimension' if depth == 1 else 'dimensions'}")
+        if not value.size:
+            raise BadInput(f"{asking}: the array {name} is empty")
+        if not np.isfinite(value).all():
+            raise BadInput(f"{asking}: {name} holds {value[~np.isfinite(value)][0]}; every entry must be finite")
+        found[name] = value
+    return found, {n: v for n, v in numbers.items() if n not in found}
+
+
+def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, asking: str) -> dict[str, np.ndarray]:
+    """What generated code reads, in arrays of `ndim` axes.
+
+    Raises
+    ------
+    BadInput : two arrays under one index have different lengths.
+
+    Examples
+    --------
+    >>> entries = [Entry("eta_k", "eta", (1,), ("k",)), Entry("k_place", "", (1,), ("k",))]
+    >>> {n: v.shape for n, v in laid(entries, {"eta": np.ones(5)}, 2, "solve").items()}
+    {'eta_k': (1, 5), 'k_place': (1, 5), 'k_place_length': ()}
+    """
+    lengths: dict[str, tuple[int, str]] = {}
+    out: dict[str, np.ndarray] = {}
+    for e in entries:
+        for index, n in zip(e.indices, values[e.array].shape if e.array else (), strict=False):
+            before, other = lengths.setdefault(index, (n, e.array))
+            if before != n:
+                raise BadInput(f"{asking}: the arrays {other} and {e.array} are summed over {index} together, and have {before} and "
+                               f"{n} entries")
+    for e in entries:
+        shape = [1]*ndim
+        if not e.array:
+            if e.indices[0] not in lengths:
+                raise BadInput(f"{asking}: a sum over {e.indices[0]} has no array whose length it would have")
+            n = lengths[e.indices[0]][0]
+            shape[e.places[0]] = n
+            out[e.letter] = (np.arange(n, dtype=float) + e.first).reshape(shape)
+            out[f"{e.letter}_length"] = np.float64(n)
+            continue
+        order = np.argsort(e.places)
+        for place, n in zip(e.places, values[e.array].shape, strict=True):
+            shape[place] = n
+        out[e.letter] = np.transpose(values[e.array], order).reshape(shape)
+    return out
+
+
+def summary(value: np.ndarray) -> dict[str, Any]:
+    """An array in a few words, for JSON: what identifies it, and not a million numbers."""
+    flat = value.ravel()
+    ends = [float(v) for v in (flat if flat.size <= 6 else np.concatenate([flat[:3], flat[-3:]]))]
+    return {"shape": list(value.shape), "entries": ends, "sum": float(flat.sum()), "smallest": float(flat.min()),
+            "largest": float(flat.max())}

@@ -1,0 +1,268 @@
+"""sum_k f(eta_k, beta_k, ...): sums over arrays that come with the numbers, read from SymPy's own `Sum` over `Indexed`.
+
+    Sum(eta[k]/(eta[k] + nu), k)   ->   ArraySum(f(eta_k), k),   eta_k a symbol of its own, k its index
+
+The node has what SymPy's `Sum` lacks here: its free symbols are those that need a number (the array stands among them, as the
+symbol eta), its entries are real symbols (positive if the array is declared so), and it is differentiated under the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sympy import Add, Basic, Expr, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol
+from sympy.printing.precedence import PRECEDENCE
+
+from hermitex.errors import BadInput
+
+_ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
+
+
+class Index(Symbol):
+    """The index of a sum: identity is its name and where it begins; as a number it is the place in the array."""
+
+    __slots__ = ("first",)
+    first: int
+
+    def __new__(cls, name: str, first: int = 0) -> Index:
+        obj = Symbol.__xnew__(cls, name, integer=True, **({"positive": True} if first > 0 else {"nonnegative": True}))
+        obj.first = first
+        return obj
+
+    def __getnewargs_ex__(self) -> tuple[tuple, dict]:
+        return (self.name, self.first), {}
+
+    def _hashable_content(self) -> tuple:
+        return ("index", self.name, str(self.first))
+
+
+class Element(Symbol):
+    """An entry of an array: eta[k], or A[i, j]. Its assumptions are those of the array."""
+
+    __slots__ = ("array", "indices")
+    array: Symbol
+    indices: tuple[Index, ...]
+
+    def __new__(cls, array: Symbol, *indices: Index) -> Element:
+        name = f"{array.name}[{', '.join(i.name for i in indices)}]"
+        obj = Symbol.__xnew__(cls, name, real=True, **said(array))
+        obj.array, obj.indices = array, indices
+        return obj
+
+    def __getnewargs_ex__(self) -> tuple[tuple, dict]:
+        return (self.array, *self.indices), {}
+
+    def _hashable_content(self) -> tuple:
+        return ("element", self.name, *sorted(said(self.array)), *(str(i.first) for i in self.indices))
+
+    def _latex(self, printer: Any) -> str:
+        return rf"{{{printer._print(self.array)}}}_{{{','.join(printer._print(i) for i in self.indices)}}}"
+
+
+def said(array: Basic) -> dict[str, bool]:
+    """What is assumed of an array, and so of its entries."""
+    return {k: True for k in ("positive", "nonnegative", "negative", "integer", "nonzero") if array.assumptions0.get(k)}
+
+
+class ArraySum(Expr):
+    """The node: `body` and its `index`; a sum over several indices is a sum of sums."""
+
+    is_commutative = True
+    precedence = PRECEDENCE["Atom"]
+
+    def __new__(cls, body: Any, index: Index) -> Expr:
+        return S.Zero if body == 0 else Expr.__new__(cls, body, index)
+
+    @property
+    def body(self) -> Expr:
+        """The summand."""
+        return self.args[0]
+
+    @property
+    def index(self) -> Index:
+        """What is summed over."""
+        return self.args[1]
+
+    @property
+    def free_symbols(self) -> set:
+        """Those of the summand, without its index; an entry that is summed over leaves its array."""
+        free, summed = self.body.free_symbols, {self.index}
+        if any(isinstance(s, Element) and len(s.indices) > 1 for s in free):
+            summed |= {inner.index for inner in self.body.atoms(ArraySum)}
+        gone = {s for s in free if isinstance(s, Element) and set(s.indices) <= summed}
+        return (free - gone - {self.index}) | {s.array for s in free if isinstance(s, Element)}
+
+    def _eval_is_real(self) -> bool | None:
+        return True if self.body.is_real else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.body.is_positive else None
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if self.body.is_nonnegative else None
+
+    def _eval_derivative(self, symbol: Symbol) -> Expr:
+        return ArraySum(self.body.diff(symbol), self.index)
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if isinstance(old, Index) else None
+
+    def _sympystr(self, printer: Any) -> str:
+        where = self.index.name if not self.index.first else f"({self.index.name}, {self.index.first}, N)"
+        return f"Sum({printer._print(self.body)}, {where})"
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\sum_{{{printer._print(self.index)}}} {printer.parenthesize(self.body, PRECEDENCE['Mul'])}"
+
+    def _pretty(self, printer: Any) -> Any:
+        from sympy.printing.pretty.stringpict import prettyForm
+
+        return prettyForm(str(self))
+
+
+def read_sums(expr: Any) -> Any:
+    """`expr` with every `Sum` over arrays as an `ArraySum`, and its length N, where it stands by itself, as the sum of 1.
+
+    Raises
+    ------
+    BadInput : an entry that no sum is taken over, a range that is not the whole array, a place such as eta[k + 1].
+    """
+    if not isinstance(expr, Basic) or not expr.has(Sum, Indexed, Idx, IndexedBase):
+        return expr
+    lengths: dict[Symbol, Expr] = {}
+    done = _read(expr, {}, lengths)
+    swap = {n: e for n, e in lengths.items() if n in done.free_symbols}
+    return done.xreplace(swap) if swap else done
+
+
+def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Any:
+    if isinstance(e, Sum):
+        return _sum(e, indices, lengths)
+    if isinstance(e, Indexed):
+        return _entry(e, indices)
+    if isinstance(e, Idx):
+        if e not in indices:
+            raise BadInput(f"the index {e} stands outside of every sum over it; {_ADVICE}")
+        return indices[e]
+    if e in indices:
+        return indices[e]
+    if not e.args or not (e.has(Sum, Indexed, Idx) or any(e.has(i) for i in indices)):
+        return e
+    return e.func(*(_read(a, indices, lengths) for a in e.args))
+
+
+def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Expr:
+    if not e.function.has(Indexed, IndexedBase, Idx) and not any(isinstance(s, Idx) for s in e.variables):
+        done = e.doit()
+        if done.has(Sum):
+            raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")
+        return _read(done, indices, lengths)
+    found = []
+    for variable, low, high in e.limits:
+        first = low if low in (0, 1) else None
+        size = None if first is None else high - first + 1
+        if first is None or size.is_number or not (size.is_Symbol or size.has(IndexedBase)):
+            raise BadInput(f"the sum over {variable} runs from {low} to {high}: a sum runs over a whole array, whose length comes "
+                           f"with the numbers; {_ADVICE}")
+        index = Index(_name(variable), int(first))
+        found.append((variable, index, size))
+    inner = {**indices, **{v: i for v, i, _ in found}}
+    body = _read(e.function, inner, lengths)
+    for _, index, size in found:
+        body = ArraySum(body, index)
+        if size.is_Symbol:
+            lengths[size] = ArraySum(S.One, index)
+    return body
+
+
+def _name(variable: Basic) -> str:
+    name = str(variable.label if isinstance(variable, Idx) else variable)
+    if not name.isidentifier():
+        raise BadInput(f"the index of a sum is a name such as k, not {name[:40]}")
+    return name
+
+
+def _entry(e: Indexed, indices: dict[Basic, Index]) -> Element:
+    label = e.base.label
+    if not isinstance(label, Symbol):
+        raise BadInput(f"{e}: an array is IndexedBase('eta'), a name whose numbers come later")
+    for place in e.indices:
+        if place not in indices:
+            if any(place.has(i) for i in indices):
+                raise BadInput(f"{e}: an entry is taken at the index itself, as {label}[k]; shifted places are other arrays")
+            raise BadInput(f"{e} stands outside of every sum over {place}; {_ADVICE}")
+    return Element(Symbol(str(label), real=True, **said(e.base)), *(indices[i] for i in e.indices))
+
+
+def arrays(*exprs: Basic) -> dict[Symbol, int]:
+    """{array: how many indices it has} of all entries that are summed over in the expressions.
+
+    Raises
+    ------
+    BadInput : a name is an array here and a number there, or has one index here and two there.
+    """
+    found: dict[Symbol, int] = {}
+    for e in elements(*exprs):
+        if found.setdefault(e.array, len(e.indices)) != len(e.indices):
+            raise BadInput(f"{e.array} has {found[e.array]} indices in one place and {len(e.indices)} in another")
+    return found
+
+
+def elements(*exprs: Basic) -> list[Element]:
+    """All entries of arrays in the expressions, in a fixed order."""
+    found = {e for expr in exprs for e in expr.atoms(Element)}
+    return sorted(found, key=lambda e: e.name)
+
+
+def unsummed(expr: Basic) -> list[Symbol]:
+    """The entries and indices in an expression over which no sum is taken."""
+    return sorted((s for s in expr.free_symbols if isinstance(s, Element | Index)), key=lambda s: s.name)
+
+
+def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any] | None = None,
+                at: Mapping[Basic, int] | None = None) -> Any:
+    """The expression with each sum as its terms.
+
+    lengths : by the name of the index
+    values : numbers by the name of the array, values["eta"][j]; without them the entries are symbols eta_0, eta_1, ...
+
+    >>> eta, nu, k = Symbol("eta"), Symbol("nu"), Index("k")
+    >>> written_out(ArraySum(Element(eta, k)/nu, k), {"k": 2})
+    eta_0/nu + eta_1/nu
+    """
+    at = at or {}
+    if isinstance(expr, ArraySum):
+        rows = (written_out(expr.body, lengths, values, {**at, expr.index: j}) for j in range(lengths[expr.index.name]))
+        return Add(*rows)
+    if isinstance(expr, Index):
+        return Integer(at[expr] + expr.first) if expr in at else expr
+    if isinstance(expr, Element):
+        return _entry_at(expr, [at[i] for i in expr.indices], values) if all(i in at for i in expr.indices) else expr
+    if not expr.args or not (expr.has(ArraySum) or any(isinstance(s, Element | Index) for s in expr.free_symbols)):
+        return expr
+    return expr.func(*(written_out(a, lengths, values, at) for a in expr.args))
+
+
+def with_entries(expr: Expr, values: Mapping[str, Any]) -> Expr:
+    """The expression with numbers, lists of exact or floating-point ones, for its arrays.
+
+    >>> eta, nu, k = Symbol("eta"), Symbol("nu"), Index("k")
+    >>> with_entries(ArraySum(Element(eta, k)/nu, k), {"eta": [1, 0.5]})
+    3/(2*nu)
+    """
+    lengths: dict[str, int] = {}
+    for e in elements(expr):
+        row = values[e.array.name]
+        for index in e.indices:
+            lengths[index.name], row = len(row), row[0]
+    return written_out(expr, lengths, values) if lengths else expr
+
+
+def _entry_at(e: Element, places: Sequence[int], values: Mapping[str, Any] | None) -> Any:
+    if values is not None and e.array.name in values:
+        found = values[e.array.name]
+        for p in places:
+            found = found[p]
+        return Rational(str(found)) if isinstance(found, float) else found
+    return Symbol("_".join([e.array.name, *map(str, places)]), real=True, **said(e))
