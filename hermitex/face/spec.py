@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 
-SECTIONS = ("symbols", "functions", "structure", "where", "equations", "observables", "parameters", "grid", "sweep")
+SECTIONS = ("symbols", "functions", "structure", "where", "equations", "observables", "parameters", "arrays", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
 _LARGEST, _PARTS = 1_000_000, 20
@@ -35,6 +35,7 @@ class Spec:
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
     tolerance: float = 1e-11
+    arrays: Mapping[str, Any] = field(default_factory=dict)  # that are summed over
 
     @property
     def formulas(self) -> Any:
@@ -44,7 +45,7 @@ class Spec:
     def points(self) -> list[dict[str, float]]:
         """A few points of the grid with the fixed numbers: both ends of the line, for a self-test."""
         first, last = ({n: v[i] for n, v in self.grid.items()} for i in (0, -1))
-        found = [{**self.parameters, **p} for p in ([first] if first == last else [first, last])]
+        found = [{**self.parameters, **self.arrays, **p} for p in ([first] if first == last else [first, last])]
         return [self._completed(p) for p in found] if is_theory(self.system) else found
 
     def _completed(self, numbers: Mapping[str, float]) -> dict[str, float]:
@@ -61,7 +62,7 @@ class Spec:
             needed = [n for n, default in self.system.letters().items() if default is self.system.REQUIRED]
             return {*self.parameters, *self.grid} >= set(needed)
         program = self.system.compile()
-        return {spelt(n, program.parameters) for n in (*self.parameters, *self.grid)} >= set(program.parameters)
+        return {spelt(n, program.parameters) for n in (*self.parameters, *self.arrays, *self.grid)} >= set(program.names)
 
 
 def is_theory(system: Any) -> bool:
@@ -146,7 +147,7 @@ class _Reader:
     """Reads the sections of one spec; every complaint goes through `fail`, which says where."""
 
     def __init__(self, where: str, table: dict[str, Any]) -> None:
-        self.where, self.table = where, table
+        self.where, self.table, self.folder = where, table, Path(where).parent
         for key, value in table.items():
             if key in SECTIONS:
                 if not isinstance(value, dict):
@@ -182,7 +183,28 @@ class _Reader:
             for key in self.section(name):
                 if key not in known:
                     self.fail(name, key, UnknownName(key, known, "parameter"))
-        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]))
+        arrays = self._arrays(system)
+        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]), arrays)
+
+    def _arrays(self, system: Any) -> dict[str, Any]:
+        """The arrays that are summed over, each under [arrays] and nowhere else."""
+        from hermitex.face.spec_arrays import read_array
+
+        inside = {} if is_theory(system) else {a.name: depth for a, depth in system.arrays.items()}
+        for section in ("parameters", "grid"):
+            for key in self.section(section):
+                if key in inside:
+                    self.fail(section, key, "it is an array that is summed over; it stands under [arrays]")
+        found = {}
+        for key, value in self.section("arrays").items():
+            if key not in inside:
+                why = f"; arrays are those that a sum is taken over, {', '.join(sorted(inside))}" if inside else ""
+                self.fail("arrays", key, f"no sum over it stands in the formulas{why}")
+            try:
+                found[key] = read_array(value, self.folder)
+            except HermitexError as error:
+                self.fail("arrays", key, error)
+        return found
 
     # -- the system --------------------------------------------------------------------------------------------------
     def _theory(self, name: str) -> Any:

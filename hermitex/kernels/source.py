@@ -120,7 +120,7 @@ class Writer:
                marks: dict[Axis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:
         """The lines that compute the statements from what is known, along a block of the arrays whose axes are `block`."""
         outside = self.lowered.indices - block
-        deep = [s for s in statements if self.reach[s.target] & outside]
+        deep = [s for s in statements if self.reach.get(s.target, frozenset()) & outside]
         sums = [s for s in statements if s not in deep and any(a.symbol in outside for a in s.axes)] if outside else []
         own = [s for s in statements if s not in deep and s not in sums] if outside else list(statements)
         mine = {a.symbol: a for a in marks}
@@ -181,7 +181,8 @@ class Writer:
                 needed |= mine
         return (found, [s for s in deep if s.target in needed]) if found else None
 
-    def _part(self, sums: Sequence[Statement], deep: Sequence[Statement], marks: dict[Axis, Marks], block: frozenset[Symbol]) -> str:
+    def _part(self, sums: Sequence[Statement], deep: Sequence[Statement], marks: dict[Axis, Marks], block: frozenset[Symbol]
+              ) -> str:
         """Write the function that sums along one axis, block by block, and the line that calls it."""
         (axis,) = sums[0].axes
         self.parts += 1

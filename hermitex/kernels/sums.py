@@ -1,6 +1,7 @@
 """Arrays that are summed over: as they are given, and as generated code reads them, each along the axes of its indices.
 
-    eta of shape (N,) under the index k   ->   s["eta_k"] of shape (1, .., N, .., 1), s["k_place"] = 0, 1, .., s["k_place_length"] = N
+    eta of shape (N,) under the index k   ->   s["eta_k"] of shape (1, .., N, .., 1)
+    the index itself, and how far it runs ->   s["k_place"] = 0, 1, .., N - 1 along its axis, s["k_place_length"] = N
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
     return found, {n: v for n, v in numbers.items() if n not in found}
 
 
-def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, asking: str) -> dict[str, np.ndarray]:
+def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, asking: str) -> dict[str, Any]:
     """What generated code reads, in arrays of `ndim` axes.
 
     Raises
@@ -85,13 +86,13 @@ def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, 
     {'eta_k': (1, 5), 'k_place': (1, 5), 'k_place_length': ()}
     """
     lengths: dict[str, tuple[int, str]] = {}
-    out: dict[str, np.ndarray] = {}
+    out: dict[str, Any] = {}
     for e in entries:
         for index, n in zip(e.indices, values[e.array].shape if e.array else (), strict=False):
             before, other = lengths.setdefault(index, (n, e.array))
             if before != n:
-                raise BadInput(f"{asking}: the arrays {other} and {e.array} are summed over {index} together, and have {before} and "
-                               f"{n} entries")
+                raise BadInput(f"{asking}: the arrays {other} and {e.array} are summed over {index} together, and have "
+                               f"{before} and {n} entries")
     for e in entries:
         shape = [1]*ndim
         if not e.array:
@@ -107,11 +108,3 @@ def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, 
             shape[place] = n
         out[e.letter] = np.transpose(values[e.array], order).reshape(shape)
     return out
-
-
-def summary(value: np.ndarray) -> dict[str, Any]:
-    """An array in a few words, for JSON: what identifies it, and not a million numbers."""
-    flat = value.ravel()
-    ends = [float(v) for v in (flat if flat.size <= 6 else np.concatenate([flat[:3], flat[-3:]]))]
-    return {"shape": list(value.shape), "entries": ends, "sum": float(flat.sum()), "smallest": float(flat.min()),
-            "largest": float(flat.max())}

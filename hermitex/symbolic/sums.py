@@ -121,8 +121,10 @@ class ArraySum(Expr):
         return prettyForm(str(self))
 
 
-def read_sums(expr: Any) -> Any:
+def read_sums(expr: Any, *, part: bool = False) -> Any:
     """`expr` with every `Sum` over arrays as an `ArraySum`, and its length N, where it stands by itself, as the sum of 1.
+
+    part : it may stand in a sum, so that entries at an `Idx` need none around them
 
     Raises
     ------
@@ -131,7 +133,8 @@ def read_sums(expr: Any) -> Any:
     if not isinstance(expr, Basic) or not expr.has(Sum, Indexed, Idx, IndexedBase):
         return expr
     lengths: dict[Symbol, Expr] = {}
-    done = _read(expr, {}, lengths)
+    loose = {i: Index(_name(i), int(i.lower or 0)) for i in expr.atoms(Idx) if (i.lower or 0) in (0, 1)} if part else {}
+    done = _read(expr, loose, lengths)
     swap = {n: e for n, e in lengths.items() if n in done.free_symbols}
     return done.xreplace(swap) if swap else done
 
@@ -160,12 +163,11 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Ex
         return _read(done, indices, lengths)
     found = []
     for variable, low, high in e.limits:
-        first = low if low in (0, 1) else None
-        size = None if first is None else high - first + 1
-        if first is None or size.is_number or not (size.is_Symbol or size.has(IndexedBase)):
+        size = high - low + 1
+        if low not in (0, 1) or size.is_number or not (size.is_Symbol or size.has(IndexedBase)):
             raise BadInput(f"the sum over {variable} runs from {low} to {high}: a sum runs over a whole array, whose length comes "
                            f"with the numbers; {_ADVICE}")
-        index = Index(_name(variable), int(first))
+        index = Index(_name(variable), int(low))
         found.append((variable, index, size))
     inner = {**indices, **{v: i for v, i, _ in found}}
     body = _read(e.function, inner, lengths)

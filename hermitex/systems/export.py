@@ -88,7 +88,8 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
     Parameters
     ----------
     path : of the file to be written
-    reference : parameter values (one point or several) for its self-test; default: points found by trial
+    reference : parameter values (one point or several) for its self-test; default: points found by trial. Of arrays that are
+        summed over it takes the first 60 entries (of matrices as many); the file itself takes any length.
     start : {unknown: first guess}, the default of its `solve` and where the self-test begins
     tolerance : the default of its `solve`
     check : re-check the residuals of the first reference point with mpmath
@@ -178,22 +179,22 @@ def _drawn(depth: int, k: int) -> Any:
     return np.round(0.2 + (0.37*(k + 1) + 0.618*sum((i + 1)*(p + 1) for i, p in enumerate(places))) % 1.0, 3).tolist()
 
 
+def _shortened(system: System, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point with the first entries of its arrays, which are the same whatever else is left out: the file holds all of them."""
+    inside = {a.name for a in system.arrays}
+    most = round(_LONGEST**(1/max(system.arrays.values(), default=1)))
+    return {str(k): np.asarray(v, dtype=float)[(slice(most),)*np.ndim(v)].tolist() if str(k) in inside else v
+            for k, v in point.items()}
+
+
 def _solved(system: System, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
+    point = _shortened(system, point)
     found = system.solve(point, start=start, tolerance=tolerance)
     known = {p.name for p in _parameters(system)}
     inside = {a.name for a in system.arrays}
-    numbers = {("lamda" if k == "lam" and k not in known else str(k)): _entries(k, v) if str(k) in inside else float(v)
+    numbers = {("lamda" if k == "lam" and k not in known else str(k)): v if str(k) in inside else float(v)
                for k, v in point.items()}
     return numbers, {n: float(v) for n, v in found.value.items()}
-
-
-def _entries(name: str, value: Any) -> Any:
-    """The entries of an array for a reference point; a long one would make the file long."""
-    found = np.asarray(value, dtype=float)
-    if found.size > _LONGEST:
-        raise BadInput(f"export: the array {name} of a reference point has {found.size} entries; give at most {_LONGEST} for the "
-                       "self-test (the file takes arrays of any length)")
-    return found.tolist()
 
 
 def _checked(system: System, point: Point) -> str:

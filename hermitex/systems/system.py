@@ -70,7 +70,7 @@ class System(Shown):
         put(self, "parameters", None if self.parameters is None else listed(self.parameters))
         self._check_names()
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
-        put(self, "where", {_symbol(k): expression(v) for k, v in self.where.items()})
+        put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
         parts = ("equations", "where", "observables")
         same = symbols.one_name(*(e for part in parts for pair in getattr(self, part).items() for e in pair))
@@ -216,9 +216,12 @@ class System(Shown):
         given: Any = {} if not args else args[0] if len(args) == 1 else [args]
         known = {p.name: p for p in self.parameters}
         old = by_name("subs", dict(given), kwargs, parameters=known)
+        inside = {a.name for a in self.arrays}
         for k in old:
             if k not in known:
                 raise UnknownName(k, known, "parameter")
+            if k in inside:
+                raise BadInput(f"subs: {k} is an array that is summed over; its entries are given to solve")
         rule = {known[k]: expression(v) for k, v in old.items()}
         return self._mapped(lambda e: e.subs(rule, simultaneous=True))
 
@@ -262,7 +265,8 @@ class System(Shown):
             found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)
             letters = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}
-            scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters]
+            scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters
+                       and not unsummed(written_out(k, self.where))]
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             try:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BadInput, HermitexError
 from hermitex.face import cli, spec
 from hermitex.systems.sweep import sweep
 
@@ -125,3 +125,31 @@ def test_a_device_a_pipe_a_folder_and_a_huge_file_are_no_specs(tmp_path, capsys)
 def test_an_option_that_is_given_twice_is_refused(line, capsys):
     assert cli.main(line.split()) == 2
     assert "give it once" in capsys.readouterr().err
+
+
+def _with_arrays(folder, line: str) -> object:
+    (folder/"ridge.toml").write_text('[symbols]\nnu = "positive"\nlam = "positive"\n[equations]\n'
+                                     'nu = "(nu*Sum(eta[k]/(eta[k] + nu), k) + lam)/2"\n[parameters]\nlam = 0.1\n[arrays]\n' + line)
+    return spec.load(str(folder/"ridge.toml"))
+
+
+@pytest.mark.parametrize("line", ["eta = [1, 0.25, 0.1111111111111111]", 'eta = "k**(-2), 1..3"', 'eta = "eta.npy"', 'eta = "eta.csv"',
+                                  'eta = "1/(1 + j)**2, 0..2"'])
+def test_arrays_are_numbers_a_file_or_a_formula_with_a_range(tmp_path, line: str) -> None:
+    np.save(tmp_path/"eta.npy", np.arange(1, 4.0)**-2)
+    np.savetxt(tmp_path/"eta.csv", np.arange(1, 4.0)**-2)
+    given = _with_arrays(tmp_path, line)
+    found = given.formulas.solve({**given.parameters, **given.arrays})
+    e, nu = np.arange(1, 4.0)**-2, found["nu"]
+    assert (e/(e + nu)).sum() + 0.1/nu == pytest.approx(2, rel=1e-10)
+    assert given.complete()
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ('eta = "absent.npy"', "no file"), ("eta = 3", "a list of numbers"), ('eta = "k**2"', "range"), ('eta = "k**2, 5..1"', "entries"),
+    ('eta = [1, "a"]', "list of numbers"), ('eta = "open(k), 1..3"', "unknown function"), ("beta = [1]", "no sum over it"),
+    ('eta = "k**2, 1..999999999"', "entries"), ('eta = "a*k, 1..3"', "unknown name"), ("eta = [1]\n[grid]\neta = [1, 2]", "[arrays]")])
+def test_arrays_that_are_none_get_one_line(tmp_path, line: str, words: str) -> None:
+    with pytest.raises(BadInput) as told:
+        _with_arrays(tmp_path, line)
+    assert words in str(told.value) and "\n" not in str(told.value) and "ridge.toml" in str(told.value)

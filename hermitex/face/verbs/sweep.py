@@ -62,7 +62,8 @@ def _sweep(found: Any, args: argparse.Namespace) -> Any:
     progress = args.progress or sys.stderr.isatty()
     with _client(args.scheduler) as client:
         workers = None if client else args.workers or os.cpu_count() or 1
-        return sweep(found.system, found.grid, client, parameters=found.parameters, workers=workers, progress=progress,
+        numbers = {**found.parameters, **found.arrays}
+        return sweep(found.system, found.grid, client, parameters=numbers, workers=workers, progress=progress,
                      checkpoint=args.output, resume=args.resume, chunk=found.chunk, tolerance=found.tolerance)
 
 

@@ -263,7 +263,7 @@ class Reader:
         """Sum(eta[k]/(eta[k] + nu), k): over all entries of arrays that come with the numbers; (k, 1, N) counts them from 1."""
         if len(node.args) < 2 or node.keywords:
             self.fail(node, "Sum(...) needs a summand and its index, e.g. Sum(eta[k]/(eta[k] + nu), k)")
-        found = []
+        found: list[Index] = []
         for a in node.args[1:]:
             parts = a.elts if isinstance(a, ast.Tuple) else [a]
             name, first = parts[0], parts[1] if len(parts) > 1 else ast.Constant(0)
@@ -290,7 +290,7 @@ class Reader:
         indices = [next((s[p.id] for s in reversed(self.scopes) if p.id in s), None) if isinstance(p, ast.Name) else None
                    for p in places]
         if not isinstance(node.value, ast.Name) or not all(isinstance(i, Index) for i in indices):
-            self.fail(node, "an entry of an array is eta[k], inside a sum over the index k: Sum(eta[k], k)")
+            self.fail(node, "write ( ) for brackets; an entry of an array is eta[k], inside a sum over the index k: Sum(eta[k], k)")
         name = node.value.id
         if name in CONSTANTS or field.is_normal_name(name) or is_function(name) or name in _SPECIAL:
             self.fail(node, f"{name} has a meaning of its own and cannot be an array")

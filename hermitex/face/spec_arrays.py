@@ -1,0 +1,70 @@
+"""[arrays] of a spec: eta = [1, 0.5, 0.25], or "eta.npy", or a formula of a place with its range, "k**(-3/2), 1..10000"."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hermitex.errors import BadInput
+
+_MOST = 100_000_000  # bytes of a file; entries of a formula are an eighth of it
+_RANGE = re.compile(r"(.*),\s*(\d{1,9})\s*\.\.\s*(\d{1,9})\s*", re.S)
+
+
+def read_array(value: Any, folder: Path) -> Any:
+    """The array that a line of [arrays] means; a file stands beside the spec.
+
+    Raises BadInput, in one line, for what is no array of numbers.
+
+    Examples
+    --------
+    >>> read_array("k**(-3/2), 1..3", Path()).round(4).tolist()
+    [1.0, 0.3536, 0.1925]
+    """
+    import numpy as np
+
+    if isinstance(value, list):
+        try:
+            return np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise BadInput("an array is a list of numbers, or of rows of equal length") from None
+    if not isinstance(value, str):
+        raise BadInput('an array is a list of numbers, a file "eta.npy", or a formula with a range "k**(-3/2), 1..10000"')
+    if value.strip().endswith((".npy", ".txt", ".csv")):
+        return _file(folder / value.strip())
+    found = _RANGE.fullmatch(value)
+    if found is None:
+        raise BadInput(f'{value[:60]!r} is neither a file (.npy, .csv, .txt) nor a formula with a range, "k**(-3/2), 1..10000"')
+    return _formula(found[1], int(found[2]), int(found[3]))
+
+
+def _file(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        if not path.is_file():
+            raise BadInput(f"there is no file {path}")
+        if path.stat().st_size > _MOST:
+            raise BadInput(f"{path} has {path.stat().st_size:,} bytes; an array has {_MOST:,} at most")
+        if path.suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=float)
+        return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{path} is no array of numbers ({str(error).splitlines()[0][:80]})") from None
+
+
+def _formula(text: str, first: int, last: int) -> Any:
+    import numpy as np
+
+    from hermitex.kernels.compile import compile as compiled
+    from hermitex.symbolic.parsing import parse
+
+    if last < first or last - first >= _MOST//8:
+        raise BadInput(f"the range {first}..{last} has {max(last - first + 1, 0):,} entries; it has 1 to {_MOST//8:,}")
+    name = next(iter(re.findall(r"(?<!\w)[a-zA-Z](?!\w)", text)), "k")
+    formula = parse(text, symbols={name: "positive" if first else "nonnegative"})
+    places = np.arange(first, last + 1, dtype=float)
+    if not formula.free_symbols:
+        return np.full(places.shape, float(formula))
+    return compiled(formula)(**{name: places})

@@ -1,0 +1,239 @@
+"""Sums over arrays that come with the numbers: sum_k f(eta_k, beta_k), one axis of the generated code.
+
+The same quantity is computed three ways: by the compiled sum, by the sum written out in SymPy, and by NumPy of this file.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from sympy import Abs, Eq, Idx, IndexedBase, Max, Sum, Symbol, exp, log, sqrt, symbols, tanh
+
+import hermitex as hx
+from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.symbolic.sums import read_sums, with_entries
+from hermitex.symbols import z
+
+eta, beta, mu, A = (IndexedBase(n) for n in ("eta", "beta", "mu", "A"))
+N, M = symbols("N M", integer=True)
+k, j = Idx("k", N), Idx("j", M)
+n, lam, nu, q, x = symbols("n lam nu q x", positive=True)
+ROOT = Sum(eta[k]/(eta[k] + nu), k)
+
+
+def spectrum(size: int, power: float = 1.5) -> np.ndarray:
+    return np.arange(1, size + 1.0)**-power
+
+
+def equivalent() -> hx.System:
+    """The deterministic equivalent of ridge regression with n samples: n = sum_k eta_k/(eta_k + nu) + lam/nu."""
+    return hx.System({nu: (nu*ROOT + lam)/n}, observables={"df2": Sum((eta[k]/(eta[k] + nu))**2, k),
+                                                           "bias": nu**2*Sum(eta[k]*beta[k]**2/(eta[k] + nu)**2, k)})
+
+
+# -- three routes ------------------------------------------------------------------------------------------------------
+def _draw(seed: int) -> tuple[object, dict[str, object]]:
+    """A random summand over entries, places, lengths and averages, with its numbers."""
+    rng = np.random.default_rng(seed)
+    pieces = [eta[k]/(eta[k] + x), beta[k]**2*exp(-x*eta[k]), log(1 + x*eta[k]), (k + 1)*beta[k]/(x + k), tanh(beta[k]*x),
+              hx.E(tanh(beta[k] + x*z)**2, z), eta[k]*hx.E(exp(-x*(z + beta[k])**2/5), z), sqrt(eta[k] + x), beta[k]*x]
+    outer = [lambda s: s, lambda s: s/N, lambda s: exp(-s**2/100), lambda s: hx.E(tanh(z*s/9), z) + s]
+    chosen = rng.choice(len(pieces), 2)
+    body = pieces[chosen[0]]*rng.integers(1, 4) + pieces[chosen[1]]
+    if rng.random() < 0.4:
+        body = body*A[k, j]/(1 + eta[k] + A[k, j]*x)
+        total = Sum(body, k, j) if rng.random() < 0.5 else Sum(Sum(body, k), j)
+    else:
+        total = Sum(body, k)
+    expr = outer[rng.integers(len(outer))](total)
+    size, width = (int(v) for v in rng.integers(1, 6, 2))
+    numbers = {"eta": rng.uniform(0.2, 2, size).round(2).tolist(), "beta": rng.normal(size=size).round(2).tolist(),
+               "A": rng.uniform(0, 1, (size, width)).round(2).tolist(), "x": round(float(rng.uniform(0.3, 1.5)), 2)}
+    return expr, numbers
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_compiled_sum_is_the_sum_written_out(seed: int) -> None:
+    expr, numbers = _draw(seed)
+    kernel = hx.compile(expr)
+    got = kernel(**{n: v for n, v in numbers.items() if n in kernel.parameters})
+    written = with_entries(read_sums(expr), {n: v for n, v in numbers.items() if isinstance(v, list)})
+    expected = hx.compile(written)(**({"x": numbers["x"]} if written.free_symbols else {}))
+    assert got == pytest.approx(expected, rel=2e-12, abs=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 180))
+def test_more_compiled_sums_are_the_sums_written_out(seed: int) -> None:
+    test_the_compiled_sum_is_the_sum_written_out(seed)
+
+
+def test_a_planted_error_in_the_summand_is_seen() -> None:
+    for seed in range(4):
+        expr, numbers = _draw(seed)
+        numbers = {n: v for n, v in numbers.items() if n in hx.compile(expr).parameters}
+        other = hx.compile(expr.xreplace({eta[k]: eta[k]*(1 + x/10**6), beta[k]: beta[k]*(1 + x/10**6)}))
+        assert other(**numbers) != pytest.approx(hx.compile(expr)(**numbers), rel=2e-12, abs=1e-13)
+
+
+def test_a_kink_that_moves_with_the_entry_is_resolved() -> None:
+    kernel = hx.compile(Sum(eta[k]*hx.E(Abs(tanh(mu[k] + x*z)), z), k))
+    from scipy.integrate import quad
+
+    weights, shifts = np.array([0.3, 1.1, 0.7]), np.array([-0.4, 0.9, 0.2])
+
+    def one(m: float, t: float) -> float:
+        f = lambda u: abs(np.tanh(m + t*u))*np.exp(-u*u/2)/np.sqrt(2*np.pi)  # noqa: E731
+        return quad(f, -12, 12, points=[-m/t], epsabs=1e-14, epsrel=1e-13)[0]
+
+    points = np.array([0.5, 1.0, 2.0])
+    expected = [sum(w*one(m, t) for w, m in zip(weights, shifts, strict=True)) for t in points]
+    assert kernel(eta=weights, mu=shifts, x=points) == pytest.approx(expected, rel=1e-12)
+
+
+def test_sums_stand_in_parameters_of_averages_and_vary_along_their_variables() -> None:
+    e = np.array([1.0, 0.5, 0.2])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights/weights.sum()
+    kernel = hx.compile(hx.E(1/Sum(eta[k]/(eta[k] + x + z**2/20), k), z))
+    expected = (1/(e/(e + 0.7 + nodes[:, None]**2/20)).sum(axis=1)) @ weights
+    assert kernel(eta=e, x=0.7) == pytest.approx(expected, rel=1e-11)
+    relu = hx.compile(hx.E(Max(0, sqrt(Sum(eta[k]*x, k))*z + Sum(eta[k], k)), z))
+    m, s = e.sum(), np.sqrt(e.sum()*0.7)
+    from scipy.stats import norm
+
+    assert relu(eta=e, x=0.7) == pytest.approx(m*norm.cdf(m/s) + s*norm.pdf(m/s), rel=1e-12)
+
+
+def test_places_count_from_where_the_sum_begins() -> None:
+    i = Symbol("i", integer=True)
+    assert hx.compile(Sum(eta[k]*k, k))(eta=[2.0, 3.0, 5.0]) == 13
+    assert hx.compile(Sum(eta[i]*i, (i, 1, N)))(eta=[2.0, 3.0, 5.0]) == 23
+    assert hx.compile(Sum(eta[k], (k, 0, N - 1))*N)(eta=[2.0, 3.0, 5.0]) == 30
+
+
+# -- systems -----------------------------------------------------------------------------------------------------------
+def test_the_equivalent_of_ridge_regression_holds_with_numbers_put_in() -> None:
+    e, b = spectrum(1000), spectrum(1000, 0.4)
+    found = equivalent().solve(n=np.array([5.0, 50.0, 400.0]), lam=0.01, eta=e, beta=b)
+    v = found["nu"][:, None]
+    assert (e/(e + v)).sum(1) + 0.01/v[:, 0] == pytest.approx([5, 50, 400], rel=1e-11)
+    assert found["df2"] == pytest.approx(((e/(e + v))**2).sum(1), rel=1e-11)
+    assert found["bias"] == pytest.approx(v[:, 0]**2*(e*b**2/(e + v)**2).sum(1), rel=1e-11)
+    implicit = hx.System({nu: Eq(n, ROOT + lam/nu)}).solve(n=50, lam=0.01, eta=e, start={nu: 0.1})
+    assert implicit["nu"] == pytest.approx(found["nu"][1], rel=1e-11)
+
+
+def test_jacobians_go_through_sums_and_the_averages_in_them() -> None:
+    """A gap equation with quenched fields: Newton's few steps need the exact derivative under the sum."""
+    gap = hx.System({q: Sum(beta[k]*hx.E(tanh(mu[k] + sqrt(x*q)*z)**2, z), k)/N})
+    found = gap.solve(x=1.3, mu=[0.2, -0.5, 1.0], beta=[1.0, 0.8, 0.9])
+    assert found.converged and found.iterations < 12
+    nodes, weights = np.polynomial.hermite_e.hermegauss(150)
+    weights, v = weights/weights.sum(), found["q"]
+    rows = np.tanh(np.array([0.2, -0.5, 1.0])[:, None] + np.sqrt(1.3*v)*nodes)**2 @ weights
+    assert (rows*[1.0, 0.8, 0.9]).mean() == pytest.approx(v, rel=1e-9)
+    written = with_entries(read_sums(gap.equations[q]), {"mu": [0.2, -0.5, 1.0], "beta": [1.0, 0.8, 0.9]})
+    assert hx.System({q: written}).solve(x=1.3)["q"] == pytest.approx(v, rel=1e-11)
+
+
+def test_where_names_may_speak_of_the_entry() -> None:
+    g, h = symbols("g h", real=True)
+    named = hx.System({nu: (nu*Sum(g, k) + lam)/n}, where={g: h/(h + nu), h: eta[k]*2},
+                      observables={"mean": Sum(hx.E(tanh(h*z)**2, z)*g, k)/N})
+    plain = hx.System({nu: (nu*Sum(2*eta[k]/(2*eta[k] + nu), k) + lam)/n},
+                      observables={"mean": Sum(hx.E(tanh(2*eta[k]*z)**2, z)*2*eta[k]/(2*eta[k] + nu), k)/N})
+    numbers = {"n": 2, "lam": 0.1, "eta": [1.0, 2.0, 0.5]}
+    a, b = named.solve(numbers), plain.solve(numbers)
+    assert [a["nu"], a["mean"]] == pytest.approx([b["nu"], b["mean"]], rel=1e-11)
+    with pytest.raises(BadInput, match="outside of every sum"):
+        hx.System({nu: g*nu}, where={g: eta[k]})
+
+
+def test_a_million_modes_take_little_memory() -> None:
+    e = spectrum(10**6)
+    system = hx.System({nu: (nu*ROOT + lam)/n})
+    tracemalloc.start()
+    try:
+        found = system.solve(n=np.geomspace(20, 500, 4), lam=0.01, eta=e)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60e6  # 4 points times a million would be 32 MB for each of a dozen temporaries
+    assert (e/(e + found["nu"][2])).sum() + 0.01/found["nu"][2] == pytest.approx(np.geomspace(20, 500, 4)[2], rel=1e-10)
+
+
+def test_one_sum_costs_no_more_to_compile_for_more_entries() -> None:
+    assert len(equivalent().compile().source) < 9000
+
+
+def test_a_system_with_arrays_is_swept_pickled_and_branches() -> None:
+    numbers = {"n": 2, "eta": spectrum(40), "beta": spectrum(40)}
+    table = hx.sweep(equivalent(), {"lam": [0.1, 0.2]}, parameters=numbers)
+    alone = [equivalent().solve(lam=v, **numbers)["nu"] for v in (0.1, 0.2)]
+    assert table["nu"] == pytest.approx(alone, rel=1e-11)
+    (only,) = [s for s in equivalent().branches(lam=0.1, **numbers) if s["nu"] > 1e-8]
+    assert only["nu"] == pytest.approx(alone[0], rel=1e-10)
+    kernel = pickle.loads(pickle.dumps(hx.compile(ROOT)))
+    assert kernel(nu=1.0, eta=[1.0, 3.0]) == 1.25
+
+
+def test_an_exported_file_takes_arrays(tmp_path) -> None:
+    done = equivalent().export(tmp_path/"ridge.py")
+    assert done.checked.startswith("mpmath") and "1 of 1" in done.checked
+    np.save(tmp_path/"eta.npy", spectrum(500))
+    np.save(tmp_path/"beta.npy", spectrum(500))
+    told = subprocess.run([sys.executable, "-I", "ridge.py", "--n", "3,30", "--lam", "0.1", "--eta", "eta.npy", "--beta", "beta.npy",
+                           "--json"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = equivalent().solve(n=np.array([3.0, 30.0]), lam=0.1, eta=spectrum(500), beta=spectrum(500))
+    for name in ("nu", "df2", "bias"):
+        assert json.loads(told)[name] == found[name].tolist()  # the same bits
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", ["Sum(eta[k]/(eta[k] + nu), k)", "Sum(A[i, j]*Sum(b[k]*E(tanh(b[k]*z)**2, z), k), i, j)/Sum(1, k)",
+                                  "E(tanh(z*Sum(eta[k]*k, (k, 1, N))))"])
+def test_texts_and_trees_read_back(text: str) -> None:
+    from hermitex.symbolic.parsing import from_tree, to_text, to_tree
+
+    expr = hx.parse(text, symbols="nu>0")
+    assert hx.parse(to_text(expr), symbols="nu>0") == expr
+    assert from_tree(json.loads(json.dumps(to_tree(expr)))) == expr
+
+
+@pytest.mark.parametrize("text", ["eta[k]", "Sum(eta[k])", "Sum(eta[k + 1], k)", "Sum(eta[k], 3)", "Sum(z[k], k)", "Sum(k[k], k)", "z[1]",
+                                  "Sum(eta[0], k)", "Sum(tanh[k], k)", "Sum(eta[k], k, k)", "Sum(eta[k][k], k)", "[z]", "Sum",
+                                  "Sum(eta[k], (k, 2, N))", "Sum(eta[__import__], k)", "Sum(eta[k], k, axis=0)"])
+def test_what_is_no_sum_over_an_array_gets_one_line(text: str) -> None:
+    with pytest.raises(HermitexError) as told:
+        hx.parse(text)
+    assert "\n" not in str(told.value)
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"eta": [1.0, 2.0]}, "2 and 3 entries"), ({"eta": None}, "eta has no value"), ({"eta": 2.0}, "1 index"), ({"eta": []}, "empty"),
+    ({"eta": [1.0, np.nan, 2.0]}, "finite"), ({"eta": ["a", "b", "c"]}, "not an array"), ({"eta": [[1.0, 2.0, 3.0]]}, "1 dimension"),
+    ({"mu": [1.0]}, "unknown parameter"), ({"lam": None}, "lam has no value")])
+def test_arrays_that_do_not_fit_get_one_line(changed: dict, words: str) -> None:
+    numbers = {"n": 2, "lam": 0.1, "eta": [1.0, 2.0, 3.0], "beta": [1.0, 1.0, 1.0], **changed}
+    with pytest.raises((BadInput, UnknownName), match=words) as told:
+        equivalent().solve({key: v for key, v in numbers.items() if v is not None})
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: hx.System({q: eta[k]}), lambda: hx.System({q: Sum(eta[k], k)*Symbol("eta")}), lambda: hx.System({q: Sum(eta[k + 1], k)}),
+    lambda: hx.System({q: Sum(eta[k], (k, 0, 4))}), lambda: hx.System({q: Sum(eta[k]*eta[j], k)}), lambda: hx.compile(eta[k]),
+    lambda: hx.System({q: Sum(eta[k], k) + Sum(eta[j]*A[j, k]*eta[k, j], j, k)}), lambda: equivalent().subs(eta=3),
+    lambda: hx.compile(Sum(eta[k], k) + Sum(eta[Idx("k", (1, N))], Idx("k", (1, N))))])
+def test_sums_that_mean_nothing_get_one_line(make) -> None:
+    with pytest.raises(BadInput) as told:
+        make()
+    assert "\n" not in str(told.value)
