@@ -263,7 +263,7 @@ def render(system: System, points: Sequence[Point], *, start: Numbers | None = N
         "imports": "\n".join(imports), "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
-        "axes": "AXES = (" + " ".join(f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ''})," for a in axes) + ")\n" if axes else "",
+        "axes": "AXES = (" + " ".join(map(_axis, axes)) + ")\n" if axes else "",
         "code": _code(program), "start": f"{{{_values(start or {})}}}", "reference": _points(points, arguments),
     }
     docs = PAGE.docstrings({**page, **said})
@@ -375,6 +375,10 @@ def _returned(program: Any) -> str:
 def _tuple(names: Iterable[Any]) -> str:
     items = [literal(n) if isinstance(n, str) else repr(n) for n in names]
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _axis(a: Any) -> str:
+    return f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ''}),"
 
 
 def _code(program: Any) -> str:
