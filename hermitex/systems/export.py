@@ -357,7 +357,8 @@ def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str], arra
     def line(p: Symbol) -> str:
         kind = next((f", {k}" for k in ("positive", "nonnegative", "negative") if getattr(p, f"is_{k}")), "")
         if p.name in inside:
-            return f"    {arguments[p.name]:<{width}} : array of {inside[p.name]} dimension{'s'*(inside[p.name] > 1)}, summed over{kind}"
+            depth = f"{inside[p.name]} dimension{'s'*(inside[p.name] > 1)}"
+            return f"    {arguments[p.name]:<{width}} : array of {depth}, summed over{kind}"
         return f"    {arguments[p.name]:<{width}} : number or array{kind}"
 
     return "\n".join(map(line, parameters))
@@ -391,8 +392,8 @@ def _code(program: Any) -> str:
     blocks = "".join(map(line, program.blocks))
     notes = f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""
     if program.arrays is not None:
-        entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, {e.first}),\n"
-                          for e in program.arrays.entries)
+        entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, "
+                          f"{e.first}),\n" for e in program.arrays.entries)
         notes += f"    arrays=Arrays((\n{entries}    )),\n"
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"

@@ -34,7 +34,7 @@ class Code(NamedTuple):
     quadratures: Any  # called for fresh rules
     notes: tuple[str, ...] = ()
     arrays: Any = None  # that are summed over
-    given: Mapping[str, Any] = {}  # noqa: RUF012 - never changed
+    given: Mapping[str, Any] = {}
 
     @property
     def names(self) -> tuple[str, ...]:

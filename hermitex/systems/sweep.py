@@ -137,7 +137,8 @@ class Line:
         from hermitex import __version__
 
         arrays = {n: hashlib.sha256(np.ascontiguousarray(v).tobytes()).hexdigest() for n, v in self.program.given.items()}
-        return digest([self.program.source, *([arrays] if arrays else []), sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__, np.__version__])
+        return digest([self.program.source, *([arrays] if arrays else []), sorted(self.fixed.items()), self.tolerance, _COLUMNS,
+                       __version__, np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:

@@ -133,7 +133,8 @@ def _with_arrays(folder, line: str) -> object:
     return spec.load(str(folder/"ridge.toml"))
 
 
-@pytest.mark.parametrize("line", ["eta = [1, 0.25, 0.1111111111111111]", 'eta = "k**(-2), 1..3"', 'eta = "eta.npy"', 'eta = "eta.csv"',
+@pytest.mark.parametrize("line", ["eta = [1, 0.25, 0.1111111111111111]", 'eta = "k**(-2), 1..3"', 'eta = "eta.npy"',
+                          'eta = "eta.csv"',
                                   'eta = "1/(1 + j)**2, 0..2"'])
 def test_arrays_are_numbers_a_file_or_a_formula_with_a_range(tmp_path, line: str) -> None:
     np.save(tmp_path/"eta.npy", np.arange(1, 4.0)**-2)
@@ -146,9 +147,11 @@ def test_arrays_are_numbers_a_file_or_a_formula_with_a_range(tmp_path, line: str
 
 
 @pytest.mark.parametrize(("line", "words"), [
-    ('eta = "absent.npy"', "no file"), ("eta = 3", "a list of numbers"), ('eta = "k**2"', "range"), ('eta = "k**2, 5..1"', "entries"),
+    ('eta = "absent.npy"', "no file"), ("eta = 3", "a list of numbers"), ('eta = "k**2"', "range"), ('eta = "k**2, 5..1"',
+    "entries"),
     ('eta = [1, "a"]', "list of numbers"), ('eta = "open(k), 1..3"', "unknown function"), ("beta = [1]", "no sum over it"),
-    ('eta = "k**2, 1..999999999"', "entries"), ('eta = "a*k, 1..3"', "unknown name"), ("eta = [1]\n[grid]\neta = [1, 2]", "[arrays]")])
+    ('eta = "k**2, 1..999999999"', "entries"), ('eta = "a*k, 1..3"', "unknown name"), ("eta = [1]\n[grid]\neta = [1, 2]",
+    "[arrays]")])
 def test_arrays_that_are_none_get_one_line(tmp_path, line: str, words: str) -> None:
     with pytest.raises(BadInput) as told:
         _with_arrays(tmp_path, line)

@@ -190,7 +190,8 @@ def test_an_exported_file_takes_arrays(tmp_path) -> None:
     assert done.checked.startswith("mpmath") and "1 of 1" in done.checked
     np.save(tmp_path/"eta.npy", spectrum(500))
     np.save(tmp_path/"beta.npy", spectrum(500))
-    told = subprocess.run([sys.executable, "-I", "ridge.py", "--n", "3,30", "--lam", "0.1", "--eta", "eta.npy", "--beta", "beta.npy",
+    told = subprocess.run([sys.executable, "-I", "ridge.py", "--n", "3,30", "--lam", "0.1", "--eta", "eta.npy", "--beta",
+                              "beta.npy",
                            "--json"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     found = equivalent().solve(n=np.array([3.0, 30.0]), lam=0.1, eta=spectrum(500), beta=spectrum(500))
     for name in ("nu", "df2", "bias"):
@@ -208,7 +209,8 @@ def test_texts_and_trees_read_back(text: str) -> None:
     assert from_tree(json.loads(json.dumps(to_tree(expr)))) == expr
 
 
-@pytest.mark.parametrize("text", ["eta[k]", "Sum(eta[k])", "Sum(eta[k + 1], k)", "Sum(eta[k], 3)", "Sum(z[k], k)", "Sum(k[k], k)", "z[1]",
+@pytest.mark.parametrize("text", ["eta[k]", "Sum(eta[k])", "Sum(eta[k + 1], k)", "Sum(eta[k], 3)", "Sum(z[k], k)", "Sum(k[k],
+                          k)", "z[1]",
                                   "Sum(eta[0], k)", "Sum(tanh[k], k)", "Sum(eta[k], k, k)", "Sum(eta[k][k], k)", "[z]", "Sum",
                                   "Sum(eta[k], (k, 2, N))", "Sum(eta[__import__], k)", "Sum(eta[k], k, axis=0)"])
 def test_what_is_no_sum_over_an_array_gets_one_line(text: str) -> None:
@@ -219,8 +221,10 @@ def test_what_is_no_sum_over_an_array_gets_one_line(text: str) -> None:
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("changed", "words"), [
-    ({"eta": [1.0, 2.0]}, "2 and 3 entries"), ({"eta": None}, "eta has no value"), ({"eta": 2.0}, "1 index"), ({"eta": []}, "empty"),
-    ({"eta": [1.0, np.nan, 2.0]}, "finite"), ({"eta": ["a", "b", "c"]}, "not an array"), ({"eta": [[1.0, 2.0, 3.0]]}, "1 dimension"),
+    ({"eta": [1.0, 2.0]}, "2 and 3 entries"), ({"eta": None}, "eta has no value"), ({"eta": 2.0}, "1 index"), ({"eta": []},
+    "empty"),
+    ({"eta": [1.0, np.nan, 2.0]}, "finite"), ({"eta": ["a", "b", "c"]}, "not an array"), ({"eta": [[1.0, 2.0, 3.0]]},
+    "1 dimension"),
     ({"mu": [1.0]}, "unknown parameter"), ({"lam": None}, "lam has no value")])
 def test_arrays_that_do_not_fit_get_one_line(changed: dict, words: str) -> None:
     numbers = {"n": 2, "lam": 0.1, "eta": [1.0, 2.0, 3.0], "beta": [1.0, 1.0, 1.0], **changed}
@@ -230,7 +234,8 @@ def test_arrays_that_do_not_fit_get_one_line(changed: dict, words: str) -> None:
 
 
 @pytest.mark.parametrize("make", [
-    lambda: hx.System({q: eta[k]}), lambda: hx.System({q: Sum(eta[k], k)*Symbol("eta")}), lambda: hx.System({q: Sum(eta[k + 1], k)}),
+    lambda: hx.System({q: eta[k]}), lambda: hx.System({q: Sum(eta[k], k)*Symbol("eta")}), lambda: hx.System({q: Sum(eta[k + 1],
+    k)}),
     lambda: hx.System({q: Sum(eta[k], (k, 0, 4))}), lambda: hx.System({q: Sum(eta[k]*eta[j], k)}), lambda: hx.compile(eta[k]),
     lambda: hx.System({q: Sum(eta[k], k) + Sum(eta[j]*A[j, k]*eta[k, j], j, k)}), lambda: equivalent().subs(eta=3),
     lambda: hx.compile(Sum(eta[k], k) + Sum(eta[Idx("k", (1, N))], Idx("k", (1, N))))])
