@@ -209,8 +209,8 @@ def test_texts_and_trees_read_back(text: str) -> None:
     assert from_tree(json.loads(json.dumps(to_tree(expr)))) == expr
 
 
-@pytest.mark.parametrize("text", ["eta[k]", "Sum(eta[k])", "Sum(eta[k + 1], k)", "Sum(eta[k], 3)", "Sum(z[k], k)", "Sum(k[k],
-                          k)", "z[1]",
+@pytest.mark.parametrize("text", ["eta[k]", "Sum(eta[k])", "Sum(eta[k + 1], k)", "Sum(eta[k], 3)", "Sum(z[k], k)",
+                                  "Sum(k[k], k)", "z[1]",
                                   "Sum(eta[0], k)", "Sum(tanh[k], k)", "Sum(eta[k], k, k)", "Sum(eta[k][k], k)", "[z]", "Sum",
                                   "Sum(eta[k], (k, 2, N))", "Sum(eta[__import__], k)", "Sum(eta[k], k, axis=0)"])
 def test_what_is_no_sum_over_an_array_gets_one_line(text: str) -> None:
