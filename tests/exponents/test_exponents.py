@@ -66,7 +66,7 @@ def test_a_constant_has_no_exponent():
     for key in ("information_exponent", "leap_exponent", "leap_coordinate", "generative_exponent"):
         assert answer[key] is None
     assert answer["staircase"] == answer["generative_staircase"] == answer["certificates"] == []
-    assert answer["weak_recovery"] == {"class": None, "alpha_c": None, "alpha_c_exact": None, "stages": []}
+    assert answer["weak_recovery"] == {"class": None, "alpha_c": None, "alpha_c_exact": None, "method": None, "stages": []}
     assert answer["complexity"]["kernel"] == "1" and answer["notes"]
 
 

@@ -74,3 +74,11 @@ def test_the_scale_is_read_from_the_law():
     # A scale whose sign the noise shows, a shift beside it, a shape that changes: none of these is one.
     for text in ("exp(-Abs(y)/z1 - Abs(y))", "exp(-Abs(y - z1)/Abs(z2))/(2*Abs(z2))", "exp(-Abs(y)**(1 + z1**2))"):
         assert scale(parse(text, symbols={"y": "real"}), y) is None
+
+
+@pytest.mark.parametrize("text", ["exp(-Abs(y)/({0}))/(2*({0}))", "Piecewise((exp(-y/({0}))/({0}), y > 0), (0, True))"])
+def test_a_kink_in_the_label_is_within_the_error_that_is_claimed(text):
+    """S = 1 + |z|^2 in the plane: G = s 1, s = E[t - 1|y] with t = |z|^2/2 exponential, and 1/alpha_c = E[s^2]."""
+    found = hx.exponents("z1*z2", Channel(text.format("1 + z1**2 + z2**2"), "y"), budget=60).threshold
+    value = by_scales(lambda s: np.exp(-s), lambda t: 1 + 2*t, lambda t: t - 1, lambda t: np.exp(-t))
+    assert abs(float(found.alpha_c) - value) < 3*float(found.error) + 1e-8*value and float(found.error) < 1e-4*value

@@ -12,10 +12,9 @@ from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.conditional import conditional_zeros
 from hermitex.exponents.laws.invariant import invariant
-from hermitex.exponents.laws.lattice import points
 from hermitex.exponents.laws.linearised import Second, agreed, largest
-from hermitex.exponents.laws.noisy import noisy_second, observed
-from hermitex.exponents.laws.projected import Samples, seen
+from hermitex.exponents.laws.noisy import noisy_label, noisy_second
+from hermitex.exponents.laws.projected import Samples, points, projections
 from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.thresholds import weak_recovery_several
@@ -50,7 +49,7 @@ def sampled(text, law="deterministic", plan=SMALL, seed=0):
     g, names = names_of(text)
     clean = shown(g, channel(law))
     drop = zeros_by_flips(clean, names, {x: i for i, x in enumerate(names)})
-    found = Sampled(*observed(clean, channel(law)), ((), names, drop)).second((), plan, seed)
+    found = Sampled(*noisy_label(clean, channel(law)), ((), names, drop)).second((), plan, seed)
     return largest(found.couplings, list(range(len(names))))[0], len(names) * found.error
 
 
@@ -84,7 +83,7 @@ def test_what_cells_of_the_label_see_is_never_more_than_there_is():
     """m(v) = 1{v > 1/3} on labels that are uniform, without scatter: the jump is found to the width of a cell."""
     edges = np.linspace(0, 1, 1025)
     moments = np.maximum(edges[1:] - np.maximum(edges[:-1], 1 / 3), 0.0)
-    found = seen(Samples(np.broadcast_to(np.diff(edges), (4, 1025 - 1)).reshape(4, 1, -1),
+    found = projections(Samples(np.broadcast_to(np.diff(edges), (4, 1025 - 1)).reshape(4, 1, -1),
                          np.broadcast_to(moments, (4, 1, 1024)).reshape(4, 1, 1, -1)))
     assert 0 <= 2 / 3 - found.couplings[0, 0] < 2.5e-4
     assert 2 / 3 - found.couplings[0, 0] <= found.error
@@ -94,7 +93,7 @@ def test_scatter_is_not_taken_for_structure():
     """Moments that are pure scatter: nothing is seen, within the error."""
     rng = np.random.default_rng(2)
     mass = np.full((16, 8, 64), 1 / 512)
-    found = seen(Samples(mass, 1e-3 * rng.normal(size=(16, 1, 8, 64)) / 512**0.5))
+    found = projections(Samples(mass, 1e-3 * rng.normal(size=(16, 1, 8, 64)) / 512**0.5))
     assert abs(found.couplings[0, 0]) < found.error < 1e-4
 
 

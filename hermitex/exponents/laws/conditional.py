@@ -22,7 +22,7 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, nor
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.known import even_part, mirror, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
-from hermitex.exponents.laws.noisy import noisy_second, observed, precisely, through
+from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
@@ -79,7 +79,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
         reason = err
     if found is None or found.error > _ROUGH:
         try:
-            rough = replace(scattered_given(*observed(g, law), (given, hidden, drop)), method="evenly spread points")
+            rough = replace(scattered_given(*noisy_label(g, law), (given, hidden, drop)), method="evenly spread points")
         except (NoClosedForm, BudgetExceeded):
             if found is None:
                 raise reason from None
@@ -168,15 +168,15 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
         except HermitexError:
             pass
         else:
-            return lambda u: through(sections.law(u), law)
+            return lambda u: apply_channel(sections.law(u), law)
     terms = sums_given(g, given, hidden, drop)
     if terms is not None:
-        return lambda u: terms.second(u) if law.name == "deterministic" else through(terms.law(u), law)
+        return lambda u: terms.second(u) if law.name == "deterministic" else apply_channel(terms.law(u), law)
     if len(hidden) == 2:
         switches = discrete_over_planes(g, given, hidden)
         if switches is not None:
             strips = Strips(g, switches, given, hidden, drop)
-            return lambda u: through(strips.law(u), law)
+            return lambda u: apply_channel(strips.law(u), law)
 
     def general(u: Sequence[float]) -> Second:
         checkpoint("averaging over what is known")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from hermitex.exponents.channels import Channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import indices
-from hermitex.exponents.laws.linearised import Couplings, Second, of_masses
+from hermitex.exponents.laws.known import even_part, mirror, next_change, over_known
+from hermitex.exponents.laws.linearised import Couplings, Second, largest, of_masses
+from hermitex.exponents.laws.value import Value, measured
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint
 
+_MOST = 2  # known directions
 _COUNTS = {1: (400, 240), 2: (120, 90), 3: (44, 36)}  # nodes in each variable, and fewer to compare with
 
 
@@ -49,23 +53,31 @@ class Drawn:
         return z, np.stack(he)
 
     def second(self, u: Sequence[float] = ()) -> Second:
-        """The couplings of orders one and two at u."""
+        """The couplings of orders one and two at u; the error: the grids in z, that of the labels, and what lies beyond them."""
         if not self.grids:
             return Second({}, 0.0)
-        one, two = (self._couplings(u, *grid) for grid in self.grids)
-        return Second(one, max((abs(one[key] - two[key]) for key in one), default=0.0))
+        (one, lost), (two, _) = (self._couplings(u, *grid) for grid in self.grids)
+        return Second(one, max((abs(one[key] - two[key]) for key in one), default=0.0) + lost)
 
-    def _couplings(self, u: Sequence[float], z: list[np.ndarray], he: np.ndarray) -> Couplings:
+    def _couplings(self, u: Sequence[float], z: list[np.ndarray], he: np.ndarray) -> tuple[Couplings, float]:
+        """The couplings by one grid in z, and what the sum over the labels has lost."""
         def masses(label: float) -> np.ndarray:
             checkpoint("integrating over the labels")
             with np.errstate(all="ignore"):
-                p = np.asarray(self.law(label, *u, *z), dtype=float)
+                p = np.asarray(self.law(*(np.full_like(z[0], v) for v in (label, *u)), *z), dtype=float)
             return he @ np.broadcast_to(np.nan_to_num(p), he.shape[1:])
 
         if self.channel.finite:
-            return of_masses(self.indices, np.array([masses(float(v)) for v in self.channel.support]).T)
+            return of_masses(self.indices, np.array([masses(float(v)) for v in self.channel.support]).T), 0.0
         labels, steps = _label_grid(self.channel.support)
-        return of_masses(self.indices, np.array([masses(v) * s for v, s in zip(labels, steps, strict=True)]).T)
+        nu = np.array([masses(v) * s for v, s in zip(labels, steps, strict=True)]).T
+        missing = abs(float(nu[0].sum()) - 1) * WINDOW**2  # of the labels beyond the last: E[z_i^2 - 1|y] is at most that
+        found = of_masses(self.indices, nu)
+        if self.channel.support == "integers":
+            return found, missing
+        coarser = [of_masses(self.indices, nu[:, ::skip] * skip) for skip in (8, 4, 2)]
+        changes = [max((abs(a[key] - b[key]) for key in found), default=0.0) for a, b in pairwise([*coarser, found])]
+        return found, next_change(changes) + missing
 
 
 def _label_grid(support: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -87,3 +99,33 @@ def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _he(k: int, z: np.ndarray) -> np.ndarray:
     return (np.ones_like(z), z, z * z - 1)[k]
+
+
+# -- once directions are known -------------------------------------------------------------------------------------------
+def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
+    """alpha_c of the hidden variables once the given ones are perfectly known; P(y|z) is written over both.
+
+    Raises
+    ------
+    NoClosedForm : more than two known directions enter P(y|z), or nothing of the hidden ones is seen.
+    """
+    known = [u for u in given if channel.p.has(u)]
+    if len(known) > _MOST:
+        raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
+    drawn = Drawn(channel, known, hidden)
+    found = _averaged(drawn, channel, (known, hidden), ())
+    inverse, _ = largest(found.couplings, list(range(len(hidden))))
+    if not inverse > 0:
+        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the channel in another form")
+    return measured(inverse, len(hidden) * found.error)
+
+
+def _averaged(drawn: Drawn, channel: Channel, spaces: tuple[Sequence[Symbol], Sequence[Symbol]], at: tuple[float, ...]) -> Second:
+    """The average over the known variables that are left, one inside the other."""
+    known, hidden = spaces
+    if len(at) == len(known):
+        return drawn.second(at)
+    signs = mirror(channel.p, known, hidden, len(at))
+    if signs is None:
+        return over_known(lambda u: _averaged(drawn, channel, spaces, (*at, u)), False)[0]
+    return over_known(lambda u: even_part(_averaged(drawn, channel, spaces, (*at, u)), signs), True)[0]

@@ -25,8 +25,8 @@ from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import averaged_over
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms
+from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
-from hermitex.exponents.laws.later_channel import later_stage
 from hermitex.exponents.laws.linearised import largest, supported_directions
 from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
 from hermitex.exponents.laws.value import Later, Value, as_array, measured

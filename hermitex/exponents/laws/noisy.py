@@ -78,7 +78,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         reason = err
     if sampling and _worst(found) > _FEW:
         try:
-            points = scattered(*observed(clean, channel), variables, zeros_by_flips(
+            points = scattered(*noisy_label(clean, channel), variables, zeros_by_flips(
                 clean, _used(clean, variables), {x: i for i, x in enumerate(variables)}))
             found.append(replace(points, method="evenly spread points"))
         except (NoClosedForm, BudgetExceeded):
@@ -99,19 +99,19 @@ def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequenc
     place = {x: i for i, x in enumerate(variables)}
     reason: NoClosedForm | None = None
     try:
-        law = _scaled(g, place) if channel.name == "multiplicative" else through(law_of(g, place), channel)
+        law = _scaled(g, place) if channel.name == "multiplicative" else apply_channel(law_of(g, place), channel)
         yield replace(law, method=_BLOCKS)
     except NoClosedForm as err:
         reason = err
     if _worst(found) > _ACCURATE and (better := _by_orbits(g, channel, place, has_one=bool(found))) is not None:
         yield replace(better, method="law of the label: orbits of a scaling")
     if _worst(found) > _POOR and (planar := strips_of(g, (), variables)) is not None:
-        yield replace(through(planar, channel), method="law of the label: strips between lines")
+        yield replace(apply_channel(planar, channel), method="law of the label: strips between lines")
     if reason is not None and not found:
         raise reason
 
 
-def observed(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
+def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
     """(a label of z and of normals that carry no direction, these, the probabilities of what is drawn given that label)."""
     xi = Dummy("xi", real=True)
     if channel.name in ("deterministic", "random_sign"):
@@ -137,7 +137,7 @@ def _by_orbits(g: Expr, channel: Named, place: dict[Symbol, int], *, has_one: bo
     try:
         with budget(remaining(_KEEP) if has_one else None):
             law = homogeneous(g, place, zeros_by_flips(g, _used(g, list(place)), place))
-            return None if law is None else through(law, channel)
+            return None if law is None else apply_channel(law, channel)
     except NoClosedForm:
         return None
     except BudgetExceeded:
@@ -164,7 +164,7 @@ def strips_of(g: Expr, u: Sequence[float], variables: Sequence[Symbol]) -> Law |
         g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(u)
 
 
-def through(law: Law, channel: Named) -> Second:
+def apply_channel(law: Law, channel: Named) -> Second:
     """The couplings of a label that is drawn through the channel from a quantity with this law."""
     found = _drawn(law, channel)
     return replace(found, error=max(found.error, law.lost))

@@ -21,8 +21,7 @@ from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
-from hermitex.exponents.laws.nodal import curves, singular_edge
-from hermitex.exponents.laws.scaling import scaling
+from hermitex.exponents.laws.scaling import curves, scaling, singular_edge
 from hermitex.symbolic.budget import checkpoint
 
 _RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48), Rule(0.12, 72))

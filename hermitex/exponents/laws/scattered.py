@@ -17,9 +17,8 @@ from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.laws.density import Index, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.invariant import invariant
-from hermitex.exponents.laws.lattice import MOST, points
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed
-from hermitex.exponents.laws.projected import Samples, Seen, seen
+from hermitex.exponents.laws.projected import MOST, Samples, Seen, points, projections
 from hermitex.symbolic.budget import checkpoint
 
 _SHIFTS = 16
@@ -80,7 +79,7 @@ class Sampled:
             label = Label(lambda *z: self.g(*u, *z), self.r, self.pairs, (plan.sample, seed))
             for size in plan.sizes:
                 cells = max(_LEAST, 1 << (plan.cells - len(label.ends).bit_length() + 1))
-                last = seen(label.samples(size, cells, self.kernels))
+                last = projections(label.samples(size, cells, self.kernels))
                 found.append(Second(self._couplings(last), last.error, last.scatter))
                 if last.error < _ENOUGH:
                     break

@@ -15,8 +15,8 @@ from sympy import Expr, Symbol
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.invariant import invariant
 from hermitex.exponents.laws.known import even_part, mirror, over_known
-from hermitex.exponents.laws.lattice import points
 from hermitex.exponents.laws.linearised import Couplings, Second
+from hermitex.exponents.laws.projected import points
 from hermitex.exponents.laws.scattered import Kernels, Plan, Sampled
 from hermitex.symbolic.budget import checkpoint
 
