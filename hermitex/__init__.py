@@ -41,14 +41,20 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "curve": ("face.curve", "curve"),
     "baselines": ("face.curve", "baselines"),
     "Curve": ("theories.curve", "Curve"),
+    "exponents": ("exponents.report", "exponents"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.deadline", "deadline"),
 }
 _ACTIVATIONS = ("tanh", "erf", "relu", "leaky_relu", "gelu", "sign", "sigmoid", "softplus", "silu", "elu", "Phi")
-_MODULES = ("errors", "symbols", "theories", "exponents")  # the last is called like a function
+_MODULES = ("errors", "symbols", "theories")
 
 __all__ = [*_PUBLIC, *_ACTIVATIONS, *_MODULES]  # pyright: ignore
+
+# The function `exponents` bears the name of its folder. Python binds a folder to its name when it is first imported: that is
+# done now, and undone, so that no later import hides the function.
+import_module("hermitex.exponents")
+globals().pop("exponents", None)
 
 
 def __getattr__(name: str) -> Any:

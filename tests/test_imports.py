@@ -1,4 +1,7 @@
-"""Imports run one way, at any depth of a file: errors, symbols -> show -> (solvers | symbolic) -> kernels ... face."""
+"""Imports run one way, at any depth of a file: errors, symbols -> show -> (solvers | symbolic) -> kernels ... face.
+
+The same inside symbolic, floor by floor; and no circle between files anywhere.
+"""
 
 import ast
 import subprocess
@@ -13,6 +16,19 @@ ROOT = Path(hermitex.__file__).parent
 ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4,
          "exponents": 5, "theories": 6, "experiments": 7, "face": 8,
          "__main__": 9}
+# The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
+FLOORS = (
+    ("hooks", "budget", "deadline", "interrupts", "arithmetic", "special"),
+    ("gaussian", "terms", "conditioning", "sizes", "series.polynomials", "engine.tidy"),
+    ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity"),
+    ("bounds", "growth"),
+    ("engine", "integrals", "existence", "radial"),
+    ("digits", "precise", "scales", "zero", "definite", "vanishing"),
+    ("text", "parsing"),
+    ("calculus", "series", "activations", "derivation", "hermite", "invariance", "losses", "moreau", "partial_tensors", "stein",
+     "subspaces", "summands", "tensors"),
+    ("",),  # the package itself, which fills the hooks
+)
 FOREIGN = {"symbolic": {"numpy", "scipy", "pandas", "matplotlib"}, "solvers": {"sympy", "mpmath", "flint"},
            "show": {"scipy"}}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
@@ -83,6 +99,107 @@ def test_what_is_allowed_is_not_a_breach(source):
     assert not breaches(source, Path("symbolic/planted.py"))
 
 
+# -- the floors of symbolic --------------------------------------------------------------------------------------------------
+def floor_of(name):
+    """The floor of a module of symbolic, named from there: "engine.tidy"."""
+    known = {n: k for k, names in enumerate(FLOORS) for n in names}
+    fitting = [n for n in known if name == n or (n and name.startswith(n + "."))]
+    return known[max(fitting, key=len)] if fitting else None
+
+
+def climbs(source, name):
+    """What a module of symbolic imports from a higher floor."""
+    own = floor_of(name)
+    inside = {m.removeprefix("hermitex.symbolic.") for m in imported(source, "") if m.startswith("hermitex.symbolic.")}
+    return sorted(m for m in inside if floor_of(m) is not None and floor_of(m) > own)
+
+
+SYMBOLIC = {dotted.removeprefix("symbolic").lstrip("."): p for p in FILES
+            if (dotted := ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")).startswith("symbolic")}
+
+
+def test_every_file_of_symbolic_has_its_floor():
+    assert not [name for name in SYMBOLIC if floor_of(name) is None]
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_floors_of_symbolic(name):
+    assert not climbs(SYMBOLIC[name].read_text(encoding="utf-8"), name)
+
+
+@pytest.mark.parametrize(("source", "name"), [
+    ("from hermitex.symbolic.parsing import parse", "gaussian"),
+    ("def f():\n    from hermitex.symbolic.precise import evaluate", "engine.several"),
+    ("from hermitex.symbolic import zero", "breaks.roots"),
+])
+def test_a_breach_of_the_floors_is_found(source, name):
+    assert climbs(source, name)
+
+
+# -- circles -----------------------------------------------------------------------------------------------------------------
+def arrows(sources):
+    """{module: the modules of the package that it imports}, at any depth of the file, also for type checkers only."""
+    found = {}
+    for name, source in sources.items():
+        targets = set()
+        for there in imported(source, name if name in {n.rpartition(".")[0] for n in sources} else name.rpartition(".")[0]):
+            while there and there not in sources:
+                there = there.rpartition(".")[0]
+            targets.add(there)
+        found[name] = targets - {name, "", "hermitex"}
+    return found
+
+
+def circles(graph):
+    """What is left when all that imports nothing left, or is imported by nothing left, is taken away."""
+    left = dict(graph)
+    while True:
+        used = set().union(*left.values()) if left else set()
+        ends = [n for n, to in left.items() if not (to & set(left)) or n not in used]
+        if not ends:
+            return sorted(left)
+        for n in ends:
+            del left[n]
+
+
+def test_there_is_no_circle_between_files():
+    sources = {".".join(("hermitex", *p.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"):
+               p.read_text(encoding="utf-8") for p in FILES}
+    graph = arrows(sources)
+    for name in [n for n in graph if n.startswith(("hermitex.exponents.laws.", "hermitex.theories.overlaps."))]:
+        del graph[name]
+    assert not circles(graph)
+
+
+def test_a_circle_is_found():
+    """Of two files, of three; deferred, relative, for type checkers only, through a folder."""
+    a, b, c = "hermitex.x.a", "hermitex.x.b", "hermitex.y.c"
+    assert circles(arrows({a: "from hermitex.x.b import f", b: "def f():\n    from hermitex.x.a import g"})) == [a, b]
+    assert circles(arrows({a: "from .b import f", b: "from hermitex.y import c", c: "import hermitex.x.a"})) == [a, b, c]
+    assert circles(arrows({a: "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hermitex.x import b",
+                           b: "from . import a", c: ""})) == [a, b]
+    assert not circles(arrows({a: "from hermitex.x.b import f", b: "from hermitex.y.c import g", c: "import sympy"}))
+
+
+# -- the hooks of symbolic ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("code", [
+    "from hermitex.symbolic.gaussian import E; assert E('z**4').doit() == 3",
+    "from hermitex.symbolic.gaussian import E, Expectation; assert abs(E('z*tanh(z)').evalf(20) - 0.6057) < 1e-4",
+    "from hermitex.symbolic import gaussian; from hermitex.symbols import kappa, z; "
+    "assert gaussian.E((kappa + z)**2, z).diff(kappa).doit() == 2*kappa",
+    "import pickle, hermitex as hx; node = hx.E('z**4'); text = pickle.dumps(node); import subprocess, sys; "
+    "run = subprocess.run([sys.executable, '-c', 'import pickle, sys; print(pickle.loads(sys.stdin.buffer.read()).doit())'], "
+    "input=text, capture_output=True, check=True); assert run.stdout.strip() == b'3'",
+])
+def test_a_node_finds_its_floors_however_it_was_reached(code):
+    loaded_after(code)
+
+
+def test_a_node_alone_loads_nothing_above_it():
+    above = {"parsing", "stein", "integrals", "precise"}
+    assert not {f"hermitex.symbolic.{n}" for n in above} & loaded_after("import hermitex.symbolic.gaussian")
+
+
 def loaded_after(code):
     """The modules that a fresh interpreter holds after running `code`."""
     code += "\nimport sys; print('\\n' + ' '.join(sorted(sys.modules)))"
@@ -123,9 +240,11 @@ def test_every_public_name_is_there():
     assert set(hermitex.__all__) <= set(dir(hermitex))
 
 
-@pytest.mark.parametrize("before", ["", "import hermitex.exponents.report", "from hermitex.exponents import channels"])
+@pytest.mark.parametrize("before", ["", "import hermitex.exponents.report", "from hermitex.exponents import channels",
+                                    "import hermitex; hermitex.exponents; import hermitex.exponents"])
 def test_the_function_exponents_is_not_hidden_by_its_folder(before):
-    loaded = loaded_after(f"{before}\nimport hermitex as hx; assert hx.exponents('z**2').information_exponent == 2")
+    loaded = loaded_after(f"{before}\nimport inspect, hermitex as hx; assert inspect.isfunction(hx.exponents); "
+                          "assert hx.exponents('z**2').information_exponent == 2")
     assert "hermitex.exponents.report" in loaded
 
 

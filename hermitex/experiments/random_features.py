@@ -10,8 +10,8 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments import one_step as experiment
+from hermitex.theories import one_step
 from hermitex.theories.curve import Curve
-from hermitex.theories.one_step import one_step
 
 # the letters of the one-step experiment in those of random features
 _LETTERS = {"q1": "qs", "q2": "qw", "psi": "ms"}

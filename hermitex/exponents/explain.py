@@ -6,18 +6,16 @@ The statements are those of the sources: Ben Arous et al. (2021), Abbe et al. (2
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sympy import Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.stages import alpha_words, digits_that_hold
-
-if TYPE_CHECKING:
-    from hermitex.exponents.result import Exponents
 
 _ONE = (
     ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2", ("BAJ21",)),
@@ -46,7 +44,7 @@ _CLASSES = {
 }
 
 
-def explain(found: Exponents) -> str:
+def explain(found: Findings) -> str:
     """The whole account as plain text."""
     from hermitex.show.cite import cite
 
@@ -73,7 +71,7 @@ def explain(found: Exponents) -> str:
     return "\n".join(lines)
 
 
-def _channel(found: Exponents) -> list[str]:
+def _channel(found: Findings) -> list[str]:
     """What of a noisy label the exponents depend on: the reduction by which its certificates are about g."""
     from hermitex.exponents.channels import channel
 
@@ -90,7 +88,7 @@ def _channel(found: Exponents) -> list[str]:
     return [] if told == labels.levels else [f"            y tells u = {_text(told)} and nothing more: u(y) below is this u"]
 
 
-def _weak_recovery(found: Exponents, several: bool) -> list[str]:
+def _weak_recovery(found: Findings, several: bool) -> list[str]:
     from hermitex.show.cite import cite
 
     t = found.threshold

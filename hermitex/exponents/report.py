@@ -19,14 +19,16 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.mean import degree, mean_of, square_integrable
-from hermitex.exponents.result import Exponents, Stage
+from hermitex.exponents.result import Exponents
 from hermitex.exponents.several import several
-from hermitex.exponents.weak_recovery import Threshold, weak_recovery
+from hermitex.exponents.stages import Threshold
+from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation

@@ -3,92 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from sympy import Expr
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import staircase_words
 from hermitex.exponents.explain import explain
-from hermitex.exponents.stages import alpha_text, alpha_words, stage_values
-from hermitex.exponents.weak_recovery import Threshold
-from hermitex.show.display import Shown, latex, math
-from hermitex.symbolic.arithmetic import mpf
-from hermitex.symbolic.gaussian import Expectation
-
-Stage = dict[str, Any]
+from hermitex.exponents.findings import Findings
+from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
+from hermitex.show.display import latex, math
 
 
-@dataclass(frozen=True)
-class Exponents(Shown):
+@dataclass(frozen=True, repr=False)
+class Exponents(Findings):
     """What a target g(z) asks of an algorithm, with the proof of each number.
 
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
     """
 
-    target: Expr
-    variables: tuple[str, ...]
-    channel: str
-    square_integrable: bool | None
-    information_exponent: int | None
-    leap_exponent: int | None
-    leap_coordinate: int | None
-    staircase: tuple[Stage, ...]
-    generative_exponent: int | None
-    generative_staircase: tuple[Stage, ...]
-    threshold: Threshold
-    complexity: dict[str, str | None]
-    certificates: tuple[Certificate, ...]
-    notes: tuple[str, ...] = field(default=())
-    numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
-
-    @property
-    def weak_recovery(self) -> dict[str, Any]:
-        """{class, alpha_c, alpha_c_exact, method, stages} as on the command line.
-
-        A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition.
-        """
-        from hermitex.symbolic.parsing import to_text
-
-        t = self.threshold
-        alpha = None if t.alpha_c is None else float(t.alpha_c)
-        exact = None if t.exact is None else to_text(t.exact)
-        stages = [{"alpha_c": None if stage["alpha_c"] is None else float(stage["alpha_c"]),
-                   "directions": self._rows(stage["directions"]), "conditional": stage["conditional"],
-                   "bound": stage.get("bound", False), "method": stage.get("method") or None} for stage in t.stages]
-        if not t.stages and alpha is not None:
-            stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False, "bound": False,
-                       "method": t.method or None}
-                      for stage in self.generative_staircase]
-        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
-
-    @property
-    def alpha_c(self) -> mpf | None:
-        """The weak-recovery threshold to 20 digits or so; 0 if trivial, None if infinite or not known."""
-        return self.threshold.alpha_c
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `hermitex exponents --json`."""
-        from hermitex.symbolic.parsing import to_text
-
-        return {
-            "target": to_text(self.target), "variables": list(self.variables), "channel": self.channel,
-            "square_integrable": self.square_integrable, "information_exponent": self.information_exponent,
-            "leap_exponent": self.leap_exponent, "leap_coordinate": self.leap_coordinate,
-            "staircase": [{**s, "directions": self._rows(s["directions"])} for s in self.staircase],
-            "generative_exponent": self.generative_exponent,
-            "generative_staircase": [{**s, "directions": self._rows(s["directions"])} for s in self.generative_staircase],
-            "weak_recovery": self.weak_recovery,
-            "complexity": dict(self.complexity), "certificates": [c.to_dict() for c in self.certificates],
-            "notes": list(self.notes),
-        }
-
-    # -- for people ------------------------------------------------------------------------------------------------
     HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "kernel", "one-pass SGD", "reusing data",
                "AMP")
 
@@ -129,13 +66,6 @@ class Exponents(Shown):
         return (f"Exponents({_text(self.target)}: information {_word(self.information_exponent)}, {leap}"
                 f"generative {_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}"
                 f"{alpha_words(self.threshold)})")
-
-    def _rows(self, rows: Sequence[Sequence[Any]]) -> list[list[int | float | None]]:
-        """Exact rows as JSON numbers; null for an integral whose number was not found."""
-        from hermitex.symbolic.precise import evaluate
-
-        return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else self.numbers.get(x) if x.has(Expectation)
-                 else float(evaluate(x, 20)) for x in row] for row in rows]
 
     def _stairs(self) -> list[tuple[str, str]]:
         """The staircases in words, where there is more than one variable."""

@@ -17,11 +17,12 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.directions.staircase import Staircase
+from hermitex.exponents.findings import Stage
 from hermitex.exponents.labels.forms import plainer
 from hermitex.exponents.leap import Leap, leap
 from hermitex.exponents.mean import degree, mean_of, square_integrable
-from hermitex.exponents.result import Exponents, Stage
-from hermitex.exponents.weak_recovery import Threshold
+from hermitex.exponents.result import Exponents
+from hermitex.exponents.stages import Threshold
 from hermitex.symbolic.budget import checkpoint, remaining
 from hermitex.symbolic.deadline import deadline
 

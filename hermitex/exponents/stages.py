@@ -1,17 +1,55 @@
-"""alpha_c in words: a value for each stage, the exact form where it is known, and of a number the digits that hold."""
+"""alpha_c, a value for each stage, and in words: the exact form where it is known, and of a number the digits that hold."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sympy import Expr
 
-if TYPE_CHECKING:
-    from hermitex.exponents.weak_recovery import Threshold
+from hermitex.show.display import Shown, latex
+from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.parsing import to_text
+from hermitex.symbolic.text.plain import plain
 
 MOST = 12
 _SHORT = 10  # in a table
+
+
+@dataclass(frozen=True)
+class Threshold(Shown):
+    """alpha_c (None: infinite or not found), its exact form where there is one, an error bound, and notes."""
+
+    kind: str | None
+    alpha_c: mpf | None = None
+    exact: Expr | None = None
+    error: mpf | None = None
+    notes: tuple[str, ...] = ()
+    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional, bound, method}, in order
+    method: str = ""  # the mechanism that found alpha_c
+
+    def latex(self) -> str:
+        """alpha_c: exact where it is known, then the number."""
+        if self.kind == "hard" and len(self.stages) < 2:
+            return r"\alpha_c = \infty"
+        words = []
+        for value, exact, bound in stage_values(self):
+            value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
+            told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
+            words.append(rf"\ge {told}" if bound else told)
+        return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """class, alpha_c, alpha_c_exact, error, method and notes; what does not exist is None."""
+        return dict(plain({"class": self.kind, "alpha_c": self.alpha_c, "alpha_c_exact": self.exact, "error": self.error,
+                           "method": self.method or None, "notes": list(self.notes)}))
+
+    def __repr__(self) -> str:
+        if self.kind != "easy":
+            return f"Threshold({self.kind or 'undetermined'})"
+        told = alpha_text(self)
+        return f"Threshold(easy, alpha_c = {'not reached' if told == '-' else told})"
 
 
 def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
@@ -56,8 +94,6 @@ def alpha_text(t: Threshold, *, short: bool = False) -> str:
 
     short : a brief exact form without its number, or the number.
     """
-    from hermitex.symbolic.parsing import to_text
-
     words = []
     for number, exact, bound in stage_values(t, _SHORT if short else MOST):
         least = ">= " if bound else ""

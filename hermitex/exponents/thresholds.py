@@ -18,8 +18,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.words import directions_words, short_rows
 from hermitex.exponents.laws.mechanisms import stage_value
 from hermitex.exponents.laws.value import Later, Value, as_array
-from hermitex.exponents.stages import digits_that_hold
-from hermitex.exponents.weak_recovery import Threshold
+from hermitex.exponents.stages import Threshold, digits_that_hold
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 

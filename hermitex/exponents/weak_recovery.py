@@ -7,9 +7,6 @@ count; else numeric, with an error estimate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
@@ -18,7 +15,7 @@ from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus
-from hermitex.show.display import Shown, latex
+from hermitex.exponents.stages import Threshold
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.gaussian import E
@@ -27,49 +24,9 @@ from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
-from hermitex.symbolic.text.plain import plain
 
 _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
 DETERMINISTIC = read_channel()
-
-
-@dataclass(frozen=True)
-class Threshold(Shown):
-    """alpha_c (None: infinite or not found), its exact form where there is one, an error bound, and notes."""
-
-    kind: str | None
-    alpha_c: mpf | None = None
-    exact: Expr | None = None
-    error: mpf | None = None
-    notes: tuple[str, ...] = ()
-    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional, bound, method}, in order
-    method: str = ""  # the mechanism that found alpha_c
-
-    def latex(self) -> str:
-        """alpha_c: exact where it is known, then the number."""
-        from hermitex.exponents.stages import stage_values
-
-        if self.kind == "hard" and len(self.stages) < 2:
-            return r"\alpha_c = \infty"
-        words = []
-        for value, exact, bound in stage_values(self):
-            value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
-            told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
-            words.append(rf"\ge {told}" if bound else told)
-        return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """class, alpha_c, alpha_c_exact, error, method and notes; what does not exist is None."""
-        return dict(plain({"class": self.kind, "alpha_c": self.alpha_c, "alpha_c_exact": self.exact, "error": self.error,
-                           "method": self.method or None, "notes": list(self.notes)}))
-
-    def __repr__(self) -> str:
-        from hermitex.exponents.stages import alpha_text
-
-        if self.kind != "easy":
-            return f"Threshold({self.kind or 'undetermined'})"
-        told = alpha_text(self)
-        return f"Threshold(easy, alpha_c = {'not reached' if told == '-' else told})"
 
 
 def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | None) -> Threshold:

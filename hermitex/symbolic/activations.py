@@ -16,7 +16,7 @@ from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.growth import majorant
-from hermitex.symbolic.named import FUNCTIONS, Named, Operation
+from hermitex.symbolic.named import FUNCTIONS, NamedFunction, Operation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.pieces import breakpoints
@@ -29,7 +29,7 @@ z = symbols.z
 
 
 @dataclass(frozen=True, repr=False)
-class Activation(Named):
+class Activation(NamedFunction):
     """A function of one variable that can be differentiated and judged: parity, kinks, growth, weak derivative.
 
     Examples
@@ -96,8 +96,8 @@ class _Activations(dict):
         return self[name] if name in self else default  # noqa: SIM401 - dict.get would not make He7
 
 
-def _judged(function: Named | Operation) -> Any:
-    return Activation(function.name, function.form, function.parameters) if isinstance(function, Named) else function
+def _judged(function: NamedFunction | Operation) -> Any:
+    return Activation(function.name, function.form, function.parameters) if isinstance(function, NamedFunction) else function
 
 
 NAMED: dict[str, Activation | Operation] = _Activations({name: _judged(f) for name, f in FUNCTIONS.items()})

@@ -42,7 +42,7 @@ _MAX_ORDER = 500    # of a Hermite polynomial called by name
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedFunction:
     """A function of one variable: its name and its expression in z, with its parameters and their usual values.
 
     Examples
@@ -140,14 +140,14 @@ _SEVERAL: dict[str, Operation] = {
 class _Functions(dict):
     """name -> callable; He0, He1, He2, ... are made when they are asked for."""
 
-    def __missing__(self, name: str) -> Named:
+    def __missing__(self, name: str) -> NamedFunction:
         match = _HERMITE.fullmatch(name) if isinstance(name, str) else None
         if match is None:
             raise UnknownName(str(name)[:60], [*self, "He2", "He3"], what="function")
         order = int(match[1])
         if order > _MAX_ORDER:
             raise BadInput(f"{name}: a Hermite polynomial is called by name up to He{_MAX_ORDER}")
-        self[name] = Named(name, He(order, z))
+        self[name] = NamedFunction(name, He(order, z))
         return self[name]
 
     def __contains__(self, name: object) -> bool:
@@ -159,12 +159,12 @@ class _Functions(dict):
 
 _HERMITE = re.compile(r"He(\d{1,6})")
 
-FUNCTIONS: dict[str, Named | Operation] = _Functions(
-    {name: Named(name, form) for name, form in _FORMS.items()}
-    | {f.__name__: Named(f.__name__, f(z)) for f in _SYMPY}
+FUNCTIONS: dict[str, NamedFunction | Operation] = _Functions(
+    {name: NamedFunction(name, form) for name, form in _FORMS.items()}
+    | {f.__name__: NamedFunction(f.__name__, f(z)) for f in _SYMPY}
     | {
-        "leaky_relu": Named("leaky_relu", Max(0, z) + _slope*Min(0, z), ((_slope, Rational(1, 100)),)),
-        "elu": Named("elu", Piecewise((z, z > 0), (_alpha*(exp(z) - 1), True)), ((_alpha, S.One),)),
-        "celu": Named("celu", Max(0, z) + _alpha*(exp(Min(0, z)/_alpha) - 1), ((_alpha, S.One),)),
-        "swish": Named("swish", z/(1 + exp(-_beta*z)), ((_beta, S.One),)),
+        "leaky_relu": NamedFunction("leaky_relu", Max(0, z) + _slope*Min(0, z), ((_slope, Rational(1, 100)),)),
+        "elu": NamedFunction("elu", Piecewise((z, z > 0), (_alpha*(exp(z) - 1), True)), ((_alpha, S.One),)),
+        "celu": NamedFunction("celu", Max(0, z) + _alpha*(exp(Min(0, z)/_alpha) - 1), ((_alpha, S.One),)),
+        "swish": NamedFunction("swish", z/(1 + exp(-_beta*z)), ((_beta, S.One),)),
     } | _SEVERAL)

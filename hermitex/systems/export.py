@@ -33,7 +33,6 @@ from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.symbolic.sums import with_entries
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
-from hermitex.systems.system import System
 from hermitex.systems.template import FORMULAS, PAGE, PLACES
 from hermitex.systems.verified import verified
 
@@ -81,7 +80,7 @@ Numbers = Mapping[str, Any]
 Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
 
 
-def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
+def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
           start: Numbers | None = None, tolerance: float = 1e-11, check: bool = True) -> Exported:
     """Write the standalone solver of a system; the file is whole or is not there.
 
@@ -103,6 +102,7 @@ def write(system: System, path: str | os.PathLike[str], *, reference: Numbers | 
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from hermitex.symbols import V, Vhat, alpha, lamda
+    >>> from hermitex.systems.system import System
     >>> ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
     >>> with TemporaryDirectory() as folder:
     ...     done = write(ridge, folder + "/ridge.py")
@@ -141,7 +141,7 @@ def _selftest(text: str) -> float:
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
-def _reference(system: System, given: Numbers | Iterable[Numbers] | None, start: Numbers, tolerance: float) -> list[Point]:
+def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, tolerance: float) -> list[Point]:
     if given is not None:
         wanted = [given] if isinstance(given, Mapping) else list(given)
         return [_solved(system, p, start, tolerance) for p in wanted]
@@ -160,7 +160,7 @@ def _reference(system: System, given: Numbers | Iterable[Numbers] | None, start:
     return found
 
 
-def _trial(system: System, k: int) -> dict[str, Any]:
+def _trial(system: Any, k: int) -> dict[str, Any]:
     """Plain numbers that differ between the parameters: positive ones around 1, others in (0, 1)."""
     numbers: dict[str, Any] = {}
     inside = {a.name: depth for a, depth in system.arrays.items()}
@@ -179,7 +179,7 @@ def _drawn(depth: int, k: int) -> Any:
     return np.round(0.2 + (0.37*(k + 1) + 0.618*sum((i + 1)*(p + 1) for i, p in enumerate(places))) % 1.0, 3).tolist()
 
 
-def _shortened(system: System, point: Mapping[str, Any]) -> dict[str, Any]:
+def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
     """The point with the first entries of its arrays, which are the same whatever else is left out: the file holds all of them."""
     inside = {a.name for a in system.arrays}
     most = round(_LONGEST**(1/max(system.arrays.values(), default=1)))
@@ -187,7 +187,7 @@ def _shortened(system: System, point: Mapping[str, Any]) -> dict[str, Any]:
             for k, v in point.items()}
 
 
-def _solved(system: System, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
+def _solved(system: Any, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
     point = _shortened(system, point)
     found = system.solve(point, start=start, tolerance=tolerance)
     known = {p.name for p in _parameters(system)}
@@ -197,7 +197,7 @@ def _solved(system: System, point: Mapping[str, Any], start: Numbers, tolerance:
     return numbers, {n: float(v) for n, v in found.value.items()}
 
 
-def _checked(system: System, point: Point) -> str:
+def _checked(system: Any, point: Point) -> str:
     """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
     from sympy import Eq, Rational
 
@@ -231,7 +231,7 @@ def _depth(expr: Any) -> int:
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
-def render(system: System, points: Sequence[Point], *, start: Numbers | None = None, tolerance: float, checked: str = "") -> str:
+def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None, tolerance: float, checked: str = "") -> str:
     """The text of the file, read again and compared with what was meant (`verified`)."""
     from hermitex import __version__
 
@@ -311,7 +311,7 @@ def _merged(lines: Sequence[str]) -> list[str]:
     return [*plain, *own, "", "import numpy as np", *whole.values()]
 
 
-def _formulas(system: System) -> str:
+def _formulas(system: Any) -> str:
     from hermitex.symbolic.parsing import to_text
 
     def side(v: Any) -> str:
@@ -344,7 +344,7 @@ def _source(key: str) -> str:
         return f"Source: {key}"
 
 
-def _parameters(system: System) -> tuple[Symbol, ...]:
+def _parameters(system: Any) -> tuple[Symbol, ...]:
     """The parameters, arrays last."""
     inside = {a.name for a in system.arrays}
     return tuple(sorted(system.parameters or (), key=lambda p: p.name in inside))

@@ -10,7 +10,6 @@ from typing import Any
 
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {
-    "one_step": ("one_step", "one_step"),
     "random_features": ("random_features", "random_features"),
     "spike": ("spike", "spike"),
     "glm": ("glm", "glm"),
@@ -42,6 +41,72 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd":
             "kernel": "kernel_limit", "small-step": "small_step", "tree": "tree"}
 
 
+def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,
+             norms: Any = None, rows: str = "sphere") -> Any:
+    """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
+
+    Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
+    rate eta d on a batch alpha_0 d: y = g(<theta, x>) + sqrt(Delta) z, p = beta d, n = alpha d fresh samples, d -> oo.
+
+    Parameters
+    ----------
+    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
+    loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
+    network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
+    vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
+    rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
+
+    Returns
+    -------
+    Theory : ``.system`` (the equations), ``.solve(alpha=, beta=1, lam=, Delta=0, alpha0=, eta=)`` -> Solution and
+    ``.curve(alpha=[...], ...)`` -> Curve. Instead of alpha0 and eta, r, c and gamma may be given; further numbers are bias=0
+    (of every pre-activation) and dimension (d: adds the leading 1/d term).
+
+    Raises
+    ------
+    BadInput : sigma or g is not square integrable; a structure that does not exist.
+
+    References: cui2024 (Results 3.1-3.3).
+
+    Examples
+    --------
+    >>> theory = one_step("tanh", "sin")
+    >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
+    0.0425039287
+    """
+    from hermitex.errors import BadInput
+    from hermitex.theories.one_step import ROWS, TAKEN, made
+    from hermitex.theories.spike import functions
+
+    pair = functions("one-step", sigma, g, TAKEN)
+    if network not in ("srf", "exact"):
+        raise BadInput(f"one-step: network is srf or exact, not {network!r}")
+    plain = isinstance(loss, str) and loss.strip() == "square"
+    asked = {"loss": not plain, "vocabulary": vocabulary is not None, "network": network != "srf"}
+    extras = [n for n, there in asked.items() if there]
+    if len(extras) > 1:
+        raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
+    if vocabulary is None and (fractions is not None or norms is not None):
+        raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
+    if vocabulary is not None:
+        from hermitex.theories.vocabulary import VocabularyOneStep
+
+        return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows)
+    if rows not in ROWS:
+        raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
+    if rows != "sphere" and extras:
+        raise BadInput(f"one-step: rows={rows!r} is solved for the square loss and network='srf' only")
+    if network == "exact":
+        from hermitex.theories.network import ExactOneStep
+
+        return ExactOneStep(*pair)
+    if not plain:
+        from hermitex.theories.convex import ConvexOneStep
+
+        return ConvexOneStep.of(*pair, loss)
+    return made(*pair, rows)
+
+
 class _Registry(Mapping[str, Any]):
     """Name on the command line -> the function that makes the theory; a module is imported when its theory is asked for."""
 
@@ -66,10 +131,11 @@ def _lazy(name: str) -> property:
 
 class _Theories(ModuleType):
     def __dir__(self) -> list[str]:
-        return sorted([*_PUBLIC, "THEORIES"])
+        return sorted(__all__)
 
 
 for _name in _PUBLIC:
     setattr(_Theories, _name, _lazy(_name))
+_Theories.one_step = property(lambda self: vars(self)["one_step"], lambda self, value: None)  # type: ignore[attr-defined]
 sys.modules[__name__].__class__ = _Theories
-__all__ = [*_PUBLIC, "THEORIES"]  # pyright: ignore
+__all__ = ["one_step", *_PUBLIC, "THEORIES"]  # pyright: ignore

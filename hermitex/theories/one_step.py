@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Eq, Expr, Symbol, sqrt, symbols
 
-from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -21,7 +20,7 @@ from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psit
 from hermitex.systems.system import System
 from hermitex.theories.parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explained, functions
+from hermitex.theories.spike import OneStepFamily, explained
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -30,7 +29,7 @@ r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
 #: what a parameter of sigma or g cannot be called
-_TAKEN = {
+TAKEN = {
     *OneStepFamily.NUMBERS, "lamda", "epsilon", "kappa", "rho", "mu_0", "mu_1", "mu_22", "nu", "h", "h1", "h2", "Q", "L", "u",
     "T0", "T1", "T2", "B", "e", "m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2",
     "zetatilde", "psitilde", "chi", "chitilde",
@@ -162,69 +161,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
                   source="arXiv:2402.04980, Result 3.3", name=f"one_step({sigma.name}, {g.name})")
 
 
-def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,
-             norms: Any = None, rows: str = "sphere") -> Any:
-    """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
-
-    Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
-    rate eta d on a batch alpha_0 d: y = g(<theta, x>) + sqrt(Delta) z, p = beta d, n = alpha d fresh samples, d -> oo.
-
-    Parameters
-    ----------
-    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
-    loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
-    network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
-    vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
-    rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
-
-    Returns
-    -------
-    Theory : ``.system`` (the equations), ``.solve(alpha=, beta=1, lam=, Delta=0, alpha0=, eta=)`` -> Solution and
-    ``.curve(alpha=[...], ...)`` -> Curve. Instead of alpha0 and eta, r, c and gamma may be given; further numbers are bias=0
-    (of every pre-activation) and dimension (d: adds the leading 1/d term).
-
-    Raises
-    ------
-    BadInput : sigma or g is not square integrable; a structure that does not exist.
-
-    References: cui2024 (Results 3.1-3.3).
-
-    Examples
-    --------
-    >>> theory = one_step("tanh", "sin")
-    >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
-    0.0425039287
-    """
-    made = functions("one-step", sigma, g, _TAKEN)
-    if network not in ("srf", "exact"):
-        raise BadInput(f"one-step: network is srf or exact, not {network!r}")
-    plain = isinstance(loss, str) and loss.strip() == "square"
-    asked = {"loss": not plain, "vocabulary": vocabulary is not None, "network": network != "srf"}
-    extras = [n for n, there in asked.items() if there]
-    if len(extras) > 1:
-        raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
-    if vocabulary is None and (fractions is not None or norms is not None):
-        raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
-    if vocabulary is not None:
-        from hermitex.theories.vocabulary import VocabularyOneStep
-
-        return VocabularyOneStep.of(*made, vocabulary, fractions=fractions, norms=norms, rows=rows)
-    if rows not in ROWS:
-        raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
-    if rows != "sphere" and extras:
-        raise BadInput(f"one-step: rows={rows!r} is solved for the square loss and network='srf' only")
-    if network == "exact":
-        from hermitex.theories.network import ExactOneStep
-
-        return ExactOneStep(*made)
-    if not plain:
-        from hermitex.theories.convex import ConvexOneStep
-
-        return ConvexOneStep.of(*made, loss)
-    return _made(*made, rows)
-
-
 @lru_cache(maxsize=64)
-def _made(sigma: Activation, g: Activation, rows: str) -> OneStep:
+def made(sigma: Activation, g: Activation, rows: str) -> OneStep:
     """One object for one structure, so that its system is compiled once."""
     return OneStep(sigma, g, rows)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import factorial, prod
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from sympy import QQ, Add, Expr, S
+from sympy import QQ, Add, Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.certificate import Certificate
@@ -29,6 +29,7 @@ from hermitex.exponents.directions.invariant_tensors import (
 )
 from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
+from hermitex.exponents.labels.families import Family
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
 from hermitex.symbolic.budget import attempt, checkpoint
@@ -36,12 +37,29 @@ from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
 
-if TYPE_CHECKING:
-    from hermitex.exponents.generative_leap import GenerativeOracle
-
 _MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
 _ONE_MAP = 4.0   # seconds of a label map that is one of many
 _MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
+
+
+class Asked(Protocol):
+    """What a block asks of the staircase's oracle that made it."""
+
+    given: Family
+    variables: tuple[Symbol, ...]
+    r: int
+
+    def members(self) -> Iterator[Moments]:
+        """The label maps, as moments, easy ones first."""
+        ...
+
+    def symmetries(self, seen: tuple[Expr, ...]) -> tuple[Symmetry, ...]:
+        """Symmetries of what the label tells."""
+        ...
+
+    def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
+        """The orders in z_i that vanish in every tensor, and why."""
+        ...
 
 
 class Shown:
@@ -71,7 +89,7 @@ class Shown:
 class Block:
     """Label maps whose tensors of order k lie in one space of tensors."""
 
-    def __init__(self, oracle: GenerativeOracle, known: Matrix, k: int, members: tuple[Moments, ...] | None,
+    def __init__(self, oracle: Asked, known: Matrix, k: int, members: tuple[Moments, ...] | None,
                  seen: tuple[Expr, ...], twisted: bool, zero: dict[Index, str] | None = None) -> None:
         self.oracle, self.known, self.k, self.members, self.seen, self.twisted = oracle, known, k, members, seen, twisted
         generators = oracle.symmetries(seen) if twisted else without_sign(oracle.symmetries(seen))

@@ -14,7 +14,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, UnknownName
-from hermitex.symbolic.named import FUNCTIONS, Named
+from hermitex.symbolic.named import FUNCTIONS, NamedFunction
 from hermitex.symbolic.text import bounded
 
 CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
@@ -47,7 +47,7 @@ def call(name: str, args: list[Expr]) -> Expr:
     if name != "DiracDelta":
         _count(name, args, function.arity)
     bounded.check_call(name, args)  # by the name typed: SymPy's digamma(z) is a polygamma
-    if isinstance(function, Named):
+    if isinstance(function, NamedFunction):
         form = function.form
         if len(form.args) == 1 and form.args == (field.z,):  # SymPy's own function, not a composition
             return bounded.apply(type(form), *args)

@@ -24,15 +24,15 @@ from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
 from hermitex.theories.online.flow import hermite
+from hermitex.theories.online.overlaps import OverlapFlow
 from hermitex.theories.online.repeated import Repeated, repeated
-from hermitex.theories.sgd import Flow
 
 ORDER = 7
 _BEYOND = 80  # orders of the student that the estimate of the remainder adds up
 
 
 @dataclass(frozen=True, repr=False)
-class SGDDirections(Flow):
+class SGDDirections(OverlapFlow):
     """The flow of the overlaps m1, ..., mr with the directions of the target.
 
     Attributes

@@ -13,10 +13,11 @@ import numpy as np
 
 from hermitex import symbols
 from hermitex.errors import BadInput
-from hermitex.theories.bounds import RATES, Bounds, as_numbers, best_bias, bounds_at
 from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
 from hermitex.theories.risks.minimum import Least, least
 from hermitex.theories.risks.projection import Projection, Target
+from hermitex.theories.risks.result import Bounds, as_numbers
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, letter, number, words_table
-from hermitex.theories.bounds import Bounds, bounds
+from hermitex.theories.bounds import bounds
+from hermitex.theories.risks.result import Bounds
 
 _LEVELS = 24  # of colour
 
