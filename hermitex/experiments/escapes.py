@@ -15,7 +15,7 @@ import numpy as np
 from hermitex.errors import BadInput, NotConverged
 from hermitex.experiments.sgd import exponent, prepare
 from hermitex.experiments.statistics import mean_and_error, seeds_of
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number_table
 
 Array = np.ndarray[Any, Any]
 _LATE = 30  # times the predicted samples, after which a run is given up
@@ -98,8 +98,6 @@ class Escapes(Shown):
                 "level": self.level, "step": self.step, "repetition": self.repetition, "seeds": list(self.seeds)}
 
     def _html(self) -> str:
-        from hermitex.show.display import number_table
-
         return f"<p>{self._summary()}</p>" + number_table(self.table(), words={"standard_error": "standard error"})
 
     def _summary(self) -> str:

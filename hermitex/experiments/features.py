@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, UnknownName
 
 ROWS = ("sphere", "gaussian", "orthogonal")
 Array = np.ndarray
@@ -102,8 +102,6 @@ def _q(name: str, mark: str) -> str:
 def rows(kind: str, p: int, d: int, rng: np.random.Generator) -> Array:
     """Rows of unit squared norm: uniform on the sphere, Gaussian N(0, I/d), or orthonormal (p <= d)."""
     if kind not in ROWS:
-        from hermitex.errors import UnknownName
-
         raise UnknownName(kind, ROWS, "kind of rows")
     if kind == "orthogonal":
         if p > d:

@@ -17,6 +17,7 @@ from hermitex.experiments.features import Array, Features, spiked
 from hermitex.experiments.gradient_step import chunks, measured, population_step, trained
 from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.experiments.training import ConvexLoss, Ridge, convex_loss, minimise
+from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 MODELS = ("features", "network")
@@ -237,7 +238,6 @@ def _dimension(dimension: int | None, line: Array, beta: float, runs: int) -> in
 def _function(activation: Any, fixed: Mapping[str, float]) -> Callable[[Array], Array]:
     """A compiled function of one array, its parameters put in."""
     from hermitex.kernels.compile import compile
-    from hermitex.symbols import z
 
     kernel = compile(activation(z))
     own = {name: fixed[name] for name in kernel.parameters if name != "z"}

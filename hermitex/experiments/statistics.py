@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, letter, number, words_table
 
 MOST_SEEDS = 10_000
 
@@ -85,8 +85,6 @@ class Agreement(Shown):
         return to_dataframe(self.table(), index="quantity")
 
     def _html(self) -> str:
-        from hermitex.show.display import letter, number, words_table
-
         rows = [(f"${letter(n)}$", f"${number(rms, 3)}$, at most ${number(worst, 3)}$")
                 for n, rms, worst in zip(*self.table().values(), strict=True)]
         return words_table(rows, title="Standard errors between experiment and theory: root mean square, largest")

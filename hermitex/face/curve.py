@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number, number_table, words_table
+from hermitex.symbols import z
+from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
@@ -124,8 +126,6 @@ class Baselines(Shown):
         return self.random_features.bibtex()
 
     def _html(self) -> str:
-        from hermitex.show.display import number, number_table, words_table
-
         line = self.random_features
         head = words_table([("best linear predictor", f"${number(self.best_linear, 10)}$")], title="Without feature learning")
         return head + number_table({line.axis: line.alpha.tolist(), "test_error": line.test_error.tolist()},
@@ -151,7 +151,6 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     theory, numbers = _theory(theory, numbers)
     if not hasattr(theory, "g") or getattr(theory, "loss", "square") != "square" or getattr(theory, "axis", "alpha") != "alpha":
         raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
-    from hermitex.theories import THEORIES
 
     kept = {k: v for k, v in numbers.items() if k not in (*_TITLE, "dimension")}
     plain = THEORIES["one-step"](theory.sigma, theory.g)  # without a spike the vocabulary does not show
@@ -168,7 +167,6 @@ def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.activations import activation
     from hermitex.symbolic.gaussian import E
-    from hermitex.symbols import z
 
     made = activation(g)(z)
     kernel = compile(E(made**2, z) - E(made, z)**2 - E(z*made, z)**2)
@@ -182,7 +180,6 @@ def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any
         if not hasattr(theory, "curve"):
             raise BadInput(f"curve: a theory is needed, or its name with its functions, not {type(theory).__name__}")
         return theory, dict(numbers)
-    from hermitex.theories import THEORIES
 
     if theory not in THEORIES:
         raise UnknownName(theory[:60], THEORIES, "theory")

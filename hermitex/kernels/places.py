@@ -10,6 +10,7 @@ from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol,
 from hermitex.errors import HermitexError
 from hermitex.kernels.lowering import Axis, Lowered
 from hermitex.kernels.recognition import plain
+from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales
 
 _MOST_KINKS = 80  # of one function
@@ -92,8 +93,6 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
 
 def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     """The break points of an integrand, as formulas of what is outside."""
-    from hermitex.symbolic.pieces import breakpoints
-
     try:
         return _along_lines(body, x) or breakpoints(body, x)
     except (HermitexError, NotImplementedError, ValueError, TypeError):
@@ -115,8 +114,6 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
 
     A function with infinitely many gives those nearest to 0. Empty if a part is no function of one linear form.
     """
-    from hermitex.symbolic.pieces import breakpoints
-
     t = Symbol("t", real=True)
     found: dict[Expr, None] = {}
     for part in _rough_parts(body, x):

@@ -18,6 +18,8 @@ from sympy import Dummy, Expr, Rational, Symbol
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
+from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.mp_backend import MPMath
@@ -200,7 +202,6 @@ def integrate(node: Expectation, bits: int) -> Sum:
         one_value = Program(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
     body, (x,) = one.open()
-    from hermitex.symbolic.bounds.integrability import integrable
 
     finite = integrable(body, x)
     if finite is False:
@@ -315,8 +316,6 @@ class _Line:
         return [Panel(a, b, self.body, (True, True)) for a, b in pairwise(exact)]
 
     def _sign_changes(self) -> list[Any]:
-        from hermitex.symbolic.breaks.switches import switch_arguments
-
         found = []
         # A switch of an inner node belongs to the line over that node's own variable.
         for argument in (a for a in switch_arguments(self.body) if a.free_symbols == {self.x}):

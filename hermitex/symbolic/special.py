@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from sympy import (
+    Dummy,
     Expr,
     Float,
     Function,
     Integer,
+    Integral,
     Rational,
     S,
     asin,
@@ -111,8 +113,6 @@ class OwenT(Function):
         return _evaluate(self, owen_t, prec)
 
     def _eval_rewrite_as_Integral(self, h: Expr, a: Expr, **kwargs: Any) -> Expr:
-        from sympy import Dummy, Integral
-
         x = Dummy("x", real=True)
         return Integral(exp(-(h**2) * (1 + x**2) / 2) / (1 + x**2), (x, 0, a)) / (2 * pi)
 

@@ -15,7 +15,7 @@ from hermitex.errors import BadInput
 from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.terms import linear
+from hermitex.symbolic.terms import linear, terms
 from hermitex.symbolic.undefined import tidy
 
 _ORDER: tuple[tuple[str, rules.Rule], ...] = (
@@ -76,8 +76,6 @@ def _as_nodes(expr: Any, variables: tuple[Any, ...]) -> Expr:
 
 def _linear_only(expr: Expr) -> bool:
     """True if no node has more than one power of its variable: then the rule is Stein's lemma itself."""
-    from hermitex.symbolic.terms import terms
-
     return all(sum(t.powers) <= 1 for node in expr.atoms(Expectation)
                for t in terms(*node.open()) if t.core != 1)
 

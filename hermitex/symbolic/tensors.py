@@ -12,7 +12,7 @@ from itertools import product as cartesian
 from math import factorial
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, sympify
+from sympy import Add, Expr, ImmutableDenseNDimArray, Mul, Poly, Rational, S, Symbol, expand, sympify
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, latex
@@ -122,8 +122,6 @@ class SymmetricTensor(Shown):
 
     def full(self) -> Any:
         """All dimension**order entries, as an immutable SymPy array."""
-        from sympy import ImmutableDenseNDimArray
-
         if self.dimension**self.order > _LARGE:
             raise BadInput(f"the full tensor has {self.dimension}**{self.order} entries; read .entries instead")
         every = cartesian(range(self.dimension), repeat=self.order)

@@ -12,6 +12,7 @@ from sympy import Expr, Integer, Mul, Rational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
+from hermitex.symbolic.arithmetic import mpf, nstr
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.digits.constants import is_identically_zero
@@ -189,6 +190,4 @@ def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:
 
 
 def _short(bound: Fraction) -> str:
-    from hermitex.symbolic.arithmetic import mpf, nstr
-
     return nstr(mpf(bound.numerator) / bound.denominator, 2) if bound else "0"

@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from sympy import Symbol
+from sympy import Eq, Rational, Symbol
 
-from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, UnknownName
 from hermitex.kernels.words import Names, comment, literal, prose
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
@@ -199,8 +199,6 @@ def _solved(system: Any, point: Mapping[str, Any], start: Numbers, tolerance: fl
 
 def _checked(system: Any, point: Point) -> str:
     """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
-    from sympy import Eq, Rational
-
     numbers, values = point
     inside = {a.name for a in system.arrays}
     exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers and p.name not in inside},
@@ -335,7 +333,6 @@ def _formulas(system: Any) -> str:
 
 
 def _source(key: str) -> str:
-    from hermitex.errors import UnknownName
     from hermitex.show.cite import bibtex
 
     try:

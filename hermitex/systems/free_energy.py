@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol
+from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
 
 from hermitex.errors import BadInput
 from hermitex.show.display import latex
@@ -157,7 +157,6 @@ def shortest(expr: Expr) -> Expr:
     outer = expr.xreplace(nodes)
     if outer.count_ops() > 150 or outer.has(Expectation):
         return expr.expand()
-    from sympy import erf, exp
 
     forms = [outer, outer.expand()] if outer.has(exp, erf) else [outer, outer.expand(), outer.factor()]
     return min([*forms, *map(_unsigned, forms)], key=lambda e: e.count_ops()).xreplace({s: n for n, s in nodes.items()})

@@ -17,6 +17,8 @@ from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.show.display import Shown, counted, latex, words_table
 from hermitex.symbolic.derivation import WORDS, Derivation, check
 from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.precise import evaluate_with_error
+from hermitex.symbolic.zero import decide
 from hermitex.systems.agreement import agreement
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -143,9 +145,6 @@ class Inequality:
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
-        from hermitex.symbolic.precise import evaluate_with_error
-        from hermitex.symbolic.zero import decide
-
         gap = written_out(self.large - self.small, where)
         if not gap.free_symbols:
             verdict = decide(gap)

@@ -15,7 +15,7 @@ from hermitex.errors import BadInput, Divergent, UnknownName
 from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.parsing import expression, to_text
 from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import Names
@@ -359,8 +359,6 @@ class System(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The formulas as text that `hermitex.parse` reads back."""
-        from hermitex.symbolic.parsing import to_text
-
         def text(v: Any) -> str:
             return f"Eq({to_text(v.lhs)}, {to_text(v.rhs)})" if isinstance(v, Eq) else to_text(v)
 

@@ -18,7 +18,7 @@ from sympy import Rational, sqrt
 from hermitex.errors import BadInput
 from hermitex.solvers.chain import assemble
 from hermitex.solvers.solution import Solution
-from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import f, z
 from hermitex.systems.solve import shaped
@@ -114,7 +114,6 @@ class ConvexOneStep(OneStepFamily):
             return completed(self.name, self.sigma, self.g, numbers)
         if noise.ndim:
             raise BadInput(f"{self.name}: with alpha0 and eta, Delta is one number where labels are +-1; solve once for each")
-        from hermitex.symbolic.activations import activation
         from hermitex.symbolic.precise import evaluate
 
         mean = activation((2*probability(self.g) - 1).xreplace({a: z, s_0: sqrt(Rational(float(noise)))}))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NotConverged, UnknownName
-from hermitex.show.display import Shown, shorten
+from hermitex.show.display import Shown, letter, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
 
 ERRORS = ("test_error", "train_error")
@@ -162,7 +162,6 @@ class Curve(Shown):
         quantity : default: the test error; of a curve that has none, every order parameter
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
         """
-        from hermitex.show.display import letter
         from hermitex.show.plots import learning_curve
 
         if quantity is None and "test_error" not in self.values and self.order_parameters:
@@ -199,8 +198,6 @@ class Curve(Shown):
         return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 
     def _html(self) -> str:
-        from hermitex.show.display import number_table
-
         columns = self.table()
         return number_table({k: columns[k] for k in (self.axis, *self.values)}, words=_AXES, title=self._line(self.label))
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, DiracDelta, Expr, Function, S, Subs, expand, factorial
+from sympy import Add, DiracDelta, Expr, Function, S, Subs, Wild, expand, factorial, sign
 from sympy import Derivative as SymPyDerivative
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.information import information_exponent
-from hermitex.show.display import Shown, latex
+from hermitex.exponents.labels.levels import constant_value
+from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.activations import activation
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.undefined import Derivative
 from hermitex.symbolic.weak import weak_derivative
@@ -56,8 +59,6 @@ class Power(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; exact numbers as text that `hermitex.parse` reads."""
-        from hermitex.symbolic.parsing import to_text
-
         exact = {name: None if v is None else to_text(v) for name, v in (("c_1", self.c_1), ("c_2", self.c_2))}
         return {"power": self.power, **exact, "information_exponent": self.order,
                 "certificates": [c.to_dict() for c in self.certificates], "note": self.note}
@@ -150,8 +151,6 @@ class Repetition(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Target, rows, exponents, certificates."""
-        from hermitex.symbolic.parsing import to_text
-
         return {"target": to_text(self.g), "repetitions": self.repetitions, "powers": [p.to_dict() for p in self.powers],
                 "information_exponent": self.information_exponent, "exponent": self.exponent, "power": self.power,
                 "samples": self.samples, "generative_exponent": self.generative_exponent,
@@ -169,8 +168,6 @@ class Repetition(Shown):
         return rf"\min_{{p \le {self.repetitions}}} \ell\bigl(({latex(self.g)})^p\bigr) = {value}"
 
     def _html(self) -> str:
-        from hermitex.show.display import formula_table
-
         def cell(v: Any) -> Any:
             return "" if v is None else v if isinstance(v, Expr) else str(v)
 
@@ -229,9 +226,6 @@ def repetition(g: Any, repetitions: int = 2) -> Repetition:
 
 
 def _power(body: Expr, p: int) -> Power:
-    from hermitex.exponents.labels.levels import constant_value
-    from hermitex.symbolic.bounds.integrability import integrable
-
     label = _powered(body, p)
     if constant_value(label, z) is not None:
         return Power(p, S.Zero, S.Zero, None, (), "it is constant and shows nothing")
@@ -247,8 +241,6 @@ def _power(body: Expr, p: int) -> Power:
 
 def _powered(body: Expr, p: int) -> Expr:
     """g^p, with sign(u)^2 = 1 almost everywhere."""
-    from sympy import Wild, sign
-
     label = body**p
     if body.is_polynomial(z):
         return expand(label)

@@ -20,8 +20,9 @@ from hermitex.exponents.information import information_exponent
 from hermitex.exponents.labels.levels import polynomial
 from hermitex.show.display import latex
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient
-from hermitex.symbols import m, z
+from hermitex.symbols import m, normals, z
 from hermitex.theories.online.directions import SGDDirections
 from hermitex.theories.online.escape import EscapeTimes, escape_times
 from hermitex.theories.online.flow import Drift, Leading, leading, slope
@@ -204,9 +205,6 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
 
 def target_of(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
     """A target of one direction as an Activation, of several as an expression and its variables."""
-    from hermitex.symbolic.parsing import expression
-    from hermitex.symbols import normals
-
     if isinstance(g, Activation) or (isinstance(g, str) and g.isidentifier()) or not isinstance(g, str | Expr):
         return activation(g), None
     written = expression(g)

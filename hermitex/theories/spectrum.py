@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, formula_table
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z as _z
 from hermitex.theories.conditional import mu_star
 from hermitex.theories.features.equations import Equations
@@ -81,8 +82,6 @@ class Spectrum(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex spectrum --json``, without `stieltjes`; numbers, lists and texts."""
-        from hermitex.symbolic.text.plain import plain
-
         found = {"sigma": self.sigma(_z), "r": self.r, "c": self.c, "alpha": self.alpha, "beta": self.beta,
                 "normalisation": self.normalisation, "x": self.x, "density": self.density,
                 "edges": [list(e) for e in self.edges], "mass_at_zero": self.mass_at_zero, "outlier": self.outlier,

@@ -20,6 +20,9 @@ from hermitex.errors import BadInput, Divergent, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.theory import Theory
 
@@ -142,8 +145,6 @@ class Spike(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """{"sigma", "target", "r", "c", "gamma", "coefficients"} as text that `hermitex.parse` reads."""
-        from hermitex.symbolic.text.plain import plain
-
         return dict(plain({"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": self.coefficients}))
 
     def bibtex(self) -> str:
@@ -219,9 +220,7 @@ _LETTERS = (alpha0, eta, beta, Delta)
 
 def _mean(e: Expr) -> Expr:
     """E e(z): the closed form, or the node that evaluates."""
-    from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.integrals import closed_form
-    from hermitex.symbolic.undefined import tidy
 
     if e.atoms(AppliedUndef):
         return E(tidy(e), z)  # for every function at once, as in a derivation

@@ -17,6 +17,7 @@ from hermitex.errors import BadInput, NoClosedForm
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
 from hermitex.theories.conditional import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
 
@@ -135,8 +136,6 @@ class TargetMoments(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """{"target", "h", "h_1", "h_2"} as text that `hermitex.parse` reads."""
-        from hermitex.symbolic.text.plain import plain
-
         return dict(plain({"target": self.g(z), "h": self.h, "h_1": self.h_1, "h_2": self.h_2}))
 
     def bibtex(self) -> str:

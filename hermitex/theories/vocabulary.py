@@ -17,7 +17,7 @@ from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, S, Symbol, diag, s
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
-from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
@@ -71,8 +71,6 @@ class VocabularyOneStep(OneStepFamily):
     def of(cls, sigma: Any, g: Any, vocabulary: Any, fractions: Any = None, norms: Any = None, rows: str = "sphere"
            ) -> VocabularyOneStep:
         """From what a user types: names or formulas, and lists of numbers; equal fractions by default."""
-        from hermitex.symbolic.activations import activation
-
         u = _listed("vocabulary", vocabulary)
         shares = (1/len(u),)*len(u) if fractions is None else _listed("fractions", fractions)
         return cls(activation(sigma), activation(g), u, shares, None if norms is None else _listed("norms", norms), rows)

@@ -234,7 +234,7 @@ def test_no_public_class_is_left_out():
     public = [getattr(place, name) for place in (hx, hx.theories) for name in place.__all__]
     classes = {cls for cls in public if isinstance(cls, type) and not issubclass(cls, Basic)}
     assert classes and classes <= shown | {type(hx)}
-    for place in (hermitex.theories, hermitex.experiments, hermitex.exponents):
+    for place in map(import_module, ("hermitex.theories", "hermitex.experiments", "hermitex.exponents")):
         for module in walk_packages(place.__path__, f"{place.__name__}."):
             import_module(module.name)
     here = {cls for cls in _subclasses(Shown) if cls.__module__.startswith("hermitex.") and not cls.__name__.startswith("_")}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from hermitex.errors import AssumptionNeeded, BudgetExceeded, Divergent, NoClosedForm
 from hermitex.face import cli, guard, output
+from hermitex.symbolic.budget import budget
 
 NAMES = ("mu_0", "mu_1", "mu_star")
 
@@ -75,8 +77,6 @@ def _exact(sigma: Any, seconds: float) -> tuple[dict[str, Any], dict[str, list[s
     """({constant: closed form or None}, {reason: the constants that have none})."""
     from sympy import count_ops, expand, sqrt
 
-    from hermitex.errors import AssumptionNeeded, BudgetExceeded, Divergent, NoClosedForm
-    from hermitex.symbolic.budget import budget
     from hermitex.symbolic.integrals import closed_form
 
     exact: dict[str, Any] = dict.fromkeys(NAMES)
@@ -100,7 +100,6 @@ def _exact(sigma: Any, seconds: float) -> tuple[dict[str, Any], dict[str, list[s
 
 def _value(expr: Any, asked: int, name: str, notes: dict[str, list[str]]) -> tuple[Any, int | None]:
     """(number or None where it does not exist, digits reached)."""
-    from hermitex.errors import Divergent
     from hermitex.symbolic.precise import evaluate_with_error
 
     try:

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import Any
 
+from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.symbolic.budget import budget
 
@@ -46,7 +47,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _node(text: str, let: str, cov: str) -> Any:
-    from hermitex.errors import UnknownName
     from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.parsing import parse
     from hermitex.symbols import normals
@@ -99,7 +99,6 @@ def _covariance(text: str, declared: str, values: dict[str, Any]) -> dict[tuple[
 
 
 def _exact(node: Any) -> Any:
-    from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
     from hermitex.symbolic.integrals import closed_form
 
     try:

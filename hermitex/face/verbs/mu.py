@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.face import cli, guard, output
+from hermitex.symbolic.budget import budget
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +49,6 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
     given = {s: _constant(text, name) for s, name, text in ((r, "r", args.r), (c, "c", args.c)) if text is not None}
     if c in given and not given[c].is_positive:
         raise cli.BadInput(f"--c is a variance, positive, not {args.c}")
-    from hermitex.symbolic.budget import budget
     from hermitex.theories.conditional import mu, mu_star
 
     formulas: dict[str, Any] = {f"mu_{k}": mu(args.sigma, k) for k in range(args.order + 1)}
@@ -71,8 +72,6 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _exact(name: str, formula: Any, notes: dict[str, list[str]]) -> Any:
-    from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
-
     try:
         return formula.expr
     except NoClosedForm as error:

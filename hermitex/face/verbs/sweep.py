@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hermitex.errors import MissingExtra
 from hermitex.face import cli, guard, output
 
 
@@ -76,8 +77,6 @@ def _client(address: str | None) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        from hermitex.errors import MissingExtra
-
         raise MissingExtra("distributed", "dask", "a sweep on a cluster") from None
     try:
         client = Client(address, timeout=20)

@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 from sympy.functions.elementary.piecewise import ExprCondPair
 
-from hermitex.errors import HermitexError
+from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, sign
@@ -236,8 +236,6 @@ def require_integrable(expr: Expr, x: Symbol, power: int = 1) -> None:
     >>> from hermitex.symbols import z
     >>> require_integrable(1/(1 + z**2), z)
     """
-    from hermitex.errors import Divergent
-
     if integrable(expr, x, power) is False:
         raise Divergent(expr, "it is not absolutely integrable against the Gaussian")
 

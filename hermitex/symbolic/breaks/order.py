@@ -18,6 +18,7 @@ from sympy import (
     Rational,
     S,
     expand,
+    factor,
     factor_terms,
     radsimp,
     together,
@@ -189,8 +190,6 @@ def _vanishes(value: Expr) -> bool:
 
 
 def _factored(value: Expr) -> Expr:
-    from sympy import factor
-
     try:
         return factor(value, deep=False)
     except (BasePolynomialError, NotImplementedError):

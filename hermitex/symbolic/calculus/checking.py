@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Expr, Rational, exp, expand, powsimp
+from sympy import Derivative, Expr, Rational, Subs, exp, expand, powsimp, sympify
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
@@ -87,7 +87,6 @@ def _read(side: Any, declared: Any) -> Expr:
         from hermitex.symbolic.parsing import parse
 
         side = parse(side, symbols=declared)
-    from sympy import Derivative, Subs, sympify
 
     expr = tidy(sympify(side, strict=True))
     if not isinstance(expr, Expr):

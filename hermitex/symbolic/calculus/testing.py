@@ -22,8 +22,10 @@ from hermitex.symbolic.calculus import rules, trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.trials import Trial
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
+from hermitex.symbolic.digits.panels import nested
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
 
@@ -293,7 +295,6 @@ def _exist(expr: Expr) -> bool:
 
 def reduced(expr: Expr) -> Expr:
     """Averages over several variables as closed forms, or over fewer variables, where they are found; deltas by their mass."""
-    from hermitex.symbolic.digits.panels import nested
     from hermitex.symbolic.integrals import normal_form
 
     if expr.has(DiracDelta):
@@ -350,8 +351,6 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool) -> Sides 
 
 def real(expr: Expr, digits: int, against_cancellation: int | None = None) -> tuple[Any, Any]:
     """(value, error)."""
-    from hermitex.symbolic.precise import evaluate_with_error
-
     value, error = (evaluate_with_error(expr, digits) if against_cancellation is None else
                     evaluate_with_error(expr, digits, against_cancellation=against_cancellation))
     return mp.own(value), mp.own(mp.convert(error))

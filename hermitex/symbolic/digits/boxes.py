@@ -14,10 +14,12 @@ import sympy as sp
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint, is_over
 from hermitex.symbolic.digits.panels import ball, rough_at, weighted, whitened
 from hermitex.symbolic.digits.program import Program
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import breakpoints
 
 _MOST = 3  # variables that are integrated one inside another
 _PARTS = 32
@@ -47,8 +49,6 @@ def box_integral(node: Expectation, work: Any) -> Any:
 
 def _lines(node: Expr, body: Expr, v: Symbol, variables: tuple[Symbol, ...], R: Expr) -> list[Expr]:
     """-R, the exact places in v where body may fail to be analytic whatever the other variables are, R."""
-    from hermitex.symbolic.pieces import breakpoints
-
     try:
         points = breakpoints(body, v, window=(-R, R))
     except HermitexError as refusal:
@@ -109,7 +109,6 @@ def _resolved(body: Expr, centre: dict[Symbol, Expr]) -> Expr:
     """Every switch replaced by the branch that holds at a point of the cell, innermost first."""
     if not body.args or not body.free_symbols & set(centre):
         return body
-    from hermitex.symbolic.breaks.switches import margin
 
     args = [a if isinstance(body, sp.Piecewise) else _resolved(a, centre) for a in body.args]
     if isinstance(body, sp.Piecewise):

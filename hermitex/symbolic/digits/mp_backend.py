@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 from sympy import Expr, Symbol
 
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.special import owen_t, sign_correlation
@@ -72,8 +73,6 @@ class MPMath:
         return mp.nan
 
     def node(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
-        from hermitex.errors import NoClosedForm
-
         if self._node is None:
             raise NoClosedForm(node, "an expectation stands where only a number may")
         return self._node(node, variables)

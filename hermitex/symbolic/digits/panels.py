@@ -13,10 +13,11 @@ from typing import NamedTuple
 import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 
-from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.symbolic.budget import checkpoint
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, majorant, majorant_tail
+from hermitex.symbolic.pieces import breakpoints, pieces
 
 
 class Panel(NamedTuple):
@@ -99,8 +100,6 @@ def panels(expr: Expr, x: Symbol, L: Fraction) -> list[Panel]:
     >>> [(p.lo, p.hi, p.expr) for p in panels(Max(0, z), z, Fraction(9))]
     [(-9, 0, 0), (0, 9, z)]
     """
-    from hermitex.symbolic.pieces import breakpoints, pieces
-
     lo, hi = -Rational(L.numerator, L.denominator), Rational(L.numerator, L.denominator)
     found: list[Panel] = []
     for piece in pieces(expr, x, lo, hi):
@@ -188,9 +187,6 @@ def _difficulty(body: Expr, v: Symbol) -> int:
 
 def _integrated(node: Expr) -> Expr:
     """The closed form of an inner expectation, if one is found at once."""
-    from hermitex.errors import BudgetExceeded
-    from hermitex.symbolic.budget import budget
-
     if not isinstance(node, Expectation):
         return node
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, tanh
 
 from hermitex.errors import Divergent, HermitexError
+from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.answers import answer, joined
 from hermitex.symbolic.engine.canonical import Diverges
@@ -17,6 +18,7 @@ from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provabl
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
 from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.pieces import breakpoints
 
 _LONG = 3000
 
@@ -160,9 +162,6 @@ def by_parts(n: int, core: Expr, x: Symbol) -> Expr | None:
 
 
 def _smooth(core: Expr, x: Symbol) -> bool:
-    from hermitex.symbolic.bounds.integrability import dangers
-    from hermitex.symbolic.pieces import breakpoints
-
     if not dangers(core, (x,), rough=True):
         return True
     try:

@@ -15,8 +15,10 @@ from typing import Any
 from sympy import Dummy, Eq, Expr, Float, Piecewise, S, Symbol, erf, sqrt, symbols
 
 from hermitex.errors import HermitexError
+from hermitex.kernels.lowering import exact_or_none
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.integrals import closed_form
 from hermitex.symbols import Delta, alpha, beta, c, f, gamma, kappa, lamda, m, psitilde, y, z, z1, z2, z3, zeta, zetatilde
 from hermitex.systems.system import System
 from hermitex.theories.losses.labels import a, agreement, probability, s_0
@@ -165,8 +167,6 @@ _M, _TAU, _V = Symbol("M_0", real=True), Symbol("tau_0", positive=True), Symbol(
 @lru_cache(maxsize=64)
 def closed_moments(h: Expr) -> tuple[Expr, Expr, Expr] | None:
     """E[s], E[s^2] and the mean Moreau envelope of h at t = M + tau z, in closed form; None where one has none."""
-    from hermitex.symbolic.integrals import closed_form
-
     at = Dummy("t", real=True)
     s, _ = force(h, at, _V)
     try:
@@ -178,8 +178,6 @@ def closed_moments(h: Expr) -> tuple[Expr, Expr, Expr] | None:
 @lru_cache(maxsize=64)
 def closed_loss(h: Expr) -> Expr | None:
     """E h(M + tau z) in closed form, or None."""
-    from hermitex.kernels.lowering import exact_or_none
-
     return exact_or_none(E(h.subs(f, _M + _TAU*z), z))
 
 

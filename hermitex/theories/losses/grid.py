@@ -17,6 +17,7 @@ from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.losses import SWITCHES
+from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbols import f, y, z
 from hermitex.theories.conditional import mu, mu_star
 from hermitex.theories.losses.equations import Structure, closed_moments
@@ -86,8 +87,6 @@ def between(cuts: Array, count: int, window: float) -> tuple[Array, Array]:
 @lru_cache(maxsize=64)
 def cuts(e: Expr) -> Array:
     """The break points of an expression in z near 0, or none where they are not found exactly or are many."""
-    from hermitex.symbolic.pieces import breakpoints
-
     try:
         found = np.array([float(p) for p in breakpoints(e, z, (-_REACH, _REACH))])
     except (HermitexError, NotImplementedError, ValueError, TypeError):

@@ -10,6 +10,7 @@ from sympy import Dummy, Expr, Rational, S, Symbol, erf, sign, sqrt, symbols
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import z
 from hermitex.theories.spike import free_parameters
 
@@ -66,8 +67,6 @@ def _by_jumps(g: Activation) -> Expr:
 @lru_cache(maxsize=256)
 def of_signs(g: Activation) -> bool:
     """True if g takes the values +-1 only."""
-    from hermitex.symbolic.pieces import pieces
-
     if free_parameters(g):
         return False
     try:

@@ -18,7 +18,10 @@ from sympy import Add, DiracDelta, Expr, Float, Poly, S, Symbol, Wild, expand, s
 
 from hermitex.errors import BadInput
 from hermitex.exponents.labels.levels import polynomial
+from hermitex.show.display import align
+from hermitex.solvers.ode import integrate
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.weak import weak_derivative
@@ -50,8 +53,6 @@ class SGDDirections(OverlapFlow):
     order: int | None = None
 
     def __post_init__(self) -> None:
-        from hermitex.symbolic.bounds.integrability import integrable
-
         if extra := self.g.free_symbols - set(self.variables):
             raise BadInput(f"sgd: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
         if integrable(self.g, self.variables, power=2) is False:
@@ -180,7 +181,6 @@ class SGDDirections(OverlapFlow):
         ['m1', 'm2', 'm3']
         """
         given = self.complete(self.given({"dimension": dimension, "step": step, "repetition": repetition}))
-        from hermitex.solvers.ode import integrate
 
         names = self.order_parameters
         events = {n: (lambda t, x, p, i=i: abs(float(x[i])) - level) for i, n in enumerate(names)}
@@ -196,8 +196,6 @@ class SGDDirections(OverlapFlow):
 
     def latex(self) -> str:
         """The equations as an align block."""
-        from hermitex.show.display import align
-
         return align([(rf"\dot m_{{{name[1:]}}}", rate) for name, rate in self.rates.items()])
 
     def _html(self) -> str:

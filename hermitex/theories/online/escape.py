@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.theories.online.flow import Leading
 
 _GRID = 2001  # points on which the drift is asked for its sign
@@ -98,8 +98,6 @@ class EscapeTimes(Shown):
         return bibtex(["BAJ21"])
 
     def _html(self) -> str:
-        from hermitex.show.display import number, number_table, words_table
-
         law = {None: "never", 1: "$O(1)$", 2: r"$\log d$"}.get(self.order, f"$d^{{{self.predicted:g}}}$")
         what = r"coefficient $1/(2C)$ of $\log d$" if self.order == 2 else "exponent of $d$"
         rows = [("law", law)]

@@ -23,6 +23,7 @@ from sympy import DiracDelta, Expr, Symbol
 from hermitex.errors import BadInput
 from hermitex.kernels.averages import compiled
 from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
 from hermitex.theories.overlaps.grid import panels
 
@@ -162,7 +163,6 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     """
     from hermitex.exponents.label import split_products
     from hermitex.kernels.compile import compile
-    from hermitex.symbolic.weak import weak_derivative
     from hermitex.theories.overlaps.structure import axis
 
     if not np.isfinite(repetition):

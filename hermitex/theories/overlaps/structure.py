@@ -12,7 +12,7 @@ import numpy as np
 from sympy import Expr, Rational, S, Symbol, oo
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.laws.density import array_function
+from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
 from hermitex.exponents.laws.discrete import own_parts
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
@@ -123,8 +123,6 @@ def indicator(g: Expr, names: Sequence[Symbol], labels: Array) -> Callable[[Sequ
 
 def branches_and_plateaus(f: Expr, x: Symbol, reach: float) -> tuple[list[Any], list[tuple[float, float, float]]]:
     """(monotone branches, plateaus as (label, lo, hi)) of a function of one variable on [-reach, reach]."""
-    from hermitex.exponents.laws.density import exact_point, monotone_branches
-
     branches: list[Any] = []
     flat: list[tuple[float, float, float]] = []
     for piece in pieces(f, x, -oo, oo):

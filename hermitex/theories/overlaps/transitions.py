@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number, words_table
 from hermitex.theories.overlaps.branches import LEAST, TRIVIAL
 
 
@@ -57,8 +57,6 @@ class Transitions(Shown):
         return rows + [("further overlaps", a, n, None) for a, n in self.stages]
 
     def _html(self) -> str:
-        from hermitex.show.display import number, words_table
-
         rows = []
         for what, a, which, at in self._rows():
             said = re.sub(r"M(\d)(\d)", r"M_{\1\2}", ", ".join(which)) + ("" if at is None else f" = {number(at, 5)}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, Divergent
+from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbols import z
 from hermitex.theories.conditional import activation_of, mu, mu_star
@@ -259,7 +259,6 @@ def _extremes(chosen: Array, *columns: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _square_integrable(activation: Any) -> bool | None:
-    from hermitex.errors import BudgetExceeded
     from hermitex.symbolic.budget import budget
 
     try:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, formula_table, number, number_table
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.projection import Target
@@ -103,8 +104,6 @@ class Bounds(Shown):
     # -- showing -----------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex bounds --json``; numbers, lists and texts."""
-        from hermitex.symbolic.text.plain import plain
-
         found = {"sigma": self.sigma(z), "target": self.target(z), "upper": self.upper, "lower": self.lower,
                 "upper_bias": self.upper_bias, "lower_bias": self.lower_bias, "b_upper": self.b_upper, "b_lower": self.b_lower,
                 "r": self.r, "c": self.c, "gamma": self.gamma, "coefficients": dict(self.coefficients), "error": self.error,
