@@ -52,7 +52,7 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
     if isinstance(output, ProductOutput) and not output.noisy:
         if output.r == 2 and theory.law.name == "deterministic":
             return Curves(Plane.of(theory.reduced.inner, theory.reduced.names), np.asarray(y, dtype=float))
-        return Monomial(output, np.asarray(y, dtype=float))
+        return MonomialDenoiser(output, np.asarray(y, dtype=float))
     return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 
 
@@ -138,7 +138,7 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
-class Monomial:
+class MonomialDenoiser:
     r"""y = c z_1^{k_1} ... z_r^{k_r}: Z at log|y| from Fourier transforms, which depend on a field by a Chebyshev series.
 
     E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the signs of z_i, Ehat_i and Ohat_i their transforms,

@@ -29,7 +29,7 @@ _PLASTIC = 1.32471795724474602596  # x^3 = x + 1: multiples of (1/x, 1/x^2) fill
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class OneStepSetting:
     """One experiment at one dimension: the functions as kernels, the numbers of the theory, what is trained."""
 
     sigma: Callable[[Array], Array]
@@ -185,7 +185,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
 
 def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: int | None, runs: int, model: str | None,
-            test: int) -> tuple[Setting, Array, dict[str, Any]]:
+            test: int) -> tuple[OneStepSetting, Array, dict[str, Any]]:
     """The checked setting, the line of alphas as given, and the parameters that the curve shows."""
     line = np.atleast_1d(np.asarray(theory.given({"alpha": alpha})["alpha"], dtype=float))
     if line.ndim != 1:
@@ -205,7 +205,7 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
         raise BadInput(f"{theory.name}: at d = {d} the experiment would hold {8*largest/1e9:.0f} GB; take a smaller dimension")
     letters = tuple(map(float, getattr(theory, "vocabulary", None) or (1.0,)))
     fractions = tuple(map(float, getattr(theory, "fractions", None) or (1.0,)*len(letters)))
-    setting = Setting(
+    setting = OneStepSetting(
         sigma=_function(theory.sigma, fixed), slope=_slope(theory, fixed) if model == "network" else None,
         g=_function(theory.g, fixed), loss=loss, binary=binary, model=model, rows=getattr(theory, "rows", "sphere"),
         letters=letters, fractions=fractions, norms=_norms(fixed, len(letters)), numbers=fixed, theory=theory, d=d, p=p,

@@ -26,7 +26,7 @@ _MOST_STEPS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class SGDSetting:
     """One run: functions of arrays, sizes, and the samples after which the overlaps are recorded."""
 
     student: Callable[[Array], Array]
@@ -154,7 +154,7 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
 
 
 def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, model: str | None, repetition: Any,
-            start: Mapping[str, float] | None) -> tuple[Setting, Array, dict[str, Any]]:
+            start: Mapping[str, float] | None) -> tuple[SGDSetting, Array, dict[str, Any]]:
     """The checked setting, the times, and the parameters that the curve shows."""
     line = np.atleast_1d(np.asarray(theory.given({"t": t})["t"], dtype=float))
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
@@ -176,7 +176,7 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
         first[names.index(name)] = value
     if first @ first >= 1:
         raise BadInput("sgd: the overlaps at the start do not fit into the unit sphere; take a smaller m0 or a larger dimension")
-    setting = Setting(_function(theory.sigma.expr), _slope(theory), _label(theory), getattr(theory, "loss", "correlation"),
+    setting = SGDSetting(_function(theory.sigma.expr), _slope(theory), _label(theory), getattr(theory, "loss", "correlation"),
                       model or "vectors", d, len(names), first, step/d, float(repetition), records)
     shown = {**theory.described(fixed), "dimension": d, "step": step, "model": setting.model, "repetition": float(repetition)}
     return setting, line, shown

@@ -53,7 +53,7 @@ def mean_and_error(samples: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement(Shown):
+class Comparison(Shown):
     """z-scores by name, each an array along the curve; their root mean square and the largest."""
 
     z: Mapping[str, np.ndarray]
@@ -93,7 +93,7 @@ class Agreement(Shown):
         return f"rms {self.rms():.2f}, worst {self.worst():.2f} over the errors; " + ", ".join(self.z)
 
 
-def agreement(theory: Any, experiment: Any) -> Agreement:
+def agreement(theory: Any, experiment: Any) -> Comparison:
     """How many standard errors the experiment lies from the theory, for every quantity that both curves hold.
 
     A quantity that does not fluctuate over the seeds and equals the theory's has z = 0.
@@ -104,4 +104,4 @@ def agreement(theory: Any, experiment: Any) -> Agreement:
             gap = np.asarray(experiment[name]) - np.asarray(theory[name])
             with np.errstate(divide="ignore", invalid="ignore"):
                 z[name] = np.where((gap == 0) & (error == 0), 0.0, gap/error)
-    return Agreement(z)
+    return Comparison(z)

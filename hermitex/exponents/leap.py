@@ -74,7 +74,7 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     if seen.dimension == 1:
         return _of_one(information_exponent(seen.inner, seen.names[0]), seen)
     last = _last_order(g, variables, max_order)
-    oracle = PolynomialOracle.of(seen.inner, seen.names) or _Oracle(seen.inner, seen.names)
+    oracle = PolynomialOracle.of(seen.inner, seen.names) or _LeapOracle(seen.inner, seen.names)
     steps = staircase(oracle, seen.dimension, last, name="leap").carried(seen.outside)
     turned = not on_coordinates(seen.basis)
     try:
@@ -88,7 +88,7 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     return Leap(_told(steps, seen), coordinate, (*steps.notes, *notes))
 
 
-class _Oracle:
+class _LeapOracle:
     """C_k^U by its entries as functions of u; where these are not decided, by invariance and single moments.
 
     The tensors that the symmetries which leave U alone allow are few, often one: then one moment that is not zero shows

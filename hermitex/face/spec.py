@@ -140,10 +140,10 @@ def from_toml(text: str, where: str = "spec") -> Spec:
         raise BadInput(f"{where} is nested too deeply; a spec has sections and keys") from None
     except ValueError as error:  # a whole number of thousands of digits
         raise BadInput(f"{where} is not TOML: {str(error).partition(';')[0]}") from None
-    return _Reader(where, table).spec()
+    return _SpecReader(where, table).spec()
 
 
-class _Reader:
+class _SpecReader:
     """Reads the sections of one spec; every complaint goes through `fail`, which says where."""
 
     def __init__(self, where: str, table: dict[str, Any]) -> None:

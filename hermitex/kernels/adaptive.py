@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels import quadrature
-from hermitex.kernels.lowering import Axis
+from hermitex.kernels.lowering import NodeAxis
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
@@ -49,7 +49,7 @@ class Quadratures:
     break points}, for the axes whose break points or scales are known; `grid`: axes that begin with a coarser rule.
     """
 
-    def __init__(self, axes: Iterable[Axis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
+    def __init__(self, axes: Iterable[NodeAxis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
         self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else

@@ -56,7 +56,7 @@ _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 @dataclass(frozen=True)
-class Axis:
+class NodeAxis:
     """An integration variable as an array axis: its symbol stands for the nodes of its rule.
 
     Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...
@@ -81,7 +81,7 @@ class Statement:
 
     target: Symbol
     expr: Expr
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[NodeAxis, ...] = ()
 
     @cached_property
     def needs(self) -> frozenset[Symbol]:
@@ -98,7 +98,7 @@ class Lowered:
 
     statements: tuple[Statement, ...]
     outputs: tuple[Expr, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[NodeAxis, ...]
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
     losses: tuple[Expr, ...] = ()
@@ -221,10 +221,10 @@ class _Lowering:
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
         self.hiding = {s for s in names if s.name not in taken}
         self.holding = _holding(definitions)  # and which of them hold entries of arrays
-        self.axes: dict[tuple[str, int, tuple[str, ...]], Axis] = {}  # by name, depth and what its switches hold beside it
+        self.axes: dict[tuple[str, int, tuple[str, ...]], NodeAxis] = {}  # by name, depth and what its switches hold beside it
         self.fresh = numbered_symbols("E", start=1, real=True)
-        self.nodes: dict[tuple[Expr, tuple[Axis, ...]], Symbol] = {}  # flat body with its axes -> the symbol of its value
-        self.contractions: list[tuple[Symbol, Expr, tuple[Axis, ...]]] = []
+        self.nodes: dict[tuple[Expr, tuple[NodeAxis, ...]], Symbol] = {}  # flat body with its axes -> the symbol of its value
+        self.contractions: list[tuple[Symbol, Expr, tuple[NodeAxis, ...]]] = []
         self.values: set[Symbol] = set()
         self.memo: dict[tuple, Expr] = {}
         self.lost: list[Expr] = []  # for each closed form whose terms may cancel, by what factor
@@ -239,7 +239,7 @@ class _Lowering:
         return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
 
     # -- nodes -> symbols ------------------------------------------------------------------------------------------
-    def flat(self, expr: Expr, outer: tuple[Axis, ...]) -> Expr:
+    def flat(self, expr: Expr, outer: tuple[NodeAxis, ...]) -> Expr:
         """`expr` with every node replaced by its closed form or the symbol of its contraction; `outer`: the axes around."""
         if not expr.has(Expectation, ArraySum):
             return expr
@@ -253,16 +253,16 @@ class _Lowering:
                 self.memo[key] = expr.func(*(self.flat(a, outer) for a in expr.args))
         return self.memo[key]
 
-    def _sum(self, node: ArraySum, outer: tuple[Axis, ...]) -> Expr:
+    def _sum(self, node: ArraySum, outer: tuple[NodeAxis, ...]) -> Expr:
         """The symbol of a sum over arrays."""
         axis = self._index(node.index)
         return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
 
-    def _index(self, index: Index) -> Axis:
+    def _index(self, index: Index) -> NodeAxis:
         key = (index.name, -1, ())
         if key not in self.axes:
             printed = self._free(f"{index.name}_place")
-            self.axes[key] = Axis(index.name, 0, Symbol(printed, integer=True), summed=True, first=index.first)
+            self.axes[key] = NodeAxis(index.name, 0, Symbol(printed, integer=True), summed=True, first=index.first)
         if self.axes[key].first != index.first:
             raise BadInput(f"a sum over {index.name} begins at 0 and another one at 1; give one of them another index")
         return self.axes[key]
@@ -286,7 +286,7 @@ class _Lowering:
             name += "_"
         return name
 
-    def _contracted(self, body: Expr, axes: tuple[Axis, ...]) -> Symbol:
+    def _contracted(self, body: Expr, axes: tuple[NodeAxis, ...]) -> Symbol:
         """The symbol of a sum or an average of `body` over axes."""
         if (body, axes) not in self.nodes:
             symbol = next(s for s in self.fresh if s.name not in self.taken)
@@ -295,7 +295,7 @@ class _Lowering:
             self.contractions.append((symbol, body, axes))
         return self.nodes[body, axes]
 
-    def _node(self, node: Expectation, outer: tuple[Axis, ...]) -> Expr:
+    def _node(self, node: Expectation, outer: tuple[NodeAxis, ...]) -> Expr:
         checkpoint("lowering an expectation")
         node = independent(node)
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
@@ -320,7 +320,7 @@ class _Lowering:
         entries |= set().union(*(self.holding[s] for s in node.body.free_symbols & self.holding.keys()))
         return tuple(sorted({i.name for e in entries for i in getattr(e, "indices", (e,))}))
 
-    def _coupled(self, node: Expectation, outer: tuple[Axis, ...]) -> list[tuple[str, ...]]:
+    def _coupled(self, node: Expectation, outer: tuple[NodeAxis, ...]) -> list[tuple[str, ...]]:
         """For each variable, those outside of it with which it shares a switch: its break points move with them.
 
         Such nodes serve no average that does not vary with the others; a name that hides a variable speaks of the common ones.
@@ -335,12 +335,12 @@ class _Lowering:
             around[b] = b.name
         return found
 
-    def _axis(self, name: str, depth: int, beside: tuple[str, ...] = ()) -> Axis:
+    def _axis(self, name: str, depth: int, beside: tuple[str, ...] = ()) -> NodeAxis:
         if (name, depth, beside) not in self.axes:
             printed = name if depth == 0 else f"{name}_{depth}"
             while printed in self.taken or any(printed == a.identifier for a in self.axes.values()):
                 printed += "_"
-            self.axes[name, depth, beside] = Axis(name, depth, Symbol(printed, real=True), beside)
+            self.axes[name, depth, beside] = NodeAxis(name, depth, Symbol(printed, real=True), beside)
         return self.axes[name, depth, beside]
 
     # -- statements ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.lowering import Axis, Lowered
+from hermitex.kernels.lowering import Lowered, NodeAxis
 from hermitex.kernels.recognition import plain
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales
@@ -174,7 +174,7 @@ class _Roughness:
         return set().union(*own, *(self.known.get(v, set()) for v in e.free_symbols))
 
 
-def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:
+def _inlined(expr: Expr, definitions: dict, axis: NodeAxis) -> Expr:
     """The integrand with what depends on the axis written out; what does not stays a symbol."""
     for _ in range(len(definitions) + 1):
         swap = {v: definitions[v] for v in expr.free_symbols if v in definitions and _reaches(v, definitions, axis)}
@@ -184,7 +184,7 @@ def _inlined(expr: Expr, definitions: dict, axis: Axis) -> Expr:
     return expr
 
 
-def _reaches(symbol: Any, definitions: dict, axis: Axis) -> bool:
+def _reaches(symbol: Any, definitions: dict, axis: NodeAxis) -> bool:
     seen, stack = set(), [symbol]
     while stack:
         s = stack.pop()

@@ -24,7 +24,7 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp
 from hermitex.errors import HermitexError
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
-from hermitex.kernels.lowering import Axis, Lowered, Statement
+from hermitex.kernels.lowering import Lowered, NodeAxis, Statement
 from hermitex.kernels.places import Marks
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
@@ -228,7 +228,7 @@ class Writer:
             return rest.exp.q == 2 or rest.exp.p % 2 == 0 or self._from_above(rest.base)
         return rest in self.roots or bool(rest.is_nonnegative)
 
-    def _axis_line(self, axis: Axis, marks: Marks) -> str:
+    def _axis_line(self, axis: NodeAxis, marks: Marks) -> str:
         rule = f"quad[{literal(axis.identifier)}]"
         names = f"{self.names(axis.symbol)}, {self.weights[axis]}"
         if axis.identifier not in self.marks:

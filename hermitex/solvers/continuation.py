@@ -65,7 +65,7 @@ def follow(
     points = s.size
     mask = positive_mask(positive, names)
     first = np.asarray(x0, dtype=float).reshape(len(names), -1)[:, :1]
-    line = _Line(solver, dict(p), s, mask, names)
+    line = _Turning(solver, dict(p), s, mask, names)
     count = min(points, 1 + isqrt(points) if skeleton is None else skeleton)
     bones = np.unique(np.round(np.linspace(0, points - 1, count)).astype(int))
     for k in bones:
@@ -88,7 +88,7 @@ def follow(
     return found.require() if raise_on_failure else found
 
 
-class _Line:
+class _Turning:
     """The points of one chunk: what is solved so far, and predictions from it."""
 
     def __init__(self, solver: Solver, p: dict[str, Any], s: Array, mask: Array, names: Sequence[str]) -> None:

@@ -76,7 +76,7 @@ def newton(
     mask = positive_mask(positive, names)
     finite_params(p)
     feasible(x, mask, names)
-    run = _Run(residual, jacobian, both, x, p, mask, names, rtol, atol)
+    run = _NewtonRun(residual, jacobian, both, x, p, mask, names, rtol, atol)
     with np.errstate(all="ignore"):
         run.iterate(max_steps)
         if sound is not None:
@@ -86,7 +86,7 @@ def newton(
     return found.require() if raise_on_failure else found
 
 
-class _Run:
+class _NewtonRun:
     """The state of one call: full arrays over all points, compact ones over those not yet done."""
 
     def __init__(self, residual: Field, jacobian: Field | None, both: Both | None, x: Array, p: Params, mask: Array,

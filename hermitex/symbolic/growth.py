@@ -15,11 +15,11 @@ import sympy as sp
 from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
-from hermitex.symbolic.bounds.majorants import Bounds, Majorant, Term
+from hermitex.symbolic.bounds.majorants import GrowthTerm, Majorant, MajorantRules
 from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_above, power_above
 from hermitex.symbolic.pieces import pieces
 
-__all__ = ["Majorant", "Term", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
+__all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
 
 
 _USELESS = 4000  # an exponent of a bound that is no bound any more
@@ -39,15 +39,15 @@ def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majoran
     >>> from hermitex.symbols import z
     >>> from sympy import exp, tanh
     >>> majorant(z*tanh(z) + exp(z/2), z).terms
-    (Term(C=Fraction(1, 1), n=Fraction(1, 1), a=Fraction(0, 1), b=Fraction(0, 1)), \
-Term(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
+    (GrowthTerm(C=Fraction(1, 1), n=Fraction(1, 1), a=Fraction(0, 1), b=Fraction(0, 1)), \
+GrowthTerm(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
     """
     try:
         if isinstance(x, Symbol):
             t = Dummy("t", positive=True)
             far, start = _resolved(expr, x, side)
-            return Bounds((t,), monotone=True, start=start).majorant(far.xreplace({x: side * t}))
-        return Bounds(tuple(x), monotone=False).majorant(expr)
+            return MajorantRules((t,), monotone=True, start=start).majorant(far.xreplace({x: side * t}))
+        return MajorantRules(tuple(x), monotone=False).majorant(expr)
     except Unbounded:
         return None
 
@@ -62,7 +62,7 @@ def local_majorant(expr: Expr, x: Symbol, point: Expr, side: int) -> Majorant | 
     """
     t = Dummy("t", positive=True)
     try:
-        return Bounds((t,), monotone=True).majorant(expr.xreplace({x: point + side / t}))
+        return MajorantRules((t,), monotone=True).majorant(expr.xreplace({x: point + side / t}))
     except Unbounded:
         return None
 
@@ -107,7 +107,7 @@ def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, dimension: i
     return total * _radial_constant(dimension)
 
 
-def _term_tail(term: Term, L: Fraction) -> Fraction | None:
+def _term_tail(term: GrowthTerm, L: Fraction) -> Fraction | None:
     """int_L^oo C t^n exp(a t + (b - 1/2) t^2) dt, bounded above."""
     beta = Fraction(1, 2) - term.b
     if beta < 0:

@@ -196,12 +196,12 @@ def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[l
     """Central differences at the working precision."""
     from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.digits.mp_backend import MPMath
-    from hermitex.symbolic.digits.program import Program
+    from hermitex.symbolic.digits.program import StraightLine
 
     r, found, step = len(variables), [], mpf(10)**-18
     for e in expressions:
         try:
-            value = Program(e, list(variables), MPMath()).prepare()
+            value = StraightLine(e, list(variables), MPMath()).prepare()
             for k in range(r + 3):
                 point = [mpf((37*k + 23*i + 11) % 97)/41 - 1 - mpf(k)/7 for i in range(r)]
                 sides = [[value(*(x + s*(i == j) for j, x in enumerate(point))) for s in (step, -step)] for i in range(r)]

@@ -358,12 +358,12 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 @lru_cache(maxsize=256)
 def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
     """l', l'' and l as programs of (f, parameters) at one precision."""
-    from hermitex.symbolic.digits.program import Program
+    from hermitex.symbolic.digits.program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
     forms = (slope, loss.curvature if loss.smooth else S.Zero, loss.expr)
-    return tuple(Program(e, [loss.f, *loss.parameters], MPMATH).prepare() for e in forms)  # type: ignore[return-value]
+    return tuple(StraightLine(e, [loss.f, *loss.parameters], MPMATH).prepare() for e in forms)  # type: ignore[return-value]
 
 
 def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
@@ -412,10 +412,10 @@ def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
-    from hermitex.symbolic.digits.program import Program
+    from hermitex.symbolic.digits.program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
-    return Program(e, list(loss.parameters), MPMATH)(*values)
+    return StraightLine(e, list(loss.parameters), MPMATH)(*values)
 
 
 def _inside(low: Any, high: Any) -> Any:

@@ -32,7 +32,7 @@ MultiIndex = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorEntry:
     """c_b(u) as an expression (with nodes where no rule applies), and how it was found."""
 
     value: Expr
@@ -64,15 +64,15 @@ class Given:
         self.frame = orthonormal(complement(known))
         self.u = tuple(Symbol(f"u_{i + 1}", real=True) for i in range(known.rows))
         self.w = tuple(Symbol(f"w_{i + 1}", real=True) for i in range(self.frame.rows))
-        self._found: dict[int, dict[MultiIndex, Entry]] = {}
+        self._found: dict[int, dict[MultiIndex, TensorEntry]] = {}
 
-    def entries(self, k: int) -> dict[MultiIndex, Entry]:
+    def entries(self, k: int) -> dict[MultiIndex, TensorEntry]:
         """Every c_b(u) with |b| = k."""
         if k not in self._found:
             self._found[k] = self._entries(k)
         return self._found[k]
 
-    def _entries(self, k: int) -> dict[MultiIndex, Entry]:
+    def _entries(self, k: int) -> dict[MultiIndex, TensorEntry]:
         checkpoint(f"computing a tensor of order {k}")
         total: dict[MultiIndex, list[Expr]] = {b: [] for b in multi_indices(len(self.w), k)}
         ways: dict[MultiIndex, list[str]] = {b: [] for b in total}
@@ -84,7 +84,7 @@ class Given:
             for b, value, how in piece.contributions(k, self.w):
                 total[b].append(value)
                 ways[b].append(how)
-        return {b: Entry(_summed(total[b]), _words(ways[b])) for b in total}
+        return {b: TensorEntry(_summed(total[b]), _words(ways[b])) for b in total}
 
     @cached_property
     def _polynomial(self) -> dict[MultiIndex, Expr]:
@@ -101,8 +101,8 @@ class Given:
                        *(self.frame[i, j]*a for i, a in enumerate(self.w))) for j, z in enumerate(variables)}
 
     @cached_property
-    def _pieces(self) -> list[_Piece]:
-        found = (_Piece.of(f, self.known, self.frame, self.u) for f in self.whole.summands)
+    def _pieces(self) -> list[_Summand]:
+        found = (_Summand.of(f, self.known, self.frame, self.u) for f in self.whole.summands)
         return [p for p in found if p is not None]
 
 
@@ -118,7 +118,7 @@ def _words(ways: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _Summand:
     """One summand as f(u, s) with s = Q w, the rows of Q orthonormal."""
 
     expr: Expr
@@ -126,7 +126,7 @@ class _Piece:
     rows: Matrix
 
     @classmethod
-    def of(cls, f: Summand, known: Matrix, frame: Matrix, u: tuple[Symbol, ...]) -> _Piece | None:
+    def of(cls, f: Summand, known: Matrix, frame: Matrix, u: tuple[Symbol, ...]) -> _Summand | None:
         """The summand over the directions it sees outside U; None if it sees none."""
         along = (f.rows*known.T).applyfunc(tidy) if known.rows else Matrix.zeros(f.rows.rows, 0)
         across = (f.rows*frame.T).applyfunc(tidy)

@@ -25,8 +25,8 @@ from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_availab
 from hermitex.symbolic.digits.mp_backend import MPMath
 from hermitex.symbolic.digits.near import Near
 from hermitex.symbolic.digits.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
-from hermitex.symbolic.digits.program import Program
-from hermitex.symbolic.digits.scaled import Seen, resolved
+from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.scaled import NumericScales, resolved
 from hermitex.symbolic.digits.summation import Sum, double_exponential, plane, trapezoid
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import E, Expectation
@@ -155,7 +155,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
     with mp.workprec(bits + 30):
         sums = [integrate(node, bits) for node in names]
         values = [s.value for s in sums]
-        program = Program(outer, list(names.values()), MPMATH).prepare()
+        program = StraightLine(outer, list(names.values()), MPMATH).prepare()
         value = program(*values)
         error = scale = mpf(0)
         for i, s in enumerate(sums):
@@ -164,7 +164,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
                 error += abs(program(*moved) - value)
             scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
         with mp.workprec(2 * bits + 60):  # rounding, measured
-            finer = Program(outer, list(names.values()), MPMATH).prepare()(*values)
+            finer = StraightLine(outer, list(names.values()), MPMATH).prepare()(*values)
             error += 2 * abs(finer - value)
         if outer.is_Rational or outer.is_Symbol:
             return value, error if names else mpf(0), scale
@@ -199,7 +199,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
         if both is not None:
             return both
     if not isinstance(one, Expectation):
-        one_value = Program(one, [], MPMATH)()
+        one_value = StraightLine(one, [], MPMATH)()
         return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
     body, (x,) = one.open()
 
@@ -211,7 +211,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
     try:
-        return _Line(body, x, bits).run()
+        return _LineIntegral(body, x, bits).run()
     except (ValueError, ArithmeticError) as error:
         if isinstance(error, HermitexError):
             raise
@@ -233,7 +233,7 @@ def _plane(node: Expectation, bits: int) -> Sum | None:
     except HermitexError:
         return None
     radius = sum((v**2 for v in variables), sp.Integer(0))
-    program = Program(body * sp.exp(-radius / 2), list(variables), MPMATH).prepare()
+    program = StraightLine(body * sp.exp(-radius / 2), list(variables), MPMATH).prepare()
     density = 1 / (2 * mp.pi)
     total = plane(lambda x, y: density * program(x, y), mpf(found.L.numerator) / found.L.denominator,
                   lambda scale: scale * mpf(2) ** -bits)
@@ -251,7 +251,7 @@ def _odd(body: Expr, x: Symbol) -> bool:
         return False
 
 
-class _Line:
+class _LineIntegral:
     """int body phi dx; `outer` values of enclosing variables may be fed to the nodes that stand in the body."""
 
     def __init__(self, body: Expr, x: Symbol, bits: int, outer: Sequence[Symbol] = ()) -> None:
@@ -259,10 +259,10 @@ class _Line:
         self.noise = mpf(0)
         self.backend = MPMath(self._inner)
         self.L, self.tail = self._window()
-        self.scales = Seen(scales(body, x), self.outer)
+        self.scales = NumericScales(scales(body, x), self.outer)
         self.panels = self._panels()
         self.density = 1 / mp.sqrt(2 * mp.pi)
-        self._compiled: dict[Any, Program] = {}
+        self._compiled: dict[Any, StraightLine] = {}
         self._ends: dict[Any, Near] = {}
         self.floor = mpf(0)
 
@@ -289,7 +289,7 @@ class _Line:
         return widest.L, mpf(widest.tail.numerator) / widest.tail.denominator
 
     def _sampled_window(self, probe: Mapping[Symbol, Expr]) -> Fraction:
-        program = Program(weighted(self.body.xreplace(dict(probe)), self.x), [self.x], self.backend)
+        program = StraightLine(weighted(self.body.xreplace(dict(probe)), self.x), [self.x], self.backend)
         L = 8
         while L < _FARTHEST:
             L = max(L + 2, L * 9 // 8)
@@ -319,7 +319,7 @@ class _Line:
         found = []
         # A switch of an inner node belongs to the line over that node's own variable.
         for argument in (a for a in switch_arguments(self.body) if a.free_symbols == {self.x}):
-            program = Program(argument, [self.x], self.backend)
+            program = StraightLine(argument, [self.x], self.backend)
             grid = [mpf(int(self.L)) * k / 1000 for k in range(-1000, 1001)]
             values = [program(g) for g in grid]
             for a, b, u, v in zip(grid[:-1], grid[1:], values[:-1], values[1:], strict=True):
@@ -328,10 +328,10 @@ class _Line:
         return found
 
     # -- summing
-    def _program(self, expr: Expr, variable: Symbol) -> Program:
+    def _program(self, expr: Expr, variable: Symbol) -> StraightLine:
         key = (expr, variable)
         if key not in self._compiled:
-            self._compiled[key] = Program(expr, [variable, *self.outer], self.backend).prepare()
+            self._compiled[key] = StraightLine(expr, [variable, *self.outer], self.backend).prepare()
         return self._compiled[key]
 
     def _panel(self, panel: Panel, values: Sequence[Any]) -> Sum:
@@ -347,7 +347,7 @@ class _Line:
         return self._halving(left, right, (lo, hi), (panel.rough, panel.expr, values, self._reach(panel)), 0)
 
     def _number(self, end: Expr, values: Sequence[Any]) -> Any:
-        return Program(end, list(self.outer), MPMATH)(*values)
+        return StraightLine(end, list(self.outer), MPMATH)(*values)
 
     def _tolerance(self, scale: Any) -> Any:
         return max(scale, self.floor) * mpf(2) ** -self.bits
@@ -379,7 +379,7 @@ class _Line:
         if key not in self._ends:
             moved, s = from_end(panel.expr, self.x, panel[which], 1 - 2 * which)
             probe = [mpf(0)] * len(self.outer)
-            self._ends[key] = Near(lambda: Program(moved, [s, *self.outer], self.backend).prepare(), probe)
+            self._ends[key] = Near(lambda: StraightLine(moved, [s, *self.outer], self.backend).prepare(), probe)
         return self._ends[key]
 
     def _reach(self, panel: Panel) -> int:
@@ -410,12 +410,12 @@ class _Line:
             return lambda *values, analytic=False: found.value
         one = nested(node) if len(node.bound) > 1 or not node.independent else node
         if not isinstance(one, Expectation):
-            program = Program(one, list(variables), self.backend)
+            program = StraightLine(one, list(variables), self.backend)
             return lambda *values, analytic=False: program(*values)
         body, (x,) = one.open()
         slots = [variables.index(v) for v in free]
         try:
-            line: _Line | None = _Line(body, x, self.bits + 6, free)
+            line: _LineIntegral | None = _LineIntegral(body, x, self.bits + 6, free)
         except HermitexError:
             line = None
 
@@ -425,8 +425,8 @@ class _Line:
                 found = line.run(*chosen)
             else:  # the place of a kink depends on the outer variable in a way not solved for: number by number
                 number = body.xreplace({v: _rational(c) for v, c in zip(free, chosen, strict=True)})
-                found = _Line(number, x, self.bits + 6).run() if number.has(x) else Sum(
-                    Program(number, [], MPMATH)(), mpf(0), mpf(0))
+                found = _LineIntegral(number, x, self.bits + 6).run() if number.has(x) else Sum(
+                    StraightLine(number, [], MPMATH)(), mpf(0), mpf(0))
             self.noise = max(self.noise, found.error)
             return found.value
 

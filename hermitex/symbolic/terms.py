@@ -11,7 +11,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
 
-class Term(NamedTuple):
+class CoreTerm(NamedTuple):
     """coefficient * prod_i variable_i^power_i * core; the core is 1 or a product of non-polynomial factors."""
 
     coefficient: Expr
@@ -23,7 +23,7 @@ class Term(NamedTuple):
         return Mul(*(v**n for v, n in zip(variables, self.powers, strict=True)))*self.core
 
 
-def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[Term, ...]:
+def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[CoreTerm, ...]:
     """The integrand split over its variables; like terms (same powers, same core) are collected."""
     masked, cores = _mask(body, tuple(variables))
     found: dict[tuple[tuple[int, ...], Expr], list[Expr]] = {}
@@ -40,14 +40,14 @@ def terms(body: Expr, variables: Sequence[Symbol]) -> tuple[Term, ...]:
                 (core if part.has_free(*variables) else rest).append(part)
         found.setdefault((tuple(powers.values()), Mul(*core)), []).append(Mul(*rest))
     summed = ((Add(*parts), powers, core) for (powers, core), parts in found.items())
-    return tuple(Term(c, powers, core) for c, powers, core in summed if c != 0)
+    return tuple(CoreTerm(c, powers, core) for c, powers, core in summed if c != 0)
 
 
 def by_core(body: Expr, variables: Sequence[Symbol]) -> dict[Expr, Expr]:
     """The integrand as sum of core * polynomial: {core: polynomial}."""
     out: dict[Expr, Expr] = {}
     for t in terms(body, variables):
-        monomial = Term(t.coefficient, t.powers, S.One).body(variables)
+        monomial = CoreTerm(t.coefficient, t.powers, S.One).body(variables)
         out[t.core] = out.get(t.core, S.Zero) + t.coefficient*monomial
     return out
 

@@ -26,7 +26,7 @@ _POINTS = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9))
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VanishingVerdict:
     """`status`; the exact `value` or the `enclosure` at the point `at` where it is not zero; `how` in words."""
 
     status: Literal["zero", "nonzero", "undetermined"]
@@ -37,7 +37,7 @@ class Verdict:
 
 
 @kept(2048)
-def vanishes(h: Expr, u: tuple[Symbol, ...]) -> Verdict:
+def vanishes(h: Expr, u: tuple[Symbol, ...]) -> VanishingVerdict:
     """Does the function h of the real variables u vanish almost everywhere? Expectations inside it are allowed.
 
     Examples
@@ -54,9 +54,9 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> Verdict:
     inside = tuple(v for v in u if v in h.free_symbols)
     if not inside:
         found = decide(h)
-        return Verdict(found.status, found.how, found.value, found.enclosure)
+        return VanishingVerdict(found.status, found.how, found.value, found.enclosure)
     if identically_zero(h, inside) or identically_zero(expand(h), inside):
-        return Verdict("zero", "exact algebra")
+        return VanishingVerdict("zero", "exact algebra")
     last = "no point was found where it could be evaluated"
     for point in _points(inside):
         if not _continuous(h, dict(point)):
@@ -69,9 +69,9 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> Verdict:
             last = " ".join(str(err).split())
             continue
         if found.status == "nonzero":
-            return Verdict("nonzero", found.how, found.value, found.enclosure, point)
+            return VanishingVerdict("nonzero", found.how, found.value, found.enclosure, point)
         last = f"at {', '.join(f'{v} = {x}' for v, x in point)}: {found.how}"
-    return Verdict("undetermined", last)
+    return VanishingVerdict("undetermined", last)
 
 
 def _points(u: Sequence[Symbol]) -> Iterator[tuple[tuple[Symbol, Expr], ...]]:

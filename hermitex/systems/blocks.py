@@ -18,7 +18,7 @@ from sympy.utilities.iterables import strongly_connected_components
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum
-from hermitex.systems.derivatives import Names, partials
+from hermitex.systems.derivatives import KeptNames, partials
 
 _MOST_SUBSETS = 5_000
 _LONG = 400  # operations beyond which a derivative that holds unknowns is not multiplied out to see whether they cancel
@@ -59,9 +59,9 @@ class Block:
         return f"({names}): {self.kind}{torn}"
 
 
-def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, names: Names | None = None) -> tuple[Block, ...]:
+def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, names: KeptNames | None = None) -> tuple[Block, ...]:
     """The blocks in the order in which they are solved; `split=False` keeps all equations in one; `names` stay names in them."""
-    unknowns, names = list(equations), names or Names()
+    unknowns, names = list(equations), names or KeptNames()
     reach = {u: names.reach(e.rhs) for u, e in equations.items()}
     place = {u: k for k, u in enumerate(unknowns)}
     depends = {u: sorted(reach[u] & place.keys(), key=place.__getitem__) for u in equations}
@@ -79,7 +79,7 @@ def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, nam
 
 
 def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], depends: Mapping[Symbol, list[Symbol]], *,
-              linear: bool, names: Names) -> Block:
+              linear: bool, names: KeptNames) -> Block:
     if len(component) == 1 and not equations[component[0]].implicit and component[0] not in depends[component[0]]:
         return Block(tuple(component), "explicit")
     if linear:
@@ -93,7 +93,7 @@ def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], dep
     return Block(tuple(component), "nonlinear", torn, _order([u for u in component if u not in torn], depends))
 
 
-def linear_form(equations: list[Equation], unknowns: list[Symbol], names: Names | None = None) -> tuple[tuple, tuple] | None:
+def linear_form(equations: list[Equation], unknowns: list[Symbol], names: KeptNames | None = None) -> tuple[tuple, tuple] | None:
     """(A, b) with residual = A x + b, if that is proved: no derivative holds an unknown."""
     inside = set(unknowns)
     rows = []

@@ -53,7 +53,7 @@ _SECONDS = 10.0  # of processor time for one exact derivative
 _STEP = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many
 
 
-class Names:
+class KeptNames:
     """Names that stay names while unknowns stand in their definitions: dF/dv = F_v + sum_n F_n dn/dv, each part taken once.
 
     definitions : {name: expression} in unknowns, parameters and each other, acyclic
@@ -100,7 +100,7 @@ class Names:
         return {s.name for s in expr.free_symbols}.union(*(self.hides.get(s, ()) for s in expr.free_symbols))
 
 
-def through_names(expr: Expr, v: Symbol, names: Names, missing: list[str] | None = None) -> Expr:
+def through_names(expr: Expr, v: Symbol, names: KeptNames, missing: list[str] | None = None) -> Expr:
     """The derivative with respect to an unknown, by the chain rule through names."""
     if v not in names.reach(expr):
         return S.Zero
@@ -112,7 +112,7 @@ def through_names(expr: Expr, v: Symbol, names: Names, missing: list[str] | None
     return Add(*parts).xreplace({d: n for n, d in stand.items()})
 
 
-def _of_node(node: Node, v: Symbol, names: Names, missing: list[str] | None) -> Expr:
+def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None) -> Expr:
     if isinstance(node, ArraySum):
         return ArraySum(through_names(node.body, v, names, missing), node.index)
     bound = {b.name for b in node.bound}
@@ -127,7 +127,7 @@ def _of_node(node: Node, v: Symbol, names: Names, missing: list[str] | None) -> 
     return node.with_body(inside.xreplace(same), fresh, keep=True)
 
 
-def derivative(expr: Expr, v: Symbol, names: Names | None = None, missing: list[str] | None = None) -> Expr:
+def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: list[str] | None = None) -> Expr:
     """The derivative with respect to an unknown, through the names that stay names.
 
     Parameters
@@ -151,7 +151,7 @@ def derivative(expr: Expr, v: Symbol, names: Names | None = None, missing: list[
     return total.xreplace({d: n for n, d in stand.items()})
 
 
-def partials(expr: Expr, unknowns: Sequence[Symbol], names: Names | None = None, missing: list[str] | None = None,
+def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = None, missing: list[str] | None = None,
              share: Factors | None = None) -> Iterator[tuple[Symbol, Expr]]:
     """(v, d expr/dv), those that are not 0: in one walk where the formula has neither nodes nor switches, else one by one.
 
@@ -186,7 +186,7 @@ def _of_flat(flat: Expr, v: Symbol, missing: list[str] | None) -> Expr:
     return flat * 0 if v not in flat.free_symbols else _attempted(lambda: diff(flat, v), flat, v, missing)
 
 
-def _node_derivative(node: Node, v: Symbol, names: Names | None, missing: list[str] | None) -> Expr:
+def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: list[str] | None) -> Expr:
     if isinstance(node, ArraySum):
         return ArraySum(derivative(node.body, v, names, missing), node.index)
     if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)):
@@ -195,7 +195,7 @@ def _node_derivative(node: Node, v: Symbol, names: Names | None, missing: list[s
     return _attempted(lambda: _with_jumps(node, v, names), node, v, missing)
 
 
-def _with_jumps(node: Expectation, v: Symbol, names: Names | None) -> Expr:
+def _with_jumps(node: Expectation, v: Symbol, names: KeptNames | None) -> Expr:
     """E[f_v] and the masses of the jumps that v moves."""
     if not node.independent and v in node.covariance.free_symbols:
         return node.diff(v)

@@ -19,13 +19,13 @@ import numpy as np
 from sympy import Abs, Add, Expr, Mul, Pow, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
-from hermitex.kernels.lowering import Axis, Lowered, Statement, lower
+from hermitex.kernels.lowering import Lowered, NodeAxis, Statement, lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.symbolic import sums
 from hermitex.systems.blocks import Block, Equation
-from hermitex.systems.derivatives import Names, partials
+from hermitex.systems.derivatives import KeptNames, partials
 from hermitex.systems.gradients import Factors
 
 State = dict[str, Any]
@@ -53,7 +53,7 @@ class Program:
     blocks: tuple[BlockCode, ...]
     observables: tuple[str, ...]
     implicit: frozenset[str]
-    axes: tuple[Axis, ...]
+    axes: tuple[NodeAxis, ...]
     kinked: dict[str, int]  # the axes whose break points or scales are known, and how many break points
     grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
@@ -95,7 +95,7 @@ class Program:
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
-                    positive: frozenset[Symbol], doc: str = "", kept: Names | None = None) -> Program:
+                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module."""
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
@@ -187,7 +187,7 @@ def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], node
 
 
 def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], observables: Mapping[Symbol, Expr],
-              kept: Names | None, missing: list[str], share: Factors) -> tuple[list[tuple], list[Expr]]:
+              kept: KeptNames | None, missing: list[str], share: Factors) -> tuple[list[tuple], list[Expr]]:
     """Every formula that is to be computed, with a label; `missing` collects what has no exact derivative."""
     found: dict[tuple, Expr] = {("observable", o): e for o, e in observables.items()}
     for e in equations.values():

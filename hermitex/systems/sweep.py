@@ -77,12 +77,12 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
         by_name("sweep", grid, parameters)
-        line: Line = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, until, system)
+        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, until, system)
     else:
         program = _program(system)
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
-        line = Line(program, _fixed(program, grid, numbers), tolerance, until)
+        line = GridLine(program, _fixed(program, grid, numbers), tolerance, until)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
 
@@ -123,7 +123,7 @@ def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """Solves a piece of a continuation line; pickles, so that it can be sent to other processes."""
 
     program: Any
@@ -199,7 +199,7 @@ _SEEN: dict[str, Any] = {}  # a process compiles a theory once, however many pie
 
 
 @dataclass(frozen=True)
-class TheoryLine(Line):
+class TheoryLine(GridLine):
     """The same for a theory, which completes the numbers and may have a solver of its own."""
 
     theory: Any = None

@@ -18,7 +18,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.derivatives import Names
+from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 
@@ -154,13 +154,13 @@ class System(Shown):
         return {k: v for k, v in depends_on(self.where, set(self.equations)).items() if k not in self.kept}
 
     @cached_property
-    def _names(self) -> Names:
+    def _names(self) -> KeptNames:
         """The names that stay names though unknowns enter them."""
         moving = depends_on(self.where, set(self.equations))
         letters = {s.name for s in (*self.equations, *self.parameters)}
         memo: dict[Any, Any] = {}
         hides = {k: frozenset(set(free_names(k, self.where, memo)) - letters) for k in self.where}
-        return Names({k: self._write(self.where[k]) for k in self.where if k in self.kept and k in moving}, hides)
+        return KeptNames({k: self._write(self.where[k]) for k in self.where if k in self.kept and k in moving}, hides)
 
     def _write(self, e: Expr) -> Expr:
         letters = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}

@@ -27,7 +27,7 @@ from hermitex.theories.overlaps.generalisation import Generalisation
 from hermitex.theories.overlaps.outputs import output
 from hermitex.theories.overlaps.picture import OverlapCurve
 from hermitex.theories.overlaps.precision import quadrature_error
-from hermitex.theories.overlaps.space import OverlapSpace, Point, overlap_space
+from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace, overlap_space
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 from hermitex.theories.overlaps.transitions import Transitions, transitions
 from hermitex.theories.theory import Theory
@@ -41,7 +41,7 @@ _ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
 class _Row(NamedTuple):
     """One alpha: the fixed point, its generalisation error, and how far the quadrature leaves it off."""
 
-    point: Point
+    point: FixedPoint
     error: float = float("nan")
     off: float = float("nan")
 
@@ -144,12 +144,13 @@ class MultiIndex(Theory):
             except BudgetExceeded as ran_out:
                 if not rows:
                     raise
-                rows += [_Row(Point(np.zeros(self.evolution.n), float("nan"), False, reason=str(ran_out)))]*(alpha.size - len(rows))
+                none = FixedPoint(np.zeros(self.evolution.n), float("nan"), False, reason=str(ran_out))
+                rows += [_Row(none)]*(alpha.size - len(rows))
                 break
         found = self._solution(rows, alpha.shape, self.branch if start is None else start)
         return found.require() if raise_on_failure else found
 
-    def _row(self, point: Point, alpha: float) -> _Row:
+    def _row(self, point: FixedPoint, alpha: float) -> _Row:
         """A fixed point with its generalisation error, and how far the quadrature leaves it off."""
         if not point.converged:
             return _Row(point)

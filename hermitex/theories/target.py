@@ -22,7 +22,7 @@ from hermitex.symbols import Delta, c, gamma, kappa, r, z
 from hermitex.theories.conditional import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
 
 
-class Moments(NamedTuple):
+class MomentValues(NamedTuple):
     """h, h_1, h_2."""
 
     h: Any
@@ -87,7 +87,7 @@ class TargetMoments(Shown):
         """E g(gamma kappa + sqrt(1 - gamma^2) z)^2 + Delta."""
         return self._formula(2) + Delta
 
-    def __call__(self, at_kappa: Any, *, gamma: Any, Delta: Any = 0, **parameters: float) -> Moments:
+    def __call__(self, at_kappa: Any, *, gamma: Any, Delta: Any = 0, **parameters: float) -> MomentValues:
         """Their values; kappa, gamma and Delta broadcast, |gamma| <= 1. SymPy numbers or symbols give formulas.
 
         Raises
@@ -102,14 +102,14 @@ class TargetMoments(Shown):
         rho = (1 - gs)*(1 + gs)
         found = [self._numbers(m, ks.ravel(), gs.ravel(), rho.ravel(), parameters).reshape(ks.shape) for m in self._moments]
         found[2] = found[2] + noise
-        return Moments(*(v if v.ndim else v.item() for v in found))
+        return MomentValues(*(v if v.ndim else v.item() for v in found))
 
-    def _exact(self, at_kappa: Expr, at_gamma: Expr, noise: Expr) -> Moments:
+    def _exact(self, at_kappa: Expr, at_gamma: Expr, noise: Expr) -> MomentValues:
         if at_gamma**2 == 1:
             g = self.g(at_gamma*at_kappa)
-            return Moments(g, S.Zero, g**2 + noise)
+            return MomentValues(g, S.Zero, g**2 + noise)
         rule = {kappa: at_kappa, gamma: at_gamma, Delta: noise}
-        return Moments(*(e.subs(rule, simultaneous=True) for e in (self.h, self.h_1, self.h_2)))
+        return MomentValues(*(e.subs(rule, simultaneous=True) for e in (self.h, self.h_1, self.h_2)))
 
     @staticmethod
     def _numbers(moment: _Moment, ks: np.ndarray, gs: np.ndarray, rho: np.ndarray, parameters: dict[str, float]) -> np.ndarray:
@@ -166,6 +166,6 @@ def target_moments(g: Any) -> TargetMoments:
     >>> target_moments("sin").h
     exp(gamma**2/2 - 1/2)*sin(gamma*kappa)
     >>> target_moments("sign")(0.5, gamma=1.0)
-    Moments(h=1.0, h_1=0.0, h_2=1.0)
+    MomentValues(h=1.0, h_1=0.0, h_2=1.0)
     """
     return TargetMoments(activation(g))

@@ -11,7 +11,7 @@ from written import ONE, written
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
 from hermitex.symbols import V, alpha, beta, m
-from hermitex.systems.sweep import Line
+from hermitex.systems.sweep import GridLine
 from hermitex.systems.system import System
 
 RIDGE = {"Delta": 0.25, "rho": 1.0}
@@ -107,7 +107,7 @@ def test_what_is_not_a_system_is_refused_and_a_theory_is_asked_for_its_own():
 
 
 def test_what_is_sent_to_a_worker_is_small():
-    line = Line(written("one step, tanh and sin")[0].compile(), ONE, 1e-11)
+    line = GridLine(written("one step, tanh and sin")[0].compile(), ONE, 1e-11)
     assert len(pickle.dumps(line)) < 40_000
 
 

@@ -15,7 +15,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, matrix
-from hermitex.symbolic.vanishing import Verdict
+from hermitex.symbolic.vanishing import VanishingVerdict
 
 _SAMPLES = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
 
@@ -78,7 +78,7 @@ def points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
         yield {v: S(_SAMPLES[(i + k) % len(_SAMPLES)][0])/_SAMPLES[(i + k) % len(_SAMPLES)][1] for i, v in enumerate(u)}
 
 
-def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: Verdict) -> list[Expr]:
+def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: VanishingVerdict) -> list[Expr]:
     """The fibre at the point where one of its entries was proved not to vanish."""
     return [h.xreplace(dict(verdict.at)) for _, h in fibre]
 

@@ -25,7 +25,7 @@ from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, echelon, matrix, orthonormal, rank, span
 from hermitex.symbolic.summands import split
-from hermitex.symbolic.vanishing import Verdict, vanishes
+from hermitex.symbolic.vanishing import VanishingVerdict, vanishes
 
 
 def on_coordinates(rows: Matrix) -> bool:
@@ -214,7 +214,7 @@ class Regression:
     def _form(self, row: Sequence[Expr]) -> str:
         return directions_words([row], [v.name for v in self.variables])
 
-    def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: Verdict) -> Certificate:
+    def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: VanishingVerdict) -> Certificate:
         """One entry that is not zero: as a coefficient c_a where the coordinates allow it, else at the point it was found."""
         plain = on_coordinates(given.frame) and on_coordinates(given.known)
         if plain:

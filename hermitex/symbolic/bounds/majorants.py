@@ -16,7 +16,7 @@ from hermitex.symbolic.gaussian import Expectation
 _BOUNDED = (sp.cos, sp.sign, sp.sech, sp.Heaviside)
 
 
-class Term(NamedTuple):
+class GrowthTerm(NamedTuple):
     """C t^n exp(a t + b t^2)."""
 
     C: Fraction
@@ -28,11 +28,11 @@ class Term(NamedTuple):
 class Majorant(NamedTuple):
     """The sum of `terms` bounds the modulus for t >= start (start >= 1)."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[GrowthTerm, ...]
     start: Fraction
 
 
-class Bounds:
+class MajorantRules:
     """Bounds for t >= start; `start` only grows while they are derived.
 
     monotone: the one symbol is t itself. Otherwise each symbol v is only known by |v| <= t.
@@ -49,12 +49,12 @@ class Bounds:
         return not any(s in expr.free_symbols for s in self.symbols)
 
     # |u| <= sum of terms
-    def upper(self, u: Expr) -> tuple[Term, ...]:
+    def upper(self, u: Expr) -> tuple[GrowthTerm, ...]:
         checkpoint("bounding the growth of an expression")
         if self.constant(u):
-            return (Term(above(abs(u))),)
+            return (GrowthTerm(above(abs(u))),)
         if u in self.symbols:
-            return (Term(ONE, ONE),)
+            return (GrowthTerm(ONE, ONE),)
         if isinstance(u, sp.Add):
             return _merged(sum((self.upper(a) for a in u.args), ()))
         if isinstance(u, sp.Mul):
@@ -67,17 +67,17 @@ class Bounds:
             return _merged(sum((self.upper(branch) for branch, _ in u.args), ()))
         return self._upper_function(u)
 
-    def _upper_product(self, u: Expr) -> tuple[Term, ...]:
+    def _upper_product(self, u: Expr) -> tuple[GrowthTerm, ...]:
         exponents = [f.exp if isinstance(f, sp.Pow) else f.args[0] for f in u.args if _is_exp(f)]
         rest = [f for f in u.args if not _is_exp(f)]
-        terms: tuple[Term, ...] = (Term(ONE),)
+        terms: tuple[GrowthTerm, ...] = (GrowthTerm(ONE),)
         if exponents:  # one exponential: what cancels in the exponent must cancel
             terms = (self._exp(self.signed(sp.expand(sp.Add(*exponents)))),)
         for factor in rest:
             terms = _merged(tuple(_times(s, t) for s in terms for t in self.upper(factor)))
         return terms
 
-    def _upper_power(self, u: sp.Pow) -> tuple[Term, ...]:
+    def _upper_power(self, u: sp.Pow) -> tuple[GrowthTerm, ...]:
         if not u.exp.is_Rational:
             if self.constant(u.exp) or not (u.base.is_positive or self.constant(u.base)):
                 raise Unbounded
@@ -87,17 +87,17 @@ class Bounds:
             return (_power(self.lower(u.base), p),)
         terms = self.upper(u.base)
         if p.denominator == 1 and p <= 40 and len(terms) ** int(p) <= 4000:
-            result: tuple[Term, ...] = (Term(ONE),)
+            result: tuple[GrowthTerm, ...] = (GrowthTerm(ONE),)
             for _ in range(int(p)):
                 result = _merged(tuple(_times(s, t) for s in result for t in terms))
             return result
         return (_power(_dominant(terms), p),)
 
-    def _upper_function(self, u: Expr) -> tuple[Term, ...]:
+    def _upper_function(self, u: Expr) -> tuple[GrowthTerm, ...]:
         if isinstance(u, (sp.sin, sp.tanh, sp.erf, sp.atan)):
             return self._squashed(u.args[0], Fraction(8, 5) if isinstance(u, sp.atan) else ONE)
         if isinstance(u, _BOUNDED):
-            return (Term(ONE),)
+            return (GrowthTerm(ONE),)
         if isinstance(u, sp.erfc):
             return self._erfc(u.args[0])
         if isinstance(u, sp.Abs):
@@ -105,7 +105,7 @@ class Bounds:
         if isinstance(u, (sp.Max, sp.Min)):
             return _merged(sum((self.upper(a) for a in u.args), ()))
         if isinstance(u, (sp.floor, sp.ceiling)):
-            return _merged((*self.upper(u.args[0]), Term(ONE)))
+            return _merged((*self.upper(u.args[0]), GrowthTerm(ONE)))
         if isinstance(u, (sp.sinh, sp.cosh)):
             return _merged((*self.upper(sp.exp(u.args[0])), *self.upper(sp.exp(-u.args[0]))))
         if isinstance(u, sp.log):
@@ -113,48 +113,49 @@ class Bounds:
         if isinstance(u, sp.asinh):  # |asinh v| <= |v|
             return self.upper(u.args[0])
         if isinstance(u, sp.coth):
-            return (Term(ONE + 1 / self._floor(u.args[0])),)
+            return (GrowthTerm(ONE + 1 / self._floor(u.args[0])),)
         if isinstance(u, Expectation) and u.independent and self.bounded(u.body):
-            return (Term(self.bounded(u.body)),)
+            return (GrowthTerm(self.bounded(u.body)),)
         raise Unbounded
 
     def bounded(self, body: Expr) -> Fraction:
         """sup |body| over all values of all variables, for a body that is bounded by its shape; else `Unbounded`."""
-        inner = Bounds(tuple(body.free_symbols), monotone=False)  # type: ignore[arg-type]
+        inner = MajorantRules(tuple(body.free_symbols), monotone=False)  # type: ignore[arg-type]
         terms = inner.upper(body)
         if inner.start > 1 or any(t[1:] != (0, 0, 0) for t in terms):
             raise Unbounded
         return sum((t.C for t in terms), ZERO)
 
-    def _squashed(self, v: Expr, limit: Fraction) -> tuple[Term, ...]:
+    def _squashed(self, v: Expr, limit: Fraction) -> tuple[GrowthTerm, ...]:
         """|sin v|, |tanh v| <= min(1, |v|); |erf v| <= min(1, 9/8 |v|); |atan v| <= min(8/5, |v|)."""
         try:
             terms = self.upper(v)
         except Unbounded:
-            return (Term(limit),)
+            return (GrowthTerm(limit),)
         if all(t.n < 0 and t.a <= 0 and t.b <= 0 for t in terms):
             return tuple(t._replace(C=t.C * Fraction(9, 8)) for t in terms)
-        return (Term(limit),)
+        return (GrowthTerm(limit),)
 
-    def _log(self, v: Expr) -> tuple[Term, ...]:
+    def _log(self, v: Expr) -> tuple[GrowthTerm, ...]:
         """|log v| <= max(log of the upper bound, -log of the lower bound), with log t <= 3 t^(1/8)."""
         high, low = _dominant(self.upper(v)), self.lower(v)
         C = max(log_above(high.C) if high.C else ZERO, log_above(1 / low.C), ZERO)
         n, a, b = (max(max(h, ZERO), max(-m, ZERO)) for h, m in zip(high[1:], low[1:], strict=True))
-        return _merged(tuple(t for t in (Term(C), Term(3 * n, Fraction(1, 8)), Term(a, ONE), Term(b, ONE * 2)) if t.C))
+        found = (GrowthTerm(C), GrowthTerm(3 * n, Fraction(1, 8)), GrowthTerm(a, ONE), GrowthTerm(b, ONE * 2))
+        return _merged(tuple(t for t in found if t.C))
 
-    def _erfc(self, v: Expr) -> tuple[Term, ...]:
+    def _erfc(self, v: Expr) -> tuple[GrowthTerm, ...]:
         """erfc v <= 2, and <= exp(-l^2) where v >= l(t) = c + a t >= 0."""
         try:
             c, a, b = self.signed(-v)
         except Unbounded:
-            return (Term(Fraction(2)),)
+            return (GrowthTerm(Fraction(2)),)
         c, a = -c, -a
         if not self.monotone or b > 0 or a <= 0:
-            return (Term(Fraction(2)),)
+            return (GrowthTerm(Fraction(2)),)
         if c < 0:
             self.start = max(self.start, -c / a)
-        return (Term(shortened(exp_above(-c * c), 1), ZERO, -2 * c * a, -a * a),)
+        return (GrowthTerm(shortened(exp_above(-c * c), 1), ZERO, -2 * c * a, -a * a),)
 
     # u <= c + a t + b t^2
     def signed(self, u: Expr) -> tuple[Fraction, Fraction, Fraction]:
@@ -220,40 +221,40 @@ class Bounds:
             c, a, b = (c + size * t.C * (t.n <= 0), a + size * t.C * (0 < t.n <= 1), b + size * t.C * (t.n > 1))
         return c, a, b
 
-    def _exp(self, exponent: tuple[Fraction, Fraction, Fraction]) -> Term:
+    def _exp(self, exponent: tuple[Fraction, Fraction, Fraction]) -> GrowthTerm:
         c, a, b = exponent
-        return Term(exp_above(c), ZERO, a, b)
+        return GrowthTerm(exp_above(c), ZERO, a, b)
 
     # |u| >= one term
-    def lower(self, u: Expr) -> Term:
+    def lower(self, u: Expr) -> GrowthTerm:
         checkpoint("bounding an expression from below")
         if self.constant(u):
             C = below(abs(u))
             if C <= 0:
                 raise Unbounded
-            return Term(C)
+            return GrowthTerm(C)
         if u in self.symbols and self.monotone:
-            return Term(ONE, ONE)
+            return GrowthTerm(ONE, ONE)
         if isinstance(u, sp.Mul):
-            result = Term(ONE)
+            result = GrowthTerm(ONE)
             for factor in u.args:
                 result = _times(result, self.lower(factor), -1)
             return result
         if _is_exp(u):
             c, a, b = self.signed(-(u.exp if isinstance(u, sp.Pow) else u.args[0]))
-            return Term(1 / exp_above(c), ZERO, -a, -b)
+            return GrowthTerm(1 / exp_above(c), ZERO, -a, -b)
         if isinstance(u, sp.Pow) and u.exp.is_Rational:
             p = Fraction(int(u.exp.p), int(u.exp.q))
             return _power(self.lower(u.base) if p > 0 else _dominant(self.upper(u.base)), p, -1)
         if isinstance(u, sp.Add):
             return self._lower_sum(u)
         if isinstance(u, sp.cosh):
-            return Term(ONE)
+            return GrowthTerm(ONE)
         if isinstance(u, sp.Abs):
             return self.lower(u.args[0])
         if isinstance(u, (sp.tanh, sp.erf)):  # both are >= v/(1 + v) for v >= 0
             v = self._floor(u.args[0])
-            return Term(v / (1 + v))
+            return GrowthTerm(v / (1 + v))
         if isinstance(u, sp.log):
             low = self.lower(u.args[0])
             if min(low[1:]) < 0:
@@ -264,7 +265,7 @@ class Bounds:
                 value = low.C / power_above(self.start, -low.n)
             if value <= 1:
                 raise Unbounded
-            return Term(1 - 1 / value)  # log v >= 1 - 1/v
+            return GrowthTerm(1 - 1 / value)  # log v >= 1 - 1/v
         raise Unbounded
 
     def _floor(self, v: Expr) -> Fraction:
@@ -274,7 +275,7 @@ class Bounds:
             raise Unbounded
         return low.C
 
-    def _lower_sum(self, u: sp.Add) -> Term:
+    def _lower_sum(self, u: sp.Add) -> GrowthTerm:
         u = sp.expand(u)
         if not isinstance(u, sp.Add):
             return self.lower(u)
@@ -285,14 +286,14 @@ class Bounds:
         for leader in sorted(self._leaders(u.args), key=lambda pair: pair[1][:0:-1], reverse=True):
             arg, low = leader
             rest = _merged(sum((self.upper(b) for b in u.args if b is not arg), ()))
-            ratios = [Term(t.C / low.C, t.n - low.n, t.a - low.a, t.b - low.b) for t in rest]
+            ratios = [GrowthTerm(t.C / low.C, t.n - low.n, t.a - low.a, t.b - low.b) for t in rest]
             if all((t.b, t.a, t.n) < (ZERO, ZERO, ZERO) for t in ratios):
                 while not self._small(ratios):
                     self._advance()
                 return low._replace(C=low.C / 2)
         return self._lower_constant(u)
 
-    def _lower_constant(self, u: Expr) -> Term:
+    def _lower_constant(self, u: Expr) -> GrowthTerm:
         """|u| >= C > 0 from the signed bound of u or of -u: 2 + cos t >= 1."""
         for v in (-u, u):
             try:
@@ -300,10 +301,10 @@ class Bounds:
             except Unbounded:
                 continue
             if c < 0 and a <= 0 and b <= 0:
-                return Term(-c)
+                return GrowthTerm(-c)
         raise Unbounded
 
-    def _leaders(self, args: Sequence[Expr]) -> list[tuple[Expr, Term]]:
+    def _leaders(self, args: Sequence[Expr]) -> list[tuple[Expr, GrowthTerm]]:
         found = []
         for arg in args:
             try:
@@ -312,13 +313,13 @@ class Bounds:
                 continue
         return found
 
-    def _lowers(self, args: Sequence[Expr]) -> list[Term]:
+    def _lowers(self, args: Sequence[Expr]) -> list[GrowthTerm]:
         found = [term for _, term in self._leaders(args)]
         if not found:
             raise Unbounded
         return found
 
-    def _small(self, ratios: Sequence[Term]) -> bool:
+    def _small(self, ratios: Sequence[GrowthTerm]) -> bool:
         """At `start` the ratios sum to at most 1/2 and each decreases from there on."""
         t = self.start
         for r in ratios:
@@ -338,11 +339,11 @@ def _is_exp(u: Expr) -> bool:
     return isinstance(u, sp.exp) or (isinstance(u, sp.Pow) and u.base == sp.E)
 
 
-def _times(s: Term, t: Term, direction: int = 1) -> Term:
-    return Term(shortened(s.C * t.C, direction), s.n + t.n, s.a + t.a, s.b + t.b)
+def _times(s: GrowthTerm, t: GrowthTerm, direction: int = 1) -> GrowthTerm:
+    return GrowthTerm(shortened(s.C * t.C, direction), s.n + t.n, s.a + t.a, s.b + t.b)
 
 
-def _peak(t: Term) -> Fraction:
+def _peak(t: GrowthTerm) -> Fraction:
     """A bound on a decaying t^n exp(a t + b t^2), t >= 1: max t^n exp(-c t^p) = (n/(c p e))^(n/p), e > 27/10."""
     if t.b == 0:
         c, p, rest = -t.a, 1, ONE
@@ -355,25 +356,25 @@ def _peak(t: Term) -> Fraction:
     return rest * (power_above(t.n / (c * p * Fraction(27, 10)), t.n / p) if t.n > 0 else ONE)
 
 
-def _power(t: Term, p: Fraction, direction: int = 1) -> Term:
+def _power(t: GrowthTerm, p: Fraction, direction: int = 1) -> GrowthTerm:
     """t^p, its constant rounded up or down."""
     if t.C == 0:
         if p < 0:
             raise Unbounded
         return t
     C = power_above(t.C, p) if direction > 0 else 1 / power_above(t.C, -p)
-    return Term(C, t.n * p, t.a * p, t.b * p)
+    return GrowthTerm(C, t.n * p, t.a * p, t.b * p)
 
 
-def _dominant(terms: Sequence[Term]) -> Term:
+def _dominant(terms: Sequence[GrowthTerm]) -> GrowthTerm:
     """One term above the sum, for t >= 1."""
-    return Term(sum((t.C for t in terms), ZERO), max(t.n for t in terms), max(t.a for t in terms),
+    return GrowthTerm(sum((t.C for t in terms), ZERO), max(t.n for t in terms), max(t.a for t in terms),
                 max(t.b for t in terms))
 
 
-def _merged(terms: Sequence[Term]) -> tuple[Term, ...]:
+def _merged(terms: Sequence[GrowthTerm]) -> tuple[GrowthTerm, ...]:
     """Terms of equal shape added."""
     total: dict[tuple[Fraction, Fraction, Fraction], Fraction] = {}
     for t in terms:
         total[t[1:]] = total.get(t[1:], ZERO) + t.C
-    return tuple(Term(shortened(C, 1), *shape) for shape, C in total.items() if C) or (Term(ZERO),)
+    return tuple(GrowthTerm(shortened(C, 1), *shape) for shape, C in total.items() if C) or (GrowthTerm(ZERO),)

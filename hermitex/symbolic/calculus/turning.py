@@ -19,7 +19,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.precise import MPMATH
 
@@ -139,7 +139,7 @@ def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[
     fixed = sorted(expr.free_symbols - {x}, key=str)
     numbers = [mpf(float(others[s])) for s in fixed]
     try:
-        g = None if expr.has(Expectation) else Program(expr, [x, *fixed], MPMATH)
+        g = None if expr.has(Expectation) else StraightLine(expr, [x, *fixed], MPMATH)
     except HermitexError:
         g = None
     if g is None:

@@ -17,7 +17,7 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint, is_over
 from hermitex.symbolic.digits.panels import ball, rough_at, weighted, whitened
-from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints
 
@@ -70,7 +70,7 @@ def _cell(body: Expr, variables: tuple[Symbol, ...], cell: dict[Symbol, tuple[Ex
     weight = branch
     for v in variables:
         weight = weighted(weight, v)
-    program = Program(weight, variables, work.balls).prepare()
+    program = StraightLine(weight, variables, work.balls).prepare()
     edges = [(work.real(cell[v][0]), work.real(cell[v][1])) for v in variables]
     density = work.density ** len(variables)
 

@@ -20,7 +20,7 @@ from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, weighted, window
-from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard
@@ -171,7 +171,7 @@ class _Enclosing:
         self.goal = self.balls.arb(2) ** -(bits + 8)
 
     def value(self, expr: Expr) -> Any:
-        return Program(expr, [], self.balls)()
+        return StraightLine(expr, [], self.balls)()
 
     def real(self, expr: Expr) -> Any:
         return self.value(expr).real
@@ -247,7 +247,7 @@ class _Enclosing:
 
     def smooth(self, expr: Expr, x: Symbol, lo: Expr, hi: Expr) -> Any:
         """int_lo^hi of a function that is analytic on the open interval and bounded."""
-        program, density = Program(weighted(expr, x), [x], self.balls).prepare(), self.density
+        program, density = StraightLine(weighted(expr, x), [x], self.balls).prepare(), self.density
         return self.integrate(lambda v, analytic: density * program(v, analytic=analytic),
                               self.real(lo), self.real(hi), expr)
 
@@ -264,7 +264,7 @@ class _Enclosing:
             return self.smooth(expr, x, *((end, end + length) if side > 0 else (end - length, end)))
         U, rest = self._cutoff(bound.terms, bound.start)
         moved, s = from_end(expr, x, end, side)
-        program, density, origin = Program(moved, [s], self.balls).prepare(), self.density, self.value(end)
+        program, density, origin = StraightLine(moved, [s], self.balls).prepare(), self.density, self.value(end)
 
         def integrand(u: Any, analytic: bool) -> Any:
             distance = (-u).exp()

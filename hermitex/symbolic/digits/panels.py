@@ -29,14 +29,14 @@ class Panel(NamedTuple):
     rough: tuple[bool, bool]
 
 
-class Window(NamedTuple):
+class TailWindow(NamedTuple):
     """[-L, L] and a bound on what lies outside it."""
 
     L: Fraction
     tail: Fraction
 
 
-def window(expr: Expr, x: Symbol, bits: int) -> Window:
+def window(expr: Expr, x: Symbol, bits: int) -> TailWindow:
     """The least half-integer L with int_{|x| > L} |expr| phi <= 2^-bits, proved.
 
     Raises
@@ -55,7 +55,7 @@ def window(expr: Expr, x: Symbol, bits: int) -> Window:
     return _smallest([b for b in bounds if b is not None], bits, 1, expr)
 
 
-def ball(expr: Expr, variables: tuple[Symbol, ...], bits: int) -> Window:
+def ball(expr: Expr, variables: tuple[Symbol, ...], bits: int) -> TailWindow:
     """The radius of a ball outside which the Gaussian integral of |expr| is at most 2^-bits, proved."""
     bound = majorant(expr, variables)
     if bound is None:
@@ -63,7 +63,7 @@ def ball(expr: Expr, variables: tuple[Symbol, ...], bits: int) -> Window:
     return _smallest([bound], bits, len(variables), expr)
 
 
-def _smallest(bounds: list[Majorant], bits: int, dimension: int, expr: Expr) -> Window:
+def _smallest(bounds: list[Majorant], bits: int, dimension: int, expr: Expr) -> TailWindow:
     goal = Fraction(1, 2**bits)
 
     def tail(L: Fraction) -> Fraction | None:
@@ -83,7 +83,7 @@ def _smallest(bounds: list[Majorant], bits: int, dimension: int, expr: Expr) -> 
         if middle in (low, L):
             break
         low, L = (low, middle) if found is not None and found <= goal else (middle, L)
-    return Window(L, tail(L) or Fraction(0))
+    return TailWindow(L, tail(L) or Fraction(0))
 
 
 def panels(expr: Expr, x: Symbol, L: Fraction) -> list[Panel]:

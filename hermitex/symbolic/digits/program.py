@@ -44,8 +44,8 @@ class Backend(Protocol):
         ...
 
 
-class Program:
-    """A compiled expression: ``Program(expr, variables, backend)(*values, analytic=False)``.
+class StraightLine:
+    """A compiled expression: ``StraightLine(expr, variables, backend)(*values, analytic=False)``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Program:
     >>> from hermitex.symbolic.precise import MPMATH
     >>> from sympy import exp
     >>> from hermitex.symbolic.arithmetic import mpf
-    >>> Program(1 + exp(z - 1)**2, [z], MPMATH)(mpf(1))
+    >>> StraightLine(1 + exp(z - 1)**2, [z], MPMATH)(mpf(1))
     mpf('2.0')
     """
 
@@ -66,7 +66,7 @@ class Program:
         self._out = self._slot(expr)
         self._values: Values = []
 
-    def prepare(self) -> Program:
+    def prepare(self) -> StraightLine:
         """Compute everything that no variable enters, at the precision now in force."""
         values: Values = [None] * self._size
         for slot, step in self._fixed:

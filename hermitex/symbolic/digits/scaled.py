@@ -20,7 +20,7 @@ _RADIANS = 120
 _MOST = 3000  # panels
 
 
-class Seen:
+class NumericScales:
     """The scales of an integrand that are numbers: `narrow` pairs (k, centre), k > 0; `frequency` the largest."""
 
     def __init__(self, found: Scales, outer: Sequence[Symbol] = ()) -> None:
@@ -42,7 +42,7 @@ def _number(e: Expr) -> float | None:
     return value.real if value.imag == 0 and abs(value) < 1e300 else None
 
 
-def resolved(panels: list[Panel], seen: Seen) -> list[Panel]:
+def resolved(panels: list[Panel], seen: NumericScales) -> list[Panel]:
     """The same panels, cut where something is narrow, and where they hold too many oscillations beside their break points."""
     steep = [(k, c) for k, c in seen.narrow if k > _NARROW]
     alone = len(panels) == 1 and not any(panels[0].rough)

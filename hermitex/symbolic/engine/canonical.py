@@ -14,7 +14,7 @@ from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, oo, pi, sqrt
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.emission import Emission, add, assemble, real_part, twice_real
-from hermitex.symbolic.engine.reading import Diverges, Law, NotCanonical, Polynomial, Refusal, Sum
+from hermitex.symbolic.engine.reading import Diverges, ErfWeight, NotCanonical, Polynomial, Refusal, Sum
 from hermitex.symbolic.engine.tidy import arc, conjugated, is_zero, positive, root, split_complex, tidy
 from hermitex.symbolic.special import OwenT, SignCorrelation
 
@@ -68,13 +68,13 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
     sqrt(6)*exp(-2/3)/(3*sqrt(pi))
     """
     out: Emission = {}
-    done: set[Law] = set()
+    done: set[ErfWeight] = set()
     for law, poly in terms.items():
         checkpoint("integrating exactly")
         poly = {n: c for n, c in poly.items() if not is_zero(c)}
         if not poly or law in done:
             continue
-        mate = Law(conjugated(law.quad), conjugated(law.lin), conjugated(law.const), law.erfs)
+        mate = ErfWeight(conjugated(law.quad), conjugated(law.lin), conjugated(law.const), law.erfs)
         complex_law = mate != law
         single: Emission = {}
         _one_law(single, law, poly, (lo, hi))
@@ -90,7 +90,7 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
     return assemble(out)
 
 
-def _one_law(out: Emission, law: Law, poly: Polynomial, span: tuple[Expr, Expr]) -> None:
+def _one_law(out: Emission, law: ErfWeight, poly: Polynomial, span: tuple[Expr, Expr]) -> None:
     A = tidy(1 - 2 * law.quad)
     weight = Weight(A, law.lin, law.const, *span)
     decay, _ = split_complex(A)

@@ -33,7 +33,7 @@ class Diverges(Exception):
     """A term is provably not integrable."""
 
 
-class Law(NamedTuple):
+class ErfWeight(NamedTuple):
     """exp(quad x^2 + lin x + const) prod erf(a x + b): what multiplies a polynomial."""
 
     quad: Expr = S.Zero
@@ -41,7 +41,7 @@ class Law(NamedTuple):
     const: Expr = S.Zero
     erfs: tuple[tuple[Expr, Expr], ...] = ()
 
-    def times(self, other: Law) -> Law:
+    def times(self, other: ErfWeight) -> ErfWeight:
         """The product: exponents add, error functions join."""
         if other is UNIT or other == UNIT:
             return self
@@ -50,11 +50,11 @@ class Law(NamedTuple):
         erfs = self.erfs + other.erfs
         if len(self.erfs) and len(other.erfs):
             erfs = tuple(sorted(erfs, key=lambda ab: (default_sort_key(ab[0]), default_sort_key(ab[1]))))
-        return Law(self.quad + other.quad, self.lin + other.lin, self.const + other.const, erfs)
+        return ErfWeight(self.quad + other.quad, self.lin + other.lin, self.const + other.const, erfs)
 
 
-UNIT = Law()
-Sum = dict[Law, Polynomial]
+UNIT = ErfWeight()
+Sum = dict[ErfWeight, Polynomial]
 
 
 def read(e: Expr, x: Symbol) -> Sum:
@@ -69,7 +69,7 @@ def read(e: Expr, x: Symbol) -> Sum:
     >>> from sympy.abc import x
     >>> from sympy import exp
     >>> read((x + 1)**2 * exp(-x**2), x)
-    {Law(quad=-1, lin=0, const=0, erfs=()): {0: 1, 1: 2, 2: 1}}
+    {ErfWeight(quad=-1, lin=0, const=0, erfs=()): {0: 1, 1: 2, 2: 1}}
     """
     if e == x:
         return {UNIT: {1: S.One}}
@@ -111,7 +111,7 @@ def _read_power(e: Expr, x: Symbol) -> Sum:
     if law.erfs or set(poly) != {0} or not (power.is_integer or (poly[0].is_positive and power.is_real)):
         raise NotCanonical(e)
     # (c exp(u))**p = c**p exp(p u)
-    return {Law(law.quad * power, law.lin * power, law.const * power): {0: poly[0]**power}}
+    return {ErfWeight(law.quad * power, law.lin * power, law.const * power): {0: poly[0]**power}}
 
 
 def _read_function(e: Expr, x: Symbol) -> Sum:
@@ -130,7 +130,7 @@ def _read_function(e: Expr, x: Symbol) -> Sum:
         line = polynomial(u, x)
         if max(line) > 1:
             raise NotCanonical(e, "its argument is not linear")
-        found = {Law(erfs=((line[1], line.get(0, S.Zero)),)): {0: S.One}}
+        found = {ErfWeight(erfs=((line[1], line.get(0, S.Zero)),)): {0: S.One}}
         return found if isinstance(e, erf) else _two({UNIT: {0: S.One}}, S.One, found, S.NegativeOne)
     raise NotCanonical(e)
 
@@ -148,7 +148,7 @@ def _exponential(u: Expr, x: Symbol) -> Sum:
     poly = polynomial(u, x)
     if max(poly) > 2:
         raise NotCanonical(exp(u), "its exponent is not a polynomial of degree at most two")
-    return {Law(poly.get(2, S.Zero), poly.get(1, S.Zero), poly.get(0, S.Zero)): {0: S.One}}
+    return {ErfWeight(poly.get(2, S.Zero), poly.get(1, S.Zero), poly.get(0, S.Zero)): {0: S.One}}
 
 
 # -- algebra ---------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def coefficient(g: Any, k: int | Sequence[int], x: Any = None) -> Expr:
     a = (order_of(k),) if isinstance(k, int) else tuple(order_of(i) for i in k)
     if len(a) != len(variables):
         raise BadInput(f"coefficient: {len(a)} orders for the variables {', '.join(map(str, variables))}")
-    return _Moments(body, variables).coefficient(a)
+    return _Projections(body, variables).coefficient(a)
 
 
 def coefficients(g: Any, order: int, x: Any = None) -> dict[Index, Expr]:
@@ -67,7 +67,7 @@ def coefficients(g: Any, order: int, x: Any = None) -> dict[Index, Expr]:
     {0: sqrt(2)/sqrt(pi), 1: 0, 2: sqrt(2)/sqrt(pi)}
     """
     body, variables = target(g, x)
-    moments = _Moments(body, variables)
+    moments = _Projections(body, variables)
     every = (a for n in range(order_of(order) + 1) for a in multi_indices(len(variables), n))
     return {index_of(a): moments.coefficient(a) for a in every}
 
@@ -96,7 +96,7 @@ def _target_expression(g: Any) -> Expr:
     return symbols.standard(sympify(g, strict=True))
 
 
-class _Moments:
+class _Projections:
     """Moments of one target, each integrated once: c_a is a combination of E[z^n g] with integers."""
 
     def __init__(self, body: Expr, variables: tuple[Symbol, ...]) -> None:
@@ -122,10 +122,10 @@ class _Moments:
         return Add(*(part.coefficient(a) for part in self._parts))
 
     @cached_property
-    def _parts(self) -> list[_Part]:
+    def _parts(self) -> list[_PartProjections]:
         """The target as a sum of terms that are integrated apart: what is closed leaves the rest a smaller node."""
         split = by_core(self.body, self.variables)
-        return [_Part(core*polynomial, self.variables) for core, polynomial in split.items()]
+        return [_PartProjections(core*polynomial, self.variables) for core, polynomial in split.items()]
 
     def _combine(self, a: tuple[int, ...]) -> Expr:
         terms = []
@@ -169,7 +169,7 @@ class _Moments:
         return tuple(parity(self.body, v) for v in self.variables)
 
 
-class _Part(_Moments):
+class _PartProjections(_Projections):
     """One term of a target: its coefficients are closed, or nodes."""
 
     def coefficient(self, a: tuple[int, ...]) -> Expr:

@@ -23,7 +23,7 @@ _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
 
 
-class Value(NamedTuple):
+class EvaluatedCoefficient(NamedTuple):
     """A number to the digits asked and a bound on its error."""
 
     value: Any
@@ -49,7 +49,7 @@ class Expansion:
     order: int
     coefficients: Mapping[Index, Expr]
     norm: Expr
-    _values: dict[tuple[Expr, int], Value] = field(default_factory=dict, repr=False, compare=False)
+    _values: dict[tuple[Expr, int], EvaluatedCoefficient] = field(default_factory=dict, repr=False, compare=False)
 
     def __hash__(self) -> int:
         return hash((self.target, self.variables, self.basis, self.order))
@@ -67,7 +67,7 @@ class Expansion:
         """A bound on the error of `value`."""
         return self.numeric(self.coefficients[index], digits).error
 
-    def numeric(self, expr: Expr, digits: int = 15) -> Value:
+    def numeric(self, expr: Expr, digits: int = 15) -> EvaluatedCoefficient:
         """Any constant of the expansion as a number with its error, computed once."""
         if expr.free_symbols:
             names = ", ".join(sorted(map(str, expr.free_symbols)))
@@ -75,7 +75,7 @@ class Expansion:
         if (expr, digits) not in self._values:
             from hermitex.symbolic.precise import evaluate_with_error
 
-            self._values[expr, digits] = Value(*evaluate_with_error(expr, digits))
+            self._values[expr, digits] = EvaluatedCoefficient(*evaluate_with_error(expr, digits))
         return self._values[expr, digits]
 
     def tail(self, k: int | None = None, digits: int = 15) -> Expr:
@@ -173,7 +173,7 @@ class Expansion:
         """g and its partial sums on the range that a standard normal visits (one variable); returns the axes."""
         from hermitex.show.plots import curves
         from hermitex.symbolic.arithmetic import linspace
-        from hermitex.symbolic.digits.program import Program
+        from hermitex.symbolic.digits.program import StraightLine
         from hermitex.symbolic.precise import MPMATH
 
         if len(self.variables) > 1:
@@ -183,7 +183,7 @@ class Expansion:
             orders = sorted({*nonzero[:3], self.order})
         points = linspace(-RANGE, RANGE, 241)
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
-        g = Program(target, self.variables, MPMATH)
+        g = StraightLine(target, self.variables, MPMATH)
         lines = {"target": [g(p) for p in points]}
         lines |= {f"order {k}": [self.evaluate(float(p), k=k) for p in points] for k in orders}
         name = self.variables[0].name

@@ -50,7 +50,7 @@ def constants(sigma: Activation, g: Activation) -> dict[Symbol, Expr]:
     }
 
 
-class Averages:
+class BulkAverages:
     """E[R^j z^k/D^n] over (z, xi'), D = 1 + R^2 G/(omega alpha0).
 
     Where g is piecewise constant the average over z is a sum over its values: a quadrature over xi' is left, or none.
@@ -103,12 +103,12 @@ def _levels(g: Activation) -> list[tuple[Expr, tuple[Expr, ...]]] | None:
     return levels
 
 
-def trace(mean: Averages) -> dict[Symbol, Expr]:
+def trace(mean: BulkAverages) -> dict[Symbol, Expr]:
     """G, and E[R^2/D] which it needs."""
     return {M[2, 0]: mean(2, 0, 1), G: 1/(1 + omegainv*M[2, 0])}
 
 
-def averages(mean: Averages) -> dict[Symbol, Expr]:
+def averages(mean: BulkAverages) -> dict[Symbol, Expr]:
     """E[R^j z^k/D] and E[R^(j+2) z^k/D^2], and dG = dG/d(1/omega) by implicit differentiation."""
     found: dict[Symbol, Expr] = {M[j, k]: mean(j, k, 1) for j, k in _MOMENTS[1:]}
     found |= {N[j, k]: mean(j + 2, k, 2) for j, k in _MOMENTS}

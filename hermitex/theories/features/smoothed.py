@@ -93,7 +93,7 @@ class Smoothed:
 
     def for_many(self, points: int, c: Array, reach: float) -> Any:
         """`rows`, or a table of it for |m| <= reach if there is no closed form and that many points are asked for."""
-        return Table(self, c, reach) if self.kernels is None and points > _MANY else self.rows
+        return SmoothedTable(self, c, reach) if self.kernels is None and points > _MANY else self.rows
 
 
 class _Tabulated(Smoothed):
@@ -101,7 +101,7 @@ class _Tabulated(Smoothed):
 
     def __init__(self, smoothed: Smoothed, c: float, reach: float) -> None:
         self.activation, self._kernels, self._grid = smoothed.activation, False, smoothed._grid
-        self._smoothed, self._table, self._reach = smoothed, Table(smoothed, np.array([c]), reach), reach
+        self._smoothed, self._table, self._reach = smoothed, SmoothedTable(smoothed, np.array([c]), reach), reach
 
     def rows(self, m: Array, c: Array) -> tuple[Array, Array]:
         inside = c.size == 0 or (np.all(c == self._table.c[0]) and np.abs(m).max() <= self._reach)
@@ -111,7 +111,7 @@ class _Tabulated(Smoothed):
         return self.rows
 
 
-class Table:
+class SmoothedTable:
     """M_0 and M_1 for |m| <= reach and the values of c given, from piecewise Chebyshev series."""
 
     def __init__(self, smoothed: Smoothed, c: Array, reach: float) -> None:

@@ -46,14 +46,14 @@ def serves(st: Structure) -> bool:
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Rule:
+class LossRule:
     """Steps of the trapezoid rules in kappa, z1, w and the noise; nodes of a Gauss rule between two cuts; the window."""
 
     steps: tuple[float, float, float, float] = (0.4, 0.5, 0.5, 0.5)
     nodes: tuple[int, int] = (30, 24)  # kappa, z1
     window: float = 7.5
 
-    def finer(self, axis: int) -> Rule:
+    def finer(self, axis: int) -> LossRule:
         """The rule with one axis finer by half; axis 4 is the window."""
         if axis == 4:
             return replace(self, window=self.window + 2.5)
@@ -149,10 +149,10 @@ class Averages:
     slopes: Array
 
 
-class Grid:
+class LossGrid:
     """One point (numbers of a theory) on one rule: what no unknown enters, and the averages over a sample."""
 
-    def __init__(self, st: Structure, at: Mapping[str, float], rule: Rule) -> None:
+    def __init__(self, st: Structure, at: Mapping[str, float], rule: LossRule) -> None:
         self.st, self.rule, self.at = st, rule, at
         self.loss = numbers(st)
         self.family = float(st.loss.family) if st.kind == "values" and st.loss.family is not None else 0.0

@@ -16,7 +16,7 @@ from hermitex.solvers.chain import assemble, robust
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution
 from hermitex.theories.losses.equations import Structure
-from hermitex.theories.losses.grid import Grid, Rule
+from hermitex.theories.losses.grid import LossGrid, LossRule
 
 Array = np.ndarray
 TORN = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "m")
@@ -64,7 +64,7 @@ def _state(x: Array, at: Mapping[str, float]) -> Array:
 class Point:
     """One point of one structure: its equations on a grid."""
 
-    def __init__(self, st: Structure, at: Mapping[str, float], grid: Grid) -> None:
+    def __init__(self, st: Structure, at: Mapping[str, float], grid: LossGrid) -> None:
         self.at, self.grid = dict(at), grid
         gone = {"Vhat2": st.linear, "qhat2": st.linear, "psitilde": bool(st.aligned), "m": st.mute}
         self.open = np.array([not gone.get(n, False) for n in TORN])
@@ -139,7 +139,7 @@ class Point:
 def solved(st: Structure, at: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], tolerance: float) -> Solution:
     """The solution at points of one structure, one after another, each from its neighbour or from lam = 1 down."""
     points = len(at["lamda"])
-    line = _Line(st, tolerance)
+    line = _InTurn(st, tolerance)
     near, parts = None, []
     for k in range(points):
         here = {n: float(v[k]) for n, v in at.items()}
@@ -152,21 +152,21 @@ def solved(st: Structure, at: Mapping[str, np.ndarray], start: Mapping[str, np.n
     return assemble(parts, points, UNKNOWNS)
 
 
-class _Line:
+class _InTurn:
     """Points one after another: they begin with the rule that was fine enough for the last one, and share their grids."""
 
     def __init__(self, st: Structure, tolerance: float) -> None:
         self.st, self.tolerance = st, tolerance
-        self.rule = Rule()
-        self.grids: dict[tuple, Grid] = {}
+        self.rule = LossRule()
+        self.grids: dict[tuple, LossGrid] = {}
 
-    def grid(self, at: Mapping[str, float], rule: Rule) -> Grid:
+    def grid(self, at: Mapping[str, float], rule: LossRule) -> LossGrid:
         """The grid of a point: alpha, beta, lam and the dimension do not enter it."""
         key = (rule, *(v for n, v in sorted(at.items()) if n not in ("alpha", "beta", "lamda", "epsilon")))
         if key not in self.grids:
             if len(self.grids) >= _MOST_GRIDS:
                 self.grids.clear()
-            self.grids[key] = Grid(self.st, at, rule)
+            self.grids[key] = LossGrid(self.st, at, rule)
         return self.grids[key]
 
     def point(self, at: Mapping[str, float], start: Array | None) -> Solution:

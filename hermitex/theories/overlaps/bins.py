@@ -158,7 +158,7 @@ class BinnedOutput(Output):
         weight = nodes[0][1]
         for _, w in nodes[1:]:
             weight = weight[..., None]*w
-        moments = _Moments(table, [o for o, _ in nodes], 1 - frame.m)
+        moments = _BinMoments(table, [o for o, _ in nodes], 1 - frame.m)
         found = np.zeros((3, self.r, self.r))  # by bins, by pairs, by quadruples
         for run in self._runs(count, bool(frame.odd)):
             for n, F in self._grouped(moments, run, weight):
@@ -189,7 +189,7 @@ class BinnedOutput(Output):
         yield [at]
 
     @staticmethod
-    def _grouped(moments: _Moments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
+    def _grouped(moments: _BinMoments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
         """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all three agree."""
         sums: list[Any] = [0.0, 0.0]
         for n, k in enumerate(run):
@@ -229,7 +229,7 @@ class BinnedOutput(Output):
         return out
 
 
-class _Moments:
+class _BinMoments:
     """P_k and its slopes on a tensor grid of fields."""
 
     def __init__(self, table: Histogram, fields: Sequence[Array], v: Array) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, broken_nodes, merged, normal_nodes, panels
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, broken_nodes, merged, normal_nodes, panels
 
 _CHUNK = 4_000_000
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
@@ -110,7 +110,7 @@ class FiniteOutput(Output):
     alike : R under which the label stays, or becomes another of the list
     """
 
-    grid: Grid
+    grid: LabelGrid
     labels: Array
     law: Any = None
     steps: Any = None
@@ -135,7 +135,7 @@ class FiniteOutput(Output):
             total += _outer(a, z, weight)
         return total
 
-    def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[Grid]:
+    def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
         """The grid as it is, or a few labels at a time where all at once would not fit."""
         cells = int(np.prod([len(a.nodes(a.rung(np.sqrt(1 - x)), fineness)[0]) for a, x in zip(self.grid.axes, m, strict=True)]))
         size = max(1, _CHUNK//max(cells, omegas))
@@ -144,7 +144,7 @@ class FiniteOutput(Output):
             return
         for k in range(0, len(self.labels), size):
             part = slice(k, k + size)
-            yield Grid(self.grid.axes, partial(stepped, self.law, self.labels[part], self.steps[part]))
+            yield LabelGrid(self.grid.axes, partial(stepped, self.law, self.labels[part], self.steps[part]))
 
     def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
         """Fields along each axis without those that see nothing of its steps."""
@@ -196,7 +196,7 @@ class FiniteOutput(Output):
         for k in range(0, len(y), size):
             part, grid = slice(k, k + size), self.grid
             if self.law is not None:
-                grid = Grid(self.grid.axes, partial(_each, self.law, y[part]))
+                grid = LabelGrid(self.grid.axes, partial(_each, self.law, y[part]))
             z, *a = grid.at(omega[part], v, np.arange(len(y[part])) if rows is None else rows[part], fineness)
             parts.append(ratio(np.stack(a, axis=-1), z))
         return np.concatenate(parts)
@@ -258,7 +258,7 @@ def _outer(a: Sequence[Array], z: Array, weight: Array) -> Array:
     return F
 
 
-def full_points(axes: Sequence[Axis], s: float, fineness: float) -> tuple[Array, Array]:
+def full_points(axes: Sequence[LabelAxis], s: float, fineness: float) -> tuple[Array, Array]:
     """Points (n, r) and their dz over all axes, every axis in panels broken at its cuts."""
     order = 10 if len(axes) < 3 else 6
     sides = [panels(a.cuts, 2.2*fineness*max(s, 0.05), order, 7.5 if len(axes) < 3 else 6.0) for a in axes]

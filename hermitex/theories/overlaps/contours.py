@@ -24,7 +24,7 @@ from hermitex.theories.overlaps.channel import LEAST, Coarser, FiniteOutput, Out
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, rung
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, rung
 from hermitex.theories.overlaps.steps import StepOutput
 
 _FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
@@ -280,12 +280,12 @@ def plateaus(plane: Plane, z: Array) -> FiniteOutput | None:
         at = which(points)
         return np.stack([at == k for k in range(len(labels))]).astype(float)
 
-    steps = StepOutput(Grid(tuple(Axis(c, True) for c in plane.cuts), law), labels, r=2)
+    steps = StepOutput(LabelGrid(tuple(LabelAxis(c, True) for c in plane.cuts), law), labels, r=2)
     inside = steps.grid.law(np.meshgrid(*(a.nodes(1.0)[0] for a in steps.grid.axes), indexing="ij"))
     cell = [np.searchsorted(c, x) for c, x in zip(plane.cuts, points, strict=True)]
     if np.array_equal(inside[:, cell[0], cell[1]], law(points)):
         return steps
-    return FibreOutput.through(Grid(tuple(Axis(c) for c in plane.cuts), law), labels, which, np.arange(len(labels) + 1.0),
+    return FibreOutput.through(LabelGrid(tuple(LabelAxis(c) for c in plane.cuts), law), labels, which, np.arange(len(labels) + 1.0),
                                np.eye(len(labels), len(labels) + 1))
 
 

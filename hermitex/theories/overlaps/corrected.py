@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 from hermitex.theories.overlaps.near_one import near_one
-from hermitex.theories.overlaps.space import Point
+from hermitex.theories.overlaps.space import FixedPoint
 
 Array = np.ndarray
 _ROUNDS, _SETTLED = 8, 1e-10
@@ -24,7 +24,7 @@ _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind 
 _FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
 
 
-def corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, informed: bool) -> Point | None:
+def corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, informed: bool) -> FixedPoint | None:
     """The fixed point of `evolution` next to that of `cheap`; None where it is too close to a transition, or does not settle."""
     point = cheap.solve(alpha, informed)
     if not point.converged:

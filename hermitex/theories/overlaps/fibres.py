@@ -16,7 +16,7 @@ import numpy as np
 from hermitex.exponents.laws.density import half_template
 from hermitex.theories.overlaps.channel import FiniteOutput, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
-from hermitex.theories.overlaps.grid import Array, Grid, intervals
+from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals
 
 _REACH = 8.0
 _SCAN, _LINES = 1601, 321
@@ -39,7 +39,8 @@ class FibreOutput(FiniteOutput):
     _kept: dict[float, Any] = field(default_factory=dict)
 
     @classmethod
-    def through(cls, grid: Grid, labels: Array, of: Callable[[Sequence[Array]], Array], levels: Array, mixed: Array) -> FibreOutput:
+    def through(cls, grid: LabelGrid, labels: Array, of: Callable[[Sequence[Array]], Array], levels: Array, mixed: Array
+                ) -> FibreOutput:
         """The label y_k with probability mixed[k, j] where g = levels[j]."""
         return cls(grid, labels, r=2, of=of, levels=levels, mixed=mixed)
 

@@ -17,7 +17,7 @@ from hermitex.exponents.label import shown, split_products
 from hermitex.theories.overlaps.channel import FiniteOutput, full_points, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.frames import eigen_nodes
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, normal_nodes
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, normal_nodes
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
@@ -42,7 +42,7 @@ class Generalisation:
         self.labels = label_values(clean, names, self.axes) if steps else np.zeros(0) if few is None else few
         self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
         self._kept: dict[bytes, float] = {}
-        self.grid = Grid(self.axes, lambda points: of(points)[None])
+        self.grid = LabelGrid(self.axes, lambda points: of(points)[None])
 
     def __call__(self, M: Array) -> float:
         """The error at the overlap M; kept, since branches share their overlaps."""
@@ -82,7 +82,7 @@ class Generalisation:
         """The law of a clean label of few values."""
         if not len(self.labels):
             return None
-        grid = Grid(self.axes, indicator(self.g, self.names, self.labels))
+        grid = LabelGrid(self.axes, indicator(self.g, self.names, self.labels))
         if not all(a.steps for a in self.axes):
             return FibreOutput.through(grid, self.labels, values(self.g, self.names), self.labels, np.eye(len(self.labels)))
         return (StepOutput if self.r > 1 else FiniteOutput)(grid, self.labels, r=self.r)
@@ -117,9 +117,9 @@ class Generalisation:
             return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._discrete.sliced(nothing, 1.0)))
         zero = np.zeros(1)
         of = values(self.g, self.names)
-        grid = Grid(self.axes, lambda points: of(points)[None]**2)
+        grid = LabelGrid(self.axes, lambda points: of(points)[None]**2)
         whole = float(np.ravel(grid.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
-        inner = Grid(self.axes, lambda points: np.where(sum(np.square(p) for p in points) < 49, of(points)**2, 0.0)[None])
+        inner = LabelGrid(self.axes, lambda points: np.where(sum(np.square(p) for p in points) < 49, of(points)**2, 0.0)[None])
         steps = all(a.steps for a in self.axes)
         near = whole if steps else float(np.ravel(inner.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
         return whole if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
@@ -162,7 +162,7 @@ class Generalisation:
             return np.asarray(of([sum(c*x for c, x in zip(row, u, strict=True)) for row in R]))[None]
 
         nodes = [normal_nodes(x, 1 - x, max(fineness, 0.6)) for x in m]
-        grid = Grid(tuple(Axis(np.zeros(1)) for _ in m), turned)
+        grid = LabelGrid(tuple(LabelAxis(np.zeros(1)) for _ in m), turned)
         mean = grid.moments([o for o, _ in nodes], 1 - m, fineness, slopes=False)[0][0]**2
         for _, w in nodes:
             mean = np.tensordot(w, mean, axes=(0, 0))

@@ -26,7 +26,7 @@ def rung(s: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class LabelAxis:
     """One variable: where f has a kink or a jump, whether it is constant between (`steps`), else the scale on which it varies."""
 
     cuts: Array
@@ -120,13 +120,13 @@ def broken_nodes(m: float, v: float, cuts: Array, fineness: float = 1.0) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class LabelGrid:
     """f over the cells of its axes, shape (k, cells of axis 1, ..., cells of axis r): `law` gives it from points.
 
     law : one array for each variable, broadcastable -> values (k, ...)
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[LabelAxis, ...]
     law: Callable[[Sequence[Array]], Array]
     _kept: dict[Any, Array] = field(default_factory=dict)
 
@@ -165,4 +165,4 @@ def contracted(f: Array, factors: Sequence[Array]) -> Array:
     return f
 
 
-__all__ = ["WINDOW", "Axis", "Grid", "contracted", "intervals", "merged", "nonnegative", "normal_nodes", "panels", "rung"]
+__all__ = ["WINDOW", "LabelAxis", "LabelGrid", "contracted", "intervals", "merged", "nonnegative", "normal_nodes", "panels", "rung"]

@@ -18,8 +18,8 @@ import numpy as np
 from hermitex.exponents.laws.density import half_template
 from hermitex.exponents.laws.strips import zeros_on
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
-from hermitex.theories.overlaps.grid import Array, Axis, Grid, contracted, normal_nodes
-from hermitex.theories.overlaps.structure import Sections, branches_and_plateaus
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted, normal_nodes
+from hermitex.theories.overlaps.structure import LabelSections, branches_and_plateaus
 
 REACH = 7.6  # P(|x| > 7.6) < 3e-14
 # Deeper than this a critical label and the preimages next to it are no longer told apart in double precision.
@@ -32,7 +32,7 @@ _CHUNK = 3_000_000
 class LevelOutput(Output):
     """The label g(x) of one variable, or g(x, cells of others); V is diagonal."""
 
-    structure: Sections
+    structure: LabelSections
     r: int
 
     @cached_property
@@ -61,7 +61,7 @@ class LevelOutput(Output):
         if not flat:
             return None
         cuts = np.unique([e for _, lo, hi, _ in flat for e in (lo, hi) if np.isfinite(e)])
-        x_axis = Axis(cuts, True)
+        x_axis = LabelAxis(cuts, True)
         middle = x_axis.nodes(1.0)[0]
         labels = np.unique(np.round([y for y, *_ in flat], 12))
         cells = self.structure.patterns[0].cells.shape
@@ -72,7 +72,7 @@ class LevelOutput(Output):
         table = np.moveaxis(table, 1, 1 + self.structure.place)
         axes = list(self.structure.others)
         axes.insert(self.structure.place, x_axis)
-        return FiniteOutput(Grid(tuple(axes), lambda _: table), labels, r=self.r)
+        return FiniteOutput(LabelGrid(tuple(axes), lambda _: table), labels, r=self.r)
 
     @cached_property
     def _nodes(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -228,7 +228,7 @@ class LevelOutput(Output):
         y, k, v = np.asarray(y, dtype=float), self.structure.place, np.diag(V)
         points, logs = self.preimages(y)
         z, a = self._sums(points, logs, omega[:, k], v[k])
-        cells = Grid(self.structure.others, lambda _: np.stack([p.cells for p in self.structure.patterns]))
+        cells = LabelGrid(self.structure.others, lambda _: np.stack([p.cells for p in self.structure.patterns]))
         chance = cells.at(np.delete(omega, k, axis=1), np.delete(v, k)) if self.structure.others else [np.ones((1, len(y)))]
         Z = np.einsum("np,pn->n", z, chance[0])
         A = [np.einsum("np,pn->n", z, d) for d in chance[1:]]

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from hermitex.theories.overlaps.space import Point
+from hermitex.theories.overlaps.space import FixedPoint
 
 if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import StateEvolution
@@ -104,7 +104,7 @@ class Approach:
         rows = basis.reshape(len(basis), -1).T
         return self.evolution.space.matrix(np.linalg.lstsq(rows, F.ravel(), rcond=None)[0])
 
-    def solve(self, alpha: float, informed: bool) -> Point | None:
+    def solve(self, alpha: float, informed: bool) -> FixedPoint | None:
         """The fixed point with V smaller than is resolved; None where there is none, or no one shape of V."""
         if not self.together:
             return None
@@ -130,12 +130,12 @@ class Approach:
         k = turns[0 if informed else -1]
         return float(brentq(lambda s: self.at(s, series)[1] - alpha, _LINE[k], _LINE[k + 1], xtol=1e-10))
 
-    def _point(self, s: float, off: float) -> Point:
+    def _point(self, s: float, off: float) -> FixedPoint:
         M = np.eye(self.r) - s*s*self.at(s, self.series[0])[0] if s else np.eye(self.r)
-        return Point(self.evolution.space.coordinates(M), 0.0, True, off=off)
+        return FixedPoint(self.evolution.space.coordinates(M), 0.0, True, off=off)
 
 
-def near_one(evolution: StateEvolution, alpha: float, informed: bool) -> Point | None:
+def near_one(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPoint | None:
     """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
     return None if evolution.approach is None else evolution.approach.solve(alpha, informed)
 

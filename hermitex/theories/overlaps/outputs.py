@@ -25,7 +25,7 @@ from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
 from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.grid import WINDOW, Array, Axis, Grid, panels
+from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis, LabelGrid, panels
 from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.products import ProductOutput
 from hermitex.theories.overlaps.space import OverlapSpace
@@ -61,7 +61,7 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
         if all(a.steps for a in axes):
             labels = label_values(g, names, axes)
             steps = StepOutput if 2 <= len(names) <= 3 else FiniteOutput
-            return steps(Grid(axes, indicator(g, names, labels)), labels, r=len(names))
+            return steps(LabelGrid(axes, indicator(g, names, labels)), labels, r=len(names))
         if diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
             return monomial
         found = sections(g, names)
@@ -73,12 +73,12 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
     return _drawn(g, law, names, axes)
 
 
-def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...], space: OverlapSpace, signed: bool) -> Output:
+def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...], space: OverlapSpace, signed: bool) -> Output:
     """A label without noise that mixes several variables: discrete by its values, level curves over a plane, bins in space."""
     of = values(g, names)
     labels = few_values(of, len(names))
     if labels is not None:
-        grid = Grid(axes, indicator(g, names, labels))
+        grid = LabelGrid(axes, indicator(g, names, labels))
         return (FibreOutput.through(grid, labels, of, labels, np.eye(len(labels))) if len(names) == 2
                 else FiniteOutput(grid, labels, r=len(names)))
     if signed and len(names) == 2:
@@ -88,7 +88,7 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[Axis, ...], space:
 
 
 # -- labels that are drawn ----------------------------------------------------------------------------------------------
-def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...]) -> Output:
+def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...]) -> Output:
     """P(y | g(z)) of a named channel."""
     of = values(g, names)
     sample = of(_spread(len(names)))
@@ -103,12 +103,12 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
             return np.stack([np.broadcast_to(p(at), at.shape) for p in laws])
 
         if all(a.steps for a in axes) and len(names) > 1:
-            return StepOutput(Grid(axes, finite), labels, r=len(names))
+            return StepOutput(LabelGrid(axes, finite), labels, r=len(names))
         levels = few_values(of, len(names))
         if levels is not None and len(names) == 2:
             mixed = np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws])
-            return FibreOutput.through(Grid(axes, finite), labels, of, levels, mixed)
-        return FiniteOutput(Grid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
+            return FibreOutput.through(LabelGrid(axes, finite), labels, of, levels, mixed)
+        return FiniteOutput(LabelGrid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)
         step, reach = 0.45*np.sqrt(D), 8*np.sqrt(D)
@@ -131,23 +131,23 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[Axis, ...
     return _integrated(density, y, dy, axes, scale, f"a label {g} through {law}", analytic=law.name in ("gaussian", "poisson"))
 
 
-def _integrated(density: Any, y: Array, dy: Array, axes: tuple[Axis, ...], scale: float, what: str, *,
+def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], scale: float, what: str, *,
                 analytic: bool = False) -> Output:
     steps = np.broadcast_to(dy, y.shape)
-    smooth = SmoothAxis if analytic and len(axes) > 1 else Axis
-    axes = tuple(a if a.steps or isinstance(a, GradedAxis) else Axis(a.cuts, False, scale) if a.cuts.size
+    smooth = SmoothAxis if analytic and len(axes) > 1 else LabelAxis
+    axes = tuple(a if a.steps or isinstance(a, GradedAxis) else LabelAxis(a.cuts, False, scale) if a.cuts.size
                  else smooth(a.cuts, False, scale) for a in axes)
     cells = float(np.prod([len(a.nodes(a.rung(0.5))[0]) for a in axes]))
     if len(y) > _LABELS or cells*len(y) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
     kind = StepOutput if 2 <= len(axes) <= 3 and all(a.steps for a in axes) else FiniteOutput
-    return kind(Grid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
+    return kind(LabelGrid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
                         smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothAxis(Axis):
+class SmoothAxis(LabelAxis):
     """A variable in which the law is analytic on its scale: trapezoid, spectrally accurate with the Gaussian beside it."""
 
     def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
@@ -158,7 +158,7 @@ class SmoothAxis(Axis):
 
 
 @dataclass(frozen=True, eq=False)
-class GradedAxis(Axis):
+class GradedAxis(LabelAxis):
     """A variable whose law varies on the scale of the distance to some points: panels that double away from them."""
 
     centres: Array = field(default_factory=lambda: np.zeros(0))
@@ -184,7 +184,7 @@ def zeros_of(of: Any) -> Array:
     return np.array(found)
 
 
-def _smallest(axes: Sequence[Axis]) -> float:
+def _smallest(axes: Sequence[LabelAxis]) -> float:
     """The V that nodes resolve at a bearable cost: less where there are several smooth variables."""
     return {0: 4e-4, 1: 1e-3, 2: 3e-2, 3: 8e-2}[sum(not a.steps for a in axes)]
 

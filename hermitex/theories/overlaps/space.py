@@ -22,7 +22,7 @@ _EVEN = ("deterministic", "random_sign", "gaussian", "flip", "sign", "multiplica
 
 
 @dataclass(frozen=True)
-class Point:
+class FixedPoint:
     """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not; `off`: its error if known."""
 
     x: Array
@@ -110,4 +110,4 @@ def _group(generators: Sequence[tuple[Array, int]], r: int, most: int = 200) -> 
     return found
 
 
-__all__ = ["OverlapSpace", "Point", "overlap_space"]
+__all__ = ["FixedPoint", "OverlapSpace", "overlap_space"]

@@ -21,7 +21,7 @@ from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.corrected import corrected
 from hermitex.theories.overlaps.line import OverlapLine
 from hermitex.theories.overlaps.near_one import Approach, near_one, normals
-from hermitex.theories.overlaps.space import OverlapSpace, Point
+from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 from hermitex.theories.overlaps.whole import continued, followed, pace
 
 Array = np.ndarray
@@ -39,7 +39,7 @@ class StateEvolution:
     space: OverlapSpace
     _kept: dict[bytes, Array] = field(default_factory=dict)
     _lines: dict[Any, OverlapLine] = field(default_factory=dict)
-    known: dict[tuple[float, bool], Point] = field(default_factory=dict)
+    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -96,7 +96,7 @@ class StateEvolution:
         """Mhat (1 + Mhat)^{-1} in coordinates."""
         return self.space.coordinates(np.linalg.solve(np.eye(len(Mhat)) + Mhat, Mhat))
 
-    def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> Point:
+    def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> FixedPoint:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
         if start is not None:
             return self.iterated(alpha, informed, start)
@@ -108,7 +108,7 @@ class StateEvolution:
             return followed(self, alpha, informed)
         if self.by_branches and self.output.quick:
             M, residual, why = self.branches.solve(alpha, informed)
-            return Point(self.space.coordinates(M), residual, not why, reason=why)
+            return FixedPoint(self.space.coordinates(M), residual, not why, reason=why)
         key = (alpha, informed)
         if key not in self.known:
             self.known[key] = self._entry_by_entry(alpha, informed)
@@ -153,10 +153,10 @@ class StateEvolution:
         return Branches(F, self.space.basis, least, bool(np.all(self.output.perfect)), min(20, self.output.nodes))
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
-    def _entry_by_entry(self, alpha: float, informed: bool) -> Point:
+    def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
         x = np.full(self.n, float(informed))
         if informed and self.approach is not None and alpha > self.approach.onset:
-            return Point(x, 0.0, True, off=0.0)
+            return FixedPoint(x, 0.0, True, off=0.0)
         free: set[int] = set()
         for _ in range(4*self.n + 4):
             moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
@@ -172,9 +172,9 @@ class StateEvolution:
             free |= set(moving)
             x, why = self._solved(x, sorted(free), moving, alpha, informed and not grow)
             if why:
-                return near_one(self, alpha, informed) or Point(x, float("nan"), False, reason=why)
+                return near_one(self, alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
             free = {k for k in free if 0 < x[k] < 1}
-        return Point(x, self.residual(x, alpha), True)
+        return FixedPoint(x, self.residual(x, alpha), True)
 
     def _solved(self, x: Array, free: list[int], moving: list[int], alpha: float, informed: bool) -> tuple[Array, str]:
         """The free overlaps given the others, each 0, 1 or between."""
@@ -272,7 +272,7 @@ class StateEvolution:
 
     # -- from a start ---------------------------------------------------------------------------------------------------
     def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
-                 least: int = 10, calm: float = 2e-3) -> Point:
+                 least: int = 10, calm: float = 2e-3) -> FixedPoint:
         """Plain iteration, more than `least` steps and until they are below `calm`, then Anderson's acceleration to the end."""
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
         x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
@@ -292,7 +292,7 @@ class StateEvolution:
             if not informed and not held and n > 6 and scale < 1e-3:
                 old = float(np.abs(x).max())
                 if scale < old:  # in the linear regime, and shrinking
-                    return Point(np.zeros(self.n), 0.0, True, n)
+                    return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
             x = new
             if change < calm and n > least:
@@ -310,7 +310,7 @@ class StateEvolution:
             best = x
         residual = float(np.abs(step(best) - best).max())
         good = residual < 1e-8
-        return Point(best, residual, good, n, "" if good else f"the overlaps still move by {residual:.1e} a step")
+        return FixedPoint(best, residual, good, n, "" if good else f"the overlaps still move by {residual:.1e} a step")
 
     def residual(self, x: Array, alpha: float) -> float:
         """max |H(M) - M| over the overlaps that are not 1, where both are exact limits."""
@@ -318,4 +318,4 @@ class StateEvolution:
         return float(np.max(np.where(x == 1, 0.0, gap), initial=0.0))
 
 
-__all__ = ["Point", "StateEvolution"]
+__all__ = ["FixedPoint", "StateEvolution"]

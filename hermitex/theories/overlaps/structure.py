@@ -16,7 +16,7 @@ from hermitex.exponents.laws.density import array_function, exact_point, monoton
 from hermitex.exponents.laws.discrete import own_parts
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
-from hermitex.theories.overlaps.grid import WINDOW, Array, Axis
+from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis
 
 _SAME = 1e-12
 _ENDS = (S(-9), S(9))  # beyond the window: floor(z) has its steps there too, without an end
@@ -29,19 +29,19 @@ class Pattern(NamedTuple):
     cells: Array  # indicator over the cells of the other variables
 
 
-class Sections(NamedTuple):
+class LabelSections(NamedTuple):
     """g as one smooth variable and steps: `x`, its place, the other axes, the patterns."""
 
     x: Symbol
     place: int
-    others: tuple[Axis, ...]
+    others: tuple[LabelAxis, ...]
     patterns: tuple[Pattern, ...]
 
 
-def axis(g: Expr, x: Symbol) -> Axis:
+def axis(g: Expr, x: Symbol) -> LabelAxis:
     """The axis of a variable: cuts at its steps, or at its kinks where it also enters smoothly."""
     cuts = step_cuts(g, x)
-    return Axis(cuts, True) if cuts is not None else Axis(kinks(g, x))
+    return LabelAxis(cuts, True) if cuts is not None else LabelAxis(kinks(g, x))
 
 
 def step_cuts(g: Expr, x: Symbol) -> Array | None:
@@ -85,14 +85,14 @@ def values(g: Expr, names: Sequence[Symbol]) -> Callable[[Sequence[Array]], Arra
     return lambda points: f(*points)
 
 
-def sections(g: Expr, names: Sequence[Symbol]) -> Sections | None:
+def sections(g: Expr, names: Sequence[Symbol]) -> LabelSections | None:
     """g as functions of one smooth variable, chosen by the cells of the others; None if no variable is alone in being smooth."""
     cuts = {x: step_cuts(g, x) for x in names}
     smooth = [x for x in names if cuts[x] is None]
     if len(smooth) != 1:
         return None
     x, others = smooth[0], [v for v in names if v is not smooth[0]]
-    axes = tuple(Axis(np.asarray(cuts[v]), True) for v in others)
+    axes = tuple(LabelAxis(np.asarray(cuts[v]), True) for v in others)
     inside = [a.nodes(1.0)[0] for a in axes]
     shape = tuple(len(n) for n in inside)
     found: dict[Expr, Array] = {}
@@ -100,10 +100,10 @@ def sections(g: Expr, names: Sequence[Symbol]) -> Sections | None:
         exact = {v: Rational(float(inside[i][c])) for i, (v, c) in enumerate(zip(others, cell, strict=True))}
         f = g.xreplace(exact)
         found.setdefault(f, np.zeros(shape))[cell] = 1.0
-    return Sections(x, list(names).index(x), axes, tuple(Pattern(f, c) for f, c in found.items()))
+    return LabelSections(x, list(names).index(x), axes, tuple(Pattern(f, c) for f, c in found.items()))
 
 
-def label_values(g: Expr, names: Sequence[Symbol], axes: Sequence[Axis]) -> Array:
+def label_values(g: Expr, names: Sequence[Symbol], axes: Sequence[LabelAxis]) -> Array:
     """The labels that g takes over the cells of its steps."""
     table = values(g, names)(np.meshgrid(*(a.nodes(1.0)[0] for a in axes), indexing="ij", sparse=True))
     found = np.sort(table.ravel())
@@ -136,5 +136,5 @@ def branches_and_plateaus(f: Expr, x: Symbol, reach: float) -> tuple[list[Any], 
     return branches, flat
 
 
-__all__ = ["Pattern", "Sections", "axis", "branches_and_plateaus", "indicator", "kinks", "label_values", "sections",
+__all__ = ["LabelSections", "Pattern", "axis", "branches_and_plateaus", "indicator", "kinks", "label_values", "sections",
            "step_cuts", "values"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from hermitex.theories.overlaps.near_one import near_one
 from hermitex.theories.overlaps.path import accelerated
-from hermitex.theories.overlaps.space import Point
+from hermitex.theories.overlaps.space import FixedPoint
 
 if TYPE_CHECKING:
     from hermitex.theories.overlaps.state_evolution import StateEvolution
@@ -31,7 +31,7 @@ _HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
 
 
-def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
+def followed(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPoint:
     """The fixed point reached from zero, or from one; kept, and the start of the next."""
     key = (alpha, informed)
     if key not in evolution.known:
@@ -52,7 +52,7 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> Point:
     return evolution.known[key]
 
 
-def continued(evolution: StateEvolution, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> Point:
+def continued(evolution: StateEvolution, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> FixedPoint:
     """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
 
     From the fixed point of a smaller alpha, informed from that of a larger one; overlaps that are `held` stay.
@@ -74,11 +74,12 @@ def continued(evolution: StateEvolution, start: Array, alpha: float, informed: b
         x = step(x)
         pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - _limit(evolution)
         if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
-            return Point(x, float("nan"), False)  # the fixed point is above
+            return FixedPoint(x, float("nan"), False)  # the fixed point is above
         if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > _SURELY:
-            return Point(x, float("nan"), False)
+            return FixedPoint(x, float("nan"), False)
     M, residual = accelerated(lambda X: space.matrix(step(space.coordinates(X))), space.matrix(x))
-    nearby = Point(space.coordinates(M), residual, True, _PLAIN) if residual <= _SETTLED else by_newton(evolution, x, alpha, held)
+    nearby = (FixedPoint(space.coordinates(M), residual, True, _PLAIN) if residual <= _SETTLED
+              else by_newton(evolution, x, alpha, held))
     if nearby is not None:
         side = np.linalg.eigvalsh(space.matrix(nearby.x - start))
         if side[-1] < _SLACK if informed else side[0] > -_SLACK:
@@ -86,7 +87,7 @@ def continued(evolution: StateEvolution, start: Array, alpha: float, informed: b
     return evolution.iterated(alpha, informed, x, fixed)
 
 
-def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
+def stable(evolution: StateEvolution, found: FixedPoint, alpha: float) -> FixedPoint:
     """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
 
     Above it, since what is reached from M = eps 1 is so from below.
@@ -111,20 +112,20 @@ def stable(evolution: StateEvolution, found: Point, alpha: float) -> Point:
     return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=_CALM), alpha)
 
 
-def _finished(evolution: StateEvolution, found: Point, alpha: float) -> Point:
+def _finished(evolution: StateEvolution, found: FixedPoint, alpha: float) -> FixedPoint:
     """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
     near = not found.converged and found.residual < _CRAWLS
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
-def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Sequence[int] = ()) -> Point | None:
+def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Sequence[int] = ()) -> FixedPoint | None:
     """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle."""
     x = np.array(start, dtype=float)
     free = [k for k in range(len(x)) if k not in held]
     for n in range(_NEWTON):
         gap = (evolution.step(x, alpha) - x)[free]
         if np.abs(gap).max() < _SETTLED:
-            return Point(x, float(np.abs(gap).max()), True, n)
+            return FixedPoint(x, float(np.abs(gap).max()), True, n)
         x[free] += np.linalg.solve(np.eye(len(free)) - evolution.slopes(x, alpha, free), gap)
         m, R = np.linalg.eigh(evolution.space.matrix(x))
         if m[0] < -_FACE or m[-1] >= 1 - _limit(evolution):
@@ -134,7 +135,7 @@ def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Seque
     return None
 
 
-def resolved(evolution: StateEvolution, found: Point, alpha: float, informed: bool) -> Point:
+def resolved(evolution: StateEvolution, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
     """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
     limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)
