@@ -116,7 +116,7 @@ def _average(x: Expr) -> Expr:
 @cache
 def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolating: bool = False) -> System:
     """The equations of the trained network: those of the spiked features with K for its three directions."""
-    mean = bulk.Averages(g, noisy)
+    mean = bulk.BulkAverages(g, noisy)
     mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
     Q, B, e, k_1, dk_1, T0, T1, T2 = symbols("Q B e k_1 dk_1 T0 T1 T2", real=True)
     K, dK, forms, entries = spike_and_norms()
