@@ -65,7 +65,7 @@ def divisions(expr: Expr, fixed: set[Symbol], from_above: Callable[[Expr], bool]
 _NONZERO = Function("nonzero")
 
 
-def length(axis: Axis) -> str:
+def length(axis: NodeAxis) -> str:
     """Under what name the state holds the number of entries of an axis that is summed over."""
     return f"{axis.identifier}_length"
 
@@ -117,7 +117,7 @@ class Writer:
         self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
 
     def _lines(self, statements: Sequence[Statement], results: AbstractSet[Expr], known: AbstractSet[Symbol],
-               marks: dict[Axis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:
+               marks: dict[NodeAxis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:
         """The lines that compute the statements from what is known, along a block of the arrays whose axes are `block`."""
         outside = self.lowered.indices - block
         deep = [s for s in statements if self.reach.get(s.target, frozenset()) & outside]
@@ -157,7 +157,7 @@ class Writer:
             marks[pending[0]] = marks[pending[0]].known(marks[pending[0]].needs - done)
         return lines
 
-    def _group(self, sums: Sequence[Statement], deep: Sequence[Statement], done: AbstractSet[Symbol], marks: Mapping[Axis, Marks]
+    def _group(self, sums: Sequence[Statement], deep: Sequence[Statement], done: AbstractSet[Symbol], marks: Mapping[NodeAxis, Marks]
                ) -> tuple[list[Statement], list[Statement]] | None:
         """Sums over one axis that can be taken now, and the statements along it that they need."""
         bodies = {s.target: s for s in deep}
@@ -181,7 +181,7 @@ class Writer:
                 needed |= mine
         return (found, [s for s in deep if s.target in needed]) if found else None
 
-    def _part(self, sums: Sequence[Statement], deep: Sequence[Statement], marks: dict[Axis, Marks], block: frozenset[Symbol]
+    def _part(self, sums: Sequence[Statement], deep: Sequence[Statement], marks: dict[NodeAxis, Marks], block: frozenset[Symbol]
               ) -> str:
         """Write the function that sums along one axis, block by block, and the line that calls it."""
         (axis,) = sums[0].axes
