@@ -157,8 +157,8 @@ class Writer:
             marks[pending[0]] = marks[pending[0]].known(marks[pending[0]].needs - done)
         return lines
 
-    def _group(self, sums: Sequence[Statement], deep: Sequence[Statement], done: AbstractSet[Symbol], marks: Mapping[NodeAxis, Marks]
-               ) -> tuple[list[Statement], list[Statement]] | None:
+    def _group(self, sums: Sequence[Statement], deep: Sequence[Statement], done: AbstractSet[Symbol],
+               marks: Mapping[NodeAxis, Marks]) -> tuple[list[Statement], list[Statement]] | None:
         """Sums over one axis that can be taken now, and the statements along it that they need."""
         bodies = {s.target: s for s in deep}
         inner = {a.symbol for s in deep for a in s.axes if not a.summed}
