@@ -35,6 +35,8 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "compile": ("kernels.compile", "compile"),
     "Kernel": ("kernels.compile", "Kernel"),
     "System": ("systems.system", "System"),
+    "Flow": ("systems.flow", "Flow"),
+    "Trajectory": ("solvers.ode", "Trajectory"),
     "Result": ("systems.result", "Result"),
     "Solution": ("solvers.solution", "Solution"),
     "sweep": ("systems.sweep", "sweep"),

@@ -63,12 +63,14 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     """
     theory, numbers = _theory(theory, numbers)
     axis = getattr(theory, "axis", "alpha")
-    if alpha is None and axis != "alpha":
-        alpha = numbers.pop(axis, None)
-    if alpha is None:
+    if axis == "alpha":
+        numbers["alpha"] = alpha
+    elif alpha is not None:
+        raise BadInput(f"{theory.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
+    if numbers.get(axis) is None:
         raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
-    options = _options(simulate)
-    found = theory.curve(alpha, title=_title(numbers) if title is None else title, **numbers)
+    options, line = _options(simulate), numbers.pop(axis)
+    found = theory.curve(line, title=_title(numbers) if title is None else title, **numbers)
     return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))
 
 

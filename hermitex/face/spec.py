@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 
-SECTIONS = ("symbols", "functions", "structure", "where", "equations", "observables", "parameters", "arrays", "grid", "sweep")
+SECTIONS = ("symbols", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start", "parameters",
+            "arrays", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
 _LARGEST, _PARTS = 1_000_000, 20
@@ -86,7 +87,7 @@ def load(text: str) -> Spec:
     try:
         getattr(found.formulas, "compile", bool)()  # what is wrong with the formulas together shows here
     except HermitexError as error:
-        raise BadInput(f"{text}: [equations]: {error}") from error
+        raise BadInput(f"{text}: [{'flow' if found.formulas.is_flow else 'equations'}]: {error}") from error
     if is_theory(found.system) and found.complete():
         try:
             found.points()
@@ -167,12 +168,14 @@ class _SpecReader:
     def spec(self) -> Spec:
         from hermitex.solvers.grid import check_size
         from hermitex.systems.names import by_name
+        from hermitex.systems.trajectory import OF_A_FLOW
 
-        options = {**_SWEEP, **self._options()}
+        options = {**_SWEEP, **({"tolerance": OF_A_FLOW} if "flow" in self.table else {}), **self._options()}
         system = self._theory(self.table["theory"]) if "theory" in self.table else self._system()
         grid = {k: self._grid(k, v) for k, v in self.section("grid").items()}
         numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
         known = set(system.letters()) if is_theory(system) else {p.name for p in system.parameters}
+        known |= {"t"} if "flow" in self.table else set()
         try:
             by_name("[parameters] and [grid]", numbers, grid, parameters=known)
             check_size("[grid]", {k: len(v) for k, v in grid.items()})
@@ -211,7 +214,7 @@ class _SpecReader:
         import hermitex.theories as theories
 
         known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
-        for section in ("symbols", "where", "equations", "observables"):
+        for section in ("symbols", "where", "equations", "flow", "observables", "domain", "start"):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
@@ -240,20 +243,27 @@ class _SpecReader:
             self.fail("structure", None, f"{name} cannot be made of this ({error})")
 
     def _system(self) -> Any:
+        from hermitex.systems.flow import Flow
         from hermitex.systems.system import System
 
-        equations = self.section("equations")
+        kind = "flow" if "flow" in self.table else "equations"
+        if "flow" in self.table and "equations" in self.table:
+            self.fail("flow", None, "a spec has [equations] or the rates of a [flow], not both")
+        equations = self.section(kind)
         if not equations:
-            self.fail("equations", None, "a spec has a theory or at least one equation, V = \"1/(lamda + Vhat)\"")
+            self.fail(kind, None, "a spec has a theory or at least one equation, V = \"1/(lamda + Vhat)\"")
         self.letters = self._letters()
         read = {name: {self._symbol(name, k): self._formula(name, k, v) for k, v in self.section(name).items()}
                 for name in ("where", "observables")}
-        lines = {self._symbol("equations", k): self._equation(k, v) for k, v in equations.items()}
+        lines = {self._symbol(kind, k): self._equation(k, v) if kind == "equations" else self._formula(kind, k, v)
+                 for k, v in equations.items()}
+        more = {name: self._of_unknowns(name, equations) for name in ("domain", "start")}
         try:
-            system = System(lines, where=read["where"], observables=read["observables"],
-                            source=self.table.get("source", ""), name=self.table.get("name", ""))
+            system = (System if kind == "equations" else Flow)(
+                lines, where=read["where"], observables=read["observables"], source=self.table.get("source", ""),
+                name=self.table.get("name", ""), **more)
         except HermitexError as error:
-            self.fail("equations", None, error)
+            self.fail(kind, None, error)
         functions = {k: self._string("functions", k, v) for k, v in self.section("functions").items()}
         for key, text in functions.items():
             try:
@@ -262,6 +272,23 @@ class _SpecReader:
                 self.fail("functions", key, error)
         return system
 
+    def _of_unknowns(self, section: str, equations: Mapping[str, Any]) -> dict[str, Any]:
+        """[domain] q = "0 < q < 1" and [start] q = 0.9, for unknowns of the spec."""
+        from hermitex.systems.domain import domains
+
+        found: dict[str, Any] = {}
+        for key, value in self.section(section).items():
+            if key not in equations:
+                self.fail(section, key, UnknownName(key, equations, "unknown"))
+            if section == "start":
+                found[key] = self._number(section, key, value)
+                continue
+            try:
+                found |= domains("spec", {key: self._string(section, key, value)}, [key])
+            except HermitexError as error:
+                self.fail(section, key, str(error).removeprefix("spec: "))
+        return found
+
     def _letters(self) -> dict[str, Any]:
         """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
         from hermitex import symbols
@@ -269,7 +296,8 @@ class _SpecReader:
 
         letters: dict[str, Any] = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
         given: dict[str, tuple[str, Any]] = {}
-        for section in ("where", "equations", "observables", "parameters", "grid"):
+        given |= {"t": ("flow", "real")} if "flow" in self.table else {}
+        for section in ("where", "equations", "flow", "observables", "parameters", "grid"):
             given |= {k: (section, letters.get(k, "real")) for k in self.section(section)}
         given |= {k: ("functions", "function") for k in self.section("functions")}
         given |= {k: ("symbols", v) for k, v in self.section("symbols").items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ Rate = Callable[[float, Array, Params], Array]
 Event = Callable[[float, Array, Params], float]
 
 
+class TooManySteps(ArithmeticError):
+    """More evaluations than an explicit method may take: the equations are stiff, or the time is long."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory(Solution):
     """A Solution over time: `solution["t"]` and every variable at those times; `.at(t)` anywhere in between.
@@ -23,7 +28,7 @@ class Trajectory(Solution):
     `events` maps the name of an event to the values at its crossings: {"t": ..., variable: ...}.
     """
 
-    dense: Callable[[Any], Array] | None = None
+    dense: Callable[[Any], Mapping[str, Any]] | None = None
     events: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def table(self) -> dict[str, list[Any]]:
@@ -31,6 +36,13 @@ class Trajectory(Solution):
         rows = np.size(self["t"])
         columns = {**self.value, "residual": self.residual, "converged": self.converged, "method": self.method}
         return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
+
+    def _summary(self) -> str:
+        done = "converged" if self.all_converged else "NOT converged"
+        if self.points is not None:
+            done = f"{int(np.sum(self.converged))} of {self.points} trajectories converged"
+        methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
+        return f"{done}, error {np.max(self.error):.1g}, {methods}, {int(np.max(self.iterations))} evaluations"
 
     def at(self, t: Any) -> dict[str, Any]:
         """Every variable at the times t, a scalar or an array, inside the interval that was reached."""
@@ -40,7 +52,16 @@ class Trajectory(Solution):
         low, high = np.min(self["t"]), np.max(self["t"])
         if not ((t >= low) & (t <= high)).all():
             raise BadInput(f"t must lie in [{low:g}, {high:g}], the interval that was integrated")
-        return dict(zip(self.unknowns, self.dense(t), strict=True))
+        return dict(self.dense(t))
+
+    def plot(self, ax: Any = None, *, quantities: Sequence[str] | None = None) -> Any:
+        """Every unknown over time as a line, or the quantities named -> axes."""
+        from ..show.plots import curves
+
+        names = list(self.unknowns if quantities is None else quantities)
+        lines = {n: np.ravel(self[n]).tolist() for n in names}
+        label = f"${names[0]}$" if len(names) == 1 else "overlap"
+        return curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="$t$", ylabel=label)
 
 
 def integrate(
@@ -54,8 +75,9 @@ def integrate(
     terminal: Sequence[str] = (),
     method: str = "DOP853",
     rtol: float = 1e-10,
-    atol: float = 1e-12,
+    atol: Any = 1e-12,
     max_step: float = float("inf"),
+    most: int | None = None,
     dense: bool = True,
     raise_on_failure: bool = True,
 ) -> Trajectory:
@@ -67,7 +89,8 @@ def integrate(
     t : (t0, t1) for the integrator's own steps, or an increasing or decreasing array of times to report
     events : {name: function of (t, x, p) whose zeros are recorded}; those named in `terminal` end the integration
     method : of scipy.integrate.solve_ivp: DOP853 for smooth flows, LSODA or Radau for stiff ones
-    rtol, atol : error of a step
+    rtol, atol : error of a step; atol one number, or one for each variable
+    most : evaluations of the rate after which `TooManySteps` is raised
 
     Raises
     ------
@@ -94,9 +117,16 @@ def integrate(
     if "t" in names:
         raise BadInput("a variable cannot be named t, which is the time")
     hooks = _hooks(events or {}, terminal, p)
+    taken = count(1)
+
+    def counted(s: float, y: Array) -> Array:
+        if most is not None and next(taken) > most:
+            raise TooManySteps
+        return np.asarray(rate(s, y, p), dtype=float)
+
     with np.errstate(all="ignore"):
         run = solve_ivp(
-            lambda s, y: np.asarray(rate(s, y, p), dtype=float),
+            counted,
             (times[0], times[-1]),
             x,
             method=method,
@@ -122,11 +152,22 @@ def integrate(
         method=method,
         reason="" if ok else _reason(run, last, names),
         unknowns=names,
-        origin={"rtol": rtol, "atol": atol},
-        dense=run.sol,
+        origin={"rtol": rtol, "atol": np.max(atol).item()},
+        dense=None if run.sol is None else Interpolant(run.sol, names),
         events=crossings,
     )
     return found if ok or not raise_on_failure else _fail(found)
+
+
+@dataclass(frozen=True)
+class Interpolant:
+    """{variable: its values} at any times in between."""
+
+    values: Callable[[Any], Array]
+    names: tuple[str, ...]
+
+    def __call__(self, t: Any) -> dict[str, Any]:
+        return dict(zip(self.names, self.values(t), strict=True))
 
 
 def _fail(found: Trajectory) -> Trajectory:
@@ -150,7 +191,8 @@ def _hooks(events: Mapping[str, Event], terminal: Sequence[str], p: Params) -> d
 
 
 def _reason(run: Any, last: Array, names: Sequence[str]) -> str:
-    reached = f"t = {run.t[-1]:.6g}" if run.t.size else "the first step"
+    ends = run.t if run.sol is None else run.sol.ts
+    reached = f"t = {ends[-1]:.6g}" if len(ends) else "the first step"
     path = [*run.y.T[-4:]] if run.y.shape[-1] >= 4 else [last]
     said = trend(path, names)
     return f"the integration stopped at {reached}: {str(run.message).rstrip('.')}" + (f" ({said})" if said else "")

@@ -170,7 +170,7 @@ class Solution:
         shown = list(self.value)[:6]
         more = ", ..." if len(self.value) > len(shown) else ""
         numbers = ", ".join(f"{k}={_short(self.value[k])}" for k in shown) + more
-        return f"Solution({numbers}; {self._summary()})"
+        return f"{type(self).__name__}({numbers}; {self._summary()})"
 
     def _summary(self) -> str:
         done, points = int(np.sum(self.converged)), self.points
@@ -265,6 +265,9 @@ def failure(solution: Solution, advice: str = "") -> str:
 
 def _advice(one: Solution) -> str:
     gain = float(one.stability)
+    if "not finite at the start" in str(one.reason):
+        return ("start={unknown: number} where every equation is finite, or say where the unknown lives: "
+                "System(..., domain={unknown: (lo, hi)})")
     if "oscillat" in str(one.reason):
         return "damping=0.5 or smaller, method newton, or a start nearer the solution (continuation along a parameter)"
     if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):

@@ -11,6 +11,7 @@ import numpy as np
 from hermitex.solvers import branches as search
 from hermitex.solvers.batch import Array
 from hermitex.solvers.chain import assemble
+from hermitex.solvers.interval import Interval, clipped, middle, outside
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import Run
@@ -46,6 +47,7 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
     def from_states(x: Array) -> Solution:
         many = {n: np.full(x.shape[1], v) for n, v in numbers.items()} or {}
         start = {u: np.where(mask[i] & ~(x[i] > 0), 1e-9, x[i]) for i, u in enumerate(program.unknowns) if u in free}
+        start |= {u: _within(x, program.domain[u]) for u, x in start.items() if u in program.domain}
         if not many:  # without a parameter there is one point: one start after another
             return _stacked([solve(program, {}, start={u: v[k] for u, v in start.items()}, tolerance=tolerance,
                                    raise_on_failure=False) for k in range(x.shape[1])], program)
@@ -54,10 +56,23 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
     step = None if program.implicit else the_map(program, numbers, list(starts.values()), tolerance)
     states = {}
     for label, start in starts.items():
-        x = np.array([start.get(u, 1.0 if m else 0.0) for u, m in zip(program.unknowns, mask, strict=True)])
+        start = {**program.start, **start}
+        x = np.array([start.get(u, _default(program, u, m)) for u, m in zip(program.unknowns, mask, strict=True)])
         fixed = np.array([u in start for u in program.unknowns])
         states[label] = search.consistent(step, x[:, None], fixed)[:, 0] if step is not None and fixed.any() else x
     return search.branches(from_states, states, names=program.unknowns, free=free, positive=mask, step=step, groups=groups)
+
+
+def _default(program: Program, u: str, positive: Any) -> float:
+    return middle(program.domain[u]) if u in program.domain else 1.0 if positive else 0.0
+
+
+def _within(x: Array, domain: Interval) -> Array:
+    """Starts over scales as starts in an interval: those outside take the place of u/(1 + u) in it."""
+    lo, hi = domain
+    if not (np.isfinite(lo) and np.isfinite(hi)):
+        return clipped(np.where(outside(x, domain), lo + np.abs(x) if np.isfinite(lo) else hi - np.abs(x), x), domain)
+    return clipped(np.where(outside(x, domain), lo + (hi - lo)*np.abs(x)/(1 + np.abs(x)), x), domain)
 
 
 def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Mapping[str, float]], tolerance: float) -> search.Map:

@@ -33,16 +33,19 @@ from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.symbolic.sums import with_entries
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
-from hermitex.systems.template import FORMULAS, PAGE, PLACES
+from hermitex.systems.states import States
+from hermitex.systems.template import FLOW_PAGE, FORMULAS, PAGE, PLACES
+from hermitex.systems.trajectory import TIME
 from hermitex.systems.verified import verified
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
 _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
 _STANDARD = ("import argparse", "import json", "import sys")
-_PAGE_NAMES = frozenset({"AXES", "CODE", "REFERENCE", "START", "main", "selftest", "solve", "values"})
+_PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "selftest", "solve", "values"})
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
 _ENTRIES, _LONGEST = 5, 60  # of an array in a reference point
+_TIME = 1.0  # that a flow is followed for where no time is given
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
 _SELFTEST_SECONDS = 600.0
 _ALONE = """import runpy, sys
@@ -110,7 +113,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     (2, 1, 'mpmath, 20 digits, 2 of 2 equations')
     """
     try:
-        first = {str(u): float(v) for u, v in (start or {}).items()}
+        first = {**system.start, **{str(u): float(v) for u, v in (start or {}).items()}}
     except (TypeError, ValueError):
         raise BadInput(f"export: start = {start!r} holds something that is no number; the file begins at one number each") from None
     check_place(path)
@@ -189,6 +192,12 @@ def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
 
 def _solved(system: Any, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
     point = _shortened(system, point)
+    inside = {a.name for a in system.arrays}
+    if system.is_flow:
+        given, time = {str(k): v for k, v in point.items() if str(k) != TIME}, float(point.get(TIME, _TIME))
+        path = system.solve(given, t=time, start=start, tolerance=tolerance)
+        return {**{k: v if k in inside else float(v) for k, v in given.items()}, TIME: time}, {
+            n: float(v) for n, v in path.value.items()}
     found = system.solve(point, start=start, tolerance=tolerance)
     known = {p.name for p in _parameters(system)}
     inside = {a.name for a in system.arrays}
@@ -200,6 +209,8 @@ def _solved(system: Any, point: Mapping[str, Any], start: Numbers, tolerance: fl
 def _checked(system: Any, point: Point) -> str:
     """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
     numbers, values = point
+    if system.is_flow:
+        return _checked_rates(system, numbers, values)
     inside = {a.name for a in system.arrays}
     exact = {**{p: Rational(numbers[p.name]) for p in _parameters(system) if p.name in numbers and p.name not in inside},
              **{u: Rational(values[u.name]) for u in system.unknowns}}
@@ -222,6 +233,32 @@ def _checked(system: Any, point: Point) -> str:
     return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations"
 
 
+def _checked_rates(flow: Any, numbers: Mapping[str, float], values: Mapping[str, float]) -> str:
+    """The rates where a trajectory ends: those of the generated code against those of mpmath."""
+    program, fixed = flow.compile().bound({p.name: numbers[p.name] for p in _parameters(flow)})
+    states = States(program, fixed, 1e-12)
+    state = {u: values[u] for u in (*(u.name for u in flow.unknowns), TIME)}
+    states.examine(state)
+    rates = states.call("right_hand_sides", state)
+    exact = {s: Rational(v) for e in flow.written.values() for s in e.rhs.free_symbols
+             for v in [{**fixed, **state}.get(s.name)] if v is not None}
+    done = 0
+    try:
+        with budget(_CHECK_SECONDS):
+            for u, rate in sorted(((u, written_out(v, flow.where)) for u, v in flow.equations.items()), key=lambda i: _depth(i[1])):
+                rate = with_entries(rate, {a.name: numbers[a.name] for a in flow.arrays})
+                here, there = float(rates[f"rhs/{u.name}"][0]), float(evaluate_residual(rate, _CHECK_DIGITS, exact))
+                if abs(here - there) > _WRONG*max(abs(there), 1.0):
+                    raise HermitexError(f"export: the rate of {u.name} is {here:.10g} in the session and {there:.10g} when mpmath "
+                                        "evaluates it; nothing was written")
+                done += 1
+    except BudgetExceeded:
+        pass
+    except NotConverged as error:
+        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(flow.unknowns)} rates ({str(error)[:40]})"
+    return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(flow.unknowns)} rates"
+
+
 def _depth(expr: Any) -> int:
     """How deep expectations stand within each other."""
     inner = max((_depth(a) for a in expr.args), default=0)
@@ -236,8 +273,12 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     program, parameters = system.compile(), _parameters(system)
     imports, helpers, functions = _parts(program.source)
     axes = program.axes
-    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", "solve_all")]
+    flow = system.is_flow
+    page_of, runs = (FLOW_PAGE, ("flow_all", "rows_of")) if flow else (PAGE, ("solve_all",))
+    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", *runs)]
     own += [("hermitex.kernels.sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
+    if flow:
+        own += [("hermitex.solvers.grid", "check_size"), ("hermitex.systems.program", "BlockCode")]
     groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
     more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
@@ -245,16 +286,16 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
     rules = f"lambda: Quadratures(AXES, {program.kinked}{grid})" if axes else "Exact"
     own_page = {
-        **dict.fromkeys(PLACES, ""), "start": "{}",
+        **dict.fromkeys(PLACES, ""), "start": "{}", "domain": "{}",
         "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),
         "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
-    own_text = PAGE.render(own_page)
+    own_text = page_of.render(own_page)
     arguments = _arguments(parameters, own_text)
     said = {
-        "title": " ".join(system.name.split()) or "Self-consistent equations", "formulas": _formulas(system),
-        "parameters": _documented(parameters, arguments, system.arrays), "returned": _returned(program),
-        "needs": "NumPy and SciPy" if any("scipy" in line for line in imports) else "NumPy", "version": __version__,
+        "title": " ".join(system.name.split()) or ("Flow" if flow else "Self-consistent equations"), "formulas": _formulas(system),
+        "parameters": _documented(parameters, arguments, system.arrays), "returned": _returned(program, flow=flow),
+        "needs": "NumPy and SciPy" if flow or any("scipy" in line for line in imports) else "NumPy", "version": __version__,
     }
     page = {
         **own_page, **{name: prose(text) for name, text in said.items()}, "checked": comment(checked) or "no",
@@ -262,10 +303,11 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "axes": "AXES = (" + " ".join(map(_axis, axes)) + ")\n" if axes else "",
-        "code": _code(program), "start": f"{{{_values(start or {})}}}", "reference": _points(points, arguments),
+        "code": _code(program), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
+        "reference": _points(points, arguments),
     }
-    docs = PAGE.docstrings({**page, **said})
-    return verified(PAGE.render(page), own_text, docs=docs, arguments=arguments)
+    docs = page_of.docstrings({**page, **said})
+    return verified(page_of.render(page), own_text, docs=docs, arguments=arguments)
 
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
@@ -320,13 +362,15 @@ def _formulas(system: Any) -> str:
         return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False,
                              break_on_hyphens=False)
 
-    parts = ["\n".join(line(u.name, v) for u, v in system.equations.items())]
+    flow = system.is_flow
+    parts = ["\n".join(line(f"d{u.name}/dt" if flow else u.name, v) for u, v in system.equations.items())]
     for title, formulas in (("where", system.where), ("and, of the solution,", system.observables)):
         if formulas:
             parts += [title, "\n".join(line(k.name, v) for k, v in formulas.items())]
     parts.append("E(f, x, ...) is the mean of f over independent standard normals x, ...")
-    parts.append("The equations fall into blocks, solved in this order:\n\n" + "\n".join(
-        f"    {k}. {b}" for k, b in enumerate(system.blocks, start=1)))
+    if not flow:
+        parts.append("The equations fall into blocks, solved in this order:\n\n" + "\n".join(
+            f"    {k}. {b}" for k, b in enumerate(system.blocks, start=1)))
     if system.source:
         parts.append(_source(system.source))
     return "\n\n".join(parts)
@@ -361,7 +405,12 @@ def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str], arra
     return "\n".join(map(line, parameters))
 
 
-def _returned(program: Any) -> str:
+def _returned(program: Any, *, flow: bool = False) -> str:
+    if flow:
+        names = ", ".join(n for n in (TIME, *program.unknowns, *program.observables) if n != TIME)
+        return textwrap.fill(f"dict: t, {names}, and error (by which two integrations differ, relative), quadrature_error, "
+                             "converged. Parameters broadcast; the times are the last axis.", _WIDTH, initial_indent="    ",
+                             subsequent_indent="    ")
     text = f"dict: the unknowns {', '.join(program.unknowns)}"
     text += f"; {', '.join(program.observables)}" if program.observables else ""
     text += ("; residual (the largest |x - rhs|/|x|), stability (the spectral radius of the map x -> rhs(x); iteration leaves a "
@@ -392,9 +441,17 @@ def _code(program: Any) -> str:
         entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, "
                           f"{e.first}),\n" for e in program.arrays.entries)
         notes += f"    arrays=Arrays((\n{entries}    )),\n"
+    if program.domain:
+        notes += f"    domain={_domain(program.domain)},\n"
+    if program.start:
+        notes += f"    start={{{_values(program.start)}}},\n"
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"
             f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n{notes}")
+
+
+def _domain(domain: Mapping[str, tuple[float, float]]) -> str:
+    return "{" + ", ".join(f"{literal(u)}: ({_number(a)}, {_number(b)})" for u, (a, b) in domain.items()) + "}"
 
 
 def _points(points: Sequence[Point], arguments: Mapping[str, str]) -> str:

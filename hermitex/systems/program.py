@@ -23,6 +23,7 @@ from hermitex.kernels.lowering import Lowered, NodeAxis, Statement, lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
+from hermitex.solvers.interval import Interval
 from hermitex.symbolic import sums
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import KeptNames, partials
@@ -59,6 +60,8 @@ class Program:
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
     arrays: Arrays | None = None  # that are summed over
     given: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)  # their entries, where they are known: see `bound`
+    domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
+    start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:

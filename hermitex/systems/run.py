@@ -15,9 +15,11 @@ import numpy as np
 
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
+from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
+from hermitex.systems.coordinates import Coordinates
 from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
@@ -262,9 +264,16 @@ class Run:
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
 
-        x0 = np.stack([self._first(u, positive) for u, positive in zip(block.torn, block.positive, strict=True)])
-        found = robust(x0, {"point": everything}, names=block.torn, residual=residual, both=both, positive=list(block.positive),
-                       step=step, explicit=block.explicit, sized=sized, rtol=self.tolerance, raise_on_failure=False)
+        x0 = self._starts(block)
+        domains = [self.program.domain.get(u) for u in block.torn]
+        functions: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized}
+        positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
+        if line.some:
+            functions, explicit, x0 = line.wrapped(both, step, sized), line.explicit(explicit), line.inside(x0)
+            positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
+        found = robust(x0, {"point": everything}, names=block.torn, positive=positive, explicit=explicit, rtol=self.tolerance,
+                       raise_on_failure=False, **functions)
+        found = line.back(found, block.torn) if line.some else found
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())
@@ -276,11 +285,25 @@ class Run:
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in positive else v for n, v in self.s.items()}
         return self.program.call(f"block_{k + 1}", s, self.used)
 
-    def _first(self, u: str, positive: bool) -> np.ndarray:
-        default = 1.0 if positive else 0.0
-        value = np.asarray(self.guess.get(u, default), dtype=float).reshape(-1)
-        value = np.where(np.isfinite(value) & ((value > 0) | (not positive)), value, default)
-        return np.array(np.broadcast_to(value, (self.points,)))
+    def _first(self, u: str, positive: bool, guess: State) -> np.ndarray:
+        domain = self.program.domain.get(u)
+        default = middle(domain) if domain else 1.0 if positive else 0.0
+        value = np.asarray(guess.get(u, default), dtype=float).reshape(-1)
+        good = ~outside(value, domain) if domain else (value > 0) | (not positive)
+        return np.array(np.broadcast_to(np.where(np.isfinite(value) & good, value, default), (self.points,)))
+
+    def _starts(self, block: BlockCode) -> np.ndarray:
+        """Of the torn unknowns; one that was given none is what its equation makes of the members that were given one."""
+        guess = dict(self.guess)
+        positive = dict(zip(block.torn, block.positive, strict=True))
+        known = [m for m in block.members if m in guess or m in self.program.domain]
+        unsaid = [u for u, explicit in zip(block.torn, block.explicit, strict=True) if explicit and u not in guess]
+        if known and unsaid:
+            inner = {u: self._column(self._first(u, positive.get(u, False), guess)) for u in block.unknowns}
+            later = {u: np.float64(0.0) for u in self.program.unknowns if u not in self.s}
+            out = self.program.call("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
+            guess |= {u: self._row(out[f"rhs/{u}"]) for u in unsaid}
+        return np.stack([self._first(u, p, guess) for u, p in positive.items()])
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
@@ -299,6 +322,10 @@ class Run:
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 f"small scale or diverges; take less extreme numbers{_accepted(float(quadrature[k]))}")
+        for u, domain in self.program.domain.items():
+            x = self._row(self.s[u])
+            for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
+                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}

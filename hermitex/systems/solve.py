@@ -14,6 +14,7 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.chain import assemble
 from hermitex.solvers.grid import check_size
+from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
@@ -48,7 +49,7 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
     flat, shape = points_of(program, numbers)
     points = int(np.prod(shape)) if shape else 1
     parts = []
-    guess = checked_start(program, start, shape)
+    guess = checked_start(program, {**program.start, **start}, shape)
     with limited(budget):
         for first in range(0, points, _CHUNK):
             chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
@@ -107,7 +108,10 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
                            "parameters") from None
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")
-        if name in positive and not np.all(value > 0):
+        if name in program.domain and np.any(outside(value, program.domain[name])):
+            at = value[outside(value, program.domain[name])].ravel()[0]
+            raise BadInput(f"solve: start {name} = {at:g} lies outside its domain {said(name, program.domain[name])}")
+        if name in positive and name not in program.domain and not np.all(value > 0):
             raise BadInput(f"solve: start {name} = {value[~(value > 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
 

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hermitex.solvers.limit import limited
 from hermitex.systems.program import BlockCode
 from hermitex.systems.solve import solved
+from hermitex.systems.trajectory import many
 
 
 class Axis(NamedTuple):
@@ -35,6 +38,8 @@ class Code(NamedTuple):
     notes: tuple[str, ...] = ()
     arrays: Any = None  # that are summed over
     given: Mapping[str, Any] = {}
+    domain: Mapping[str, tuple[float, float]] = {}
+    start: Mapping[str, float] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,10 +68,14 @@ class Exact:
     """Takes the place of the quadratures where every expectation has a closed form."""
 
     ndim, error, nodes = 1, np.zeros(1), 0
+    none: Mapping[str, Any] = MappingProxyType({})
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> Mapping[str, Any]:
         """No nodes."""
-        return {}
+        return self.none
+
+    def forget(self) -> None:
+        """Nothing was measured."""
 
     def of(self, points: Any) -> Exact:
         """The same for some of the points."""
@@ -110,3 +119,32 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
         error.values, error.converged = values, values["converged"]  # type: ignore[attr-defined]
         raise error
     return values
+
+
+def flow_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], t: Any, domain: Mapping[str, tuple[float, float]],
+             tolerance: float, budget: float | None = None) -> dict[str, Any]:
+    """Every variable and observable over time, the times along the last axis."""
+    with limited(budget):
+        found = many(code, numbers, start, t, domain=domain, tolerance=tolerance)
+    values = {**found.value, "error": found.error, "quadrature_error": found.origin["quadrature_error"],
+              "converged": found.converged}
+    good = np.ravel(found.converged)
+    if not good.all():
+        reason = np.ravel(np.asarray(found.reason, dtype=object))[np.flatnonzero(~good)[0]]
+        error = NotSolved(f"{int(np.sum(~good))} of {good.size} trajectories did not converge; the first: {reason}")
+        error.values, error.converged = values, found.converged  # type: ignore[attr-defined]
+        raise error
+    return values
+
+
+def rows_of(points: Mapping[str, np.ndarray], found: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Columns of equal length, a row for each point and time."""
+    times, count = np.atleast_1d(found["t"]), max((len(v) for v in points.values()), default=1)
+    columns: dict[str, np.ndarray] = {n: np.repeat(v, len(times)) for n, v in points.items()}
+    columns["t"] = np.tile(times, count)
+    for name, v in found.items():
+        if name != "t":
+            values = np.asarray(v)
+            whole = values.size == count*len(times)
+            columns[name] = values.ravel() if whole else np.repeat(np.broadcast_to(values, (count,)), len(times))
+    return columns

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -26,29 +26,33 @@ from hermitex.solvers.solution import Solution
 from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
 from hermitex.solvers.table import Sweep
+from hermitex.systems.flow import Flow
 from hermitex.systems.names import by_name, spelt
 from hermitex.systems.program import Program
 from hermitex.systems.solve import solve
+from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
+_OF_A_SYSTEM = 1e-11
 _COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a checkpoint with others is another sweep's
 
 
 def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
           progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
-          workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float = 1e-11,
+          workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float | None = None,
           budget: float | None = None) -> Sweep:
     """Solve a system or a theory at every point of a grid.
 
     Parameters
     ----------
-    system : System, or a theory: its letters are those of its `.solve` (alpha0 and eta for r, c and gamma, say)
+    system : System, or a theory: its letters are those of its `.solve` (alpha0 and eta for r, c and gamma, say); or a `Flow` that
+        has its start: t, in the grid or in `parameters`, is the time to reach from 0
     grid : {parameter: values}; their product, in order. The first key is the continuation line.
     executor : any concurrent.futures executor or a Dask client; default: a process pool if workers > 1, else here
     parameters : the numbers of the parameters that are not swept, and the arrays that are summed over
     progress : True writes a line on stderr; or a function of a `Progress`
     checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
-    tolerance : of each solve, relative
+    tolerance : of each solve, relative (default: 1e-11, of a flow 1e-9)
     budget : seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
 
     Returns
@@ -77,14 +81,29 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
         by_name("sweep", grid, parameters)
-        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance, until, system)
+        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, system)
+    elif isinstance(system, Flow):
+        line = _of_flow(system, grid, parameters or {}, tolerance, until)
     else:
         program = _program(system)
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
-        line = GridLine(program, _fixed(program, grid, numbers), tolerance, until)
+        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
+
+
+def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any], tolerance: float | None, until: float | None
+             ) -> FlowLine:
+    program, numbers = flow.compile().bound({str(k): v for k, v in parameters.items()}, "sweep")
+    names = (*program.parameters, TIME)
+    by_name("sweep", grid, numbers, parameters=names)
+    fixed = _fixed(names, grid, numbers)
+    if missing := [u.name for u in flow.unknowns if u.name not in flow.start]:
+        raise BadInput(f"sweep: where does {missing[0]} start? Give the flow start={{{missing[0]!r}: number}}")
+    if not np.all(np.asarray(grid.get(TIME, fixed.get(TIME)), dtype=float) >= 0):
+        raise BadInput("sweep: t is a time to reach from 0, none below it")
+    return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, dict(flow.start), dict(flow.domain))
 
 
 def _program(system: Any) -> Program:
@@ -107,17 +126,17 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
     return {n: fixed[n].item() for n in numbers if n in fixed}
 
 
-def _fixed(program: Program, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
+def _fixed(names: Collection[str], grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of the parameters that are not swept, by the names that the formulas use."""
     for name in (*grid, *numbers):
-        if spelt(str(name), program.parameters) not in program.parameters:
-            raise UnknownName(str(name), program.parameters, "parameter")
-    given = {spelt(str(k), program.parameters) for k in (*grid, *numbers)}
-    missing = [n for n in program.parameters if n not in given]
+        if spelt(str(name), names) not in names:
+            raise UnknownName(str(name), names, "parameter")
+    given = {spelt(str(k), names) for k in (*grid, *numbers)}
+    missing = [n for n in names if n not in given]
     if missing:
         raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
     try:
-        return {spelt(str(k), program.parameters): float(v) for k, v in numbers.items()}
+        return {spelt(str(k), names): float(v) for k, v in numbers.items()}
     except (TypeError, ValueError):
         raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
 
@@ -137,8 +156,9 @@ class GridLine:
         from hermitex import __version__
 
         arrays = {n: hashlib.sha256(np.ascontiguousarray(v).tobytes()).hexdigest() for n, v in self.program.given.items()}
-        return digest([self.program.source, *([arrays] if arrays else []), sorted(self.fixed.items()), self.tolerance, _COLUMNS,
-                       __version__, np.__version__])
+        own = [sorted(p.items()) for p in (self.program.domain, self.program.start) if p]
+        return digest([self.program.source, *([arrays] if arrays else []), *own, sorted(self.fixed.items()), self.tolerance,
+                       _COLUMNS, __version__, np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -193,6 +213,58 @@ class GridLine:
                 "stability": np.array([float(s.stability) for s in rows]),
                 "iterations": np.array([int(s.iterations) for s in rows]),
                 "converged": good, "reason": np.array([str(s.reason) for s in rows], dtype=object)}
+
+
+@dataclass(frozen=True)
+class FlowLine(GridLine):
+    """The same for a flow: its points on one trajectory are reached in one integration."""
+
+    start: Mapping[str, float] = field(default_factory=dict)
+    domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> str:
+        return digest([super().signature, sorted(self.start.items()), sorted(self.domain.items())])
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        return tuple(u for u in self.program.unknowns if u != TIME)
+
+    def __call__(self, piece: Piece) -> dict[str, Any]:
+        """Columns for the points of a piece; the residual is what two integrations differ by."""
+        given = {spelt(n, self.program.parameters): np.asarray(v, dtype=float) for n, v in piece.items()}
+        points = len(next(iter(given.values())))
+        times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
+        fixed = {n: v for n, v in self.fixed.items() if n != TIME}
+        names = (*self.unknowns, *self.program.observables)
+        table: dict[str, Any] = {n: np.full(points, np.nan) for n in (*names, "residual", "stability")}
+        table |= {"iterations": np.zeros(points, dtype=int), "converged": np.zeros(points, dtype=bool),
+                  "reason": np.full(points, "", dtype=object)}
+        cut = False
+        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
+            for _, at in groups(given, points):
+                numbers = {**fixed, **{n: float(v[at[0]]) for n, v in given.items()}}
+                line = np.unique(np.append(times[at], 0.0))
+                t = line if len(line) > 2 else np.float64(line[-1])
+                found = many(self.program, numbers, self.start, t, domain=self.domain, tolerance=self.tolerance)
+                k = np.searchsorted(line, times[at]) if len(line) > 2 else np.zeros(len(at), dtype=int)
+                for n in names:
+                    reached = np.atleast_1d(np.asarray(found[n], dtype=float))
+                    table[n][at] = np.where(k < len(reached), reached[np.minimum(k, len(reached) - 1)], np.nan)
+                    table[n][at] = np.where(found.converged, table[n][at], np.nan)
+                for n, v in (("residual", found.error), ("iterations", found.iterations), ("converged", found.converged)):
+                    table[n][at] = v
+                table["reason"][at] = str(found.reason)
+                cut = cut or (over() and not found.converged)
+        return {**table, PASSING: np.full(points, True)} if cut else table
+
+
+def groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[float, ...], np.ndarray]]:
+    """(values, where) of the rows that are equal in all columns, in the order in which they first come."""
+    rows: dict[tuple[float, ...], list[int]] = {}
+    for k in range(points):
+        rows.setdefault(tuple(float(v[k]) for v in columns.values()), []).append(k)
+    return [(values, np.array(at)) for values, at in rows.items()]
 
 
 _SEEN: dict[str, Any] = {}  # a process compiles a theory once, however many pieces it is sent

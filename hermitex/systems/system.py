@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Sum, Symbol
 from sympy.core.function import UndefinedFunction
@@ -14,11 +14,13 @@ from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName
 from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
+from hermitex.solvers.interval import said
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
+from hermitex.systems.domain import domains, starts
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 
@@ -35,6 +37,9 @@ class System(Shown):
     observables : {name: expression} computed from the solution
     positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
     source : where the equations come from
+    domain : {unknown: (lo, hi)}, open intervals, or texts "0 < q < 1": such an unknown is sought in a coordinate of its interval,
+        so that no step leaves it, and is in it where a solution converged
+    start : {unknown: number}: where the solvers begin, as good as one given to `.solve`; kept by sweeps, files and specs
     kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages
         that depend on unknowns through a few quantities only, and do not jump where these move. Their random variables are
         those of outermost expectations.
@@ -62,6 +67,10 @@ class System(Shown):
     source: str = ""
     name: str = ""
     kept: Any = ()
+    domain: Mapping[Any, Any] = field(default_factory=dict)
+    start: Mapping[Any, Any] = field(default_factory=dict)
+
+    is_flow: ClassVar[bool] = False  # whether the right-hand sides are rates
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -81,6 +90,9 @@ class System(Shown):
         put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
         put(self, "parameters", self._parameters())
         self._check_names()
+        names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
+        put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
+        put(self, "start", starts(type(self).__name__, self.start, self.domain, names))
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -207,9 +219,9 @@ class System(Shown):
         observables = {k: change(v) for k, v in self.observables.items()}
         memo: dict[Any, Any] = {}
         names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
-        return System(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}), observables=observables,
-                      positive=[u.name for u in self.positive], kept=[k.name for k in self.kept],
-                      **{"source": self.source, "name": self.name, **fields})
+        return type(self)(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}),
+                          observables=observables, positive=[u.name for u in self.positive], kept=[k.name for k in self.kept],
+                          domain=self.domain, start=self.start, **{"source": self.source, "name": self.name, **fields})
 
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
@@ -270,8 +282,9 @@ class System(Shown):
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             try:
-                cache[blocks] = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
-                                                observables=observables, positive=self.positive, doc=self.source, kept=self._names)
+                made = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
+                                       observables=observables, positive=self.positive, doc=self.source, kept=self._names)
+                cache[blocks] = replace(made, domain=self.domain, start=self.start)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
                 at = next((k.name for k, e in places.items() if e.has(error.integral)), "")
@@ -366,6 +379,7 @@ class System(Shown):
                 "where": {k.name: text(v) for k, v in self.where.items()},
                 "observables": {k.name: text(v) for k, v in self.observables.items()},
                 "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
+                "domain": {u: said(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
 
 

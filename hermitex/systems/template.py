@@ -57,7 +57,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None):
     Parameters
     ----------
 <<parameters>>
-    start     : {unknown: first guess}; by default START, beside it 1 for what Newton's method seeks as positive, else 0
+    start     : {unknown: first guess}, beside START; else 1 for what Newton's method seeks as positive, or 0
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
     budget    : seconds; what is not solved by then has not converged
 
@@ -188,4 +188,38 @@ if __name__ == "__main__":
     sys.exit(main())
 ''')
 
-PLACES = frozenset(re.findall(r"<<(\w+)>>", PAGE.text))
+# What differs where the equations are rates, {what a file for a System says: what one for a Flow says}.
+_OF_A_FLOW = {
+    "python this_file.py --PARAMETER": "python this_file.py --t 0:10:50 --PARAMETER",
+    "*, start=None, tolerance=": "*, t, start=None, tolerance=",
+    "Solve the equations at every": "Integrate the rates over time at every",
+    "start     : {unknown: first guess}, beside START; else 1 for what Newton's method seeks as positive, or 0": """\
+t         : the times to report, the first of them where the flow starts; or the time to reach from 0
+    start     : {variable: number}, beside START""",
+    "relative, for the unknowns; the quadrature is held to a third of it": "relative, at every time: two integrations agree to it",
+    "what is not solved by then": "what is not integrated by then",
+    "solve_all(CODE, numbers, START if start is None else start, tolerance, budget)":
+        "flow_all(CODE, numbers, {**START, **(start or {})}, t, DOMAIN, tolerance, budget)",
+    "START = <<start>>": "START = <<start>>\nDOMAIN = <<domain>>",
+    """    missing = [word""": """    if given["t"] is None:
+        parser.error("give --t, the times to report, or --selftest")
+    missing = [word""",
+    """    parser.add_argument("--selftest",""":
+        """    parser.add_argument("--t", type=values, metavar="TIMES", help="to report; or one, to reach")
+    parser.add_argument("--selftest",""",
+    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>)}""":
+        """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, START, given["t"], DOMAIN, <<tolerance>>))
+        total = len(found["t"])""",
+}
+
+
+def _for_flows(text: str) -> str:
+    for old, new in _OF_A_FLOW.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+FLOW_PAGE = Page(_for_flows(PAGE.text))
+
+PLACES = frozenset(re.findall(r"<<(\w+)>>", FLOW_PAGE.text))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from hermitex.errors import HermitexError
 from hermitex.kernels.whitelist import IMPORTED, functions, read
 
-_DATA = ("AXES", "CODE", "START", "REFERENCE")
+_DATA = ("AXES", "CODE", "DOMAIN", "START", "REFERENCE")
 _CALLED = ("Axis", "Block", "Code", "Quadratures", "Exact", "Entry", "Arrays", "globals", "float", "frozenset")
 
 

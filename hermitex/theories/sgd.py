@@ -23,6 +23,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import m, normals, z
+from hermitex.systems.flow import Flow
 from hermitex.theories.online.directions import SGDDirections
 from hermitex.theories.online.escape import EscapeTimes, escape_times
 from hermitex.theories.online.flow import Drift, Leading, leading, slope
@@ -84,6 +85,15 @@ class SGD(OverlapFlow):
         """
         terms = [coefficient(self.g, k)*coefficient(self.sigma, k)/factorial(k - 1)*m**(k - 1) for k in range(1, order + 1)]
         return (1 - m**2)*Add(*terms)
+
+    @property
+    def flow(self) -> Flow:
+        """dm/dt = rate as a `Flow`, on -1 < m < 1: with events, a file of its own and whatever else a flow has.
+
+        >>> round(float(sgd("He2", "He2").flow.solve(t=2, start={"m": 0.1})["m"]), 6)
+        0.999994
+        """
+        return Flow({m: self.rate}, domain={m: (-1, 1)}, source="BAJ21", name=f"sgd {self.sigma.name} {self.g.name}")
 
     @property
     def leading(self) -> Leading:

@@ -97,6 +97,7 @@ RESULTS = {
     "Kernel": lambda: hx.compile(hx.E(z*hx.tanh(kappa + z), z)),
     "Solution": lambda: hx.theories.glm().solve(alpha=[1, 2], lam=0.1),
     "Solution, one point": lambda: hx.theories.glm().solve(alpha=1, lam=0.1),
+    "Flow": lambda: _sgd().flow,
     "Trajectory": lambda: _sgd().solve(t=[0, 1], dimension=100),
     "Sweep": lambda: hx.sweep(hx.theories.glm(), {"alpha": [1, 2], "lam": [0.1, 1]}),
     "Curve": _predicted,
@@ -151,13 +152,14 @@ RESULTS = {
 }
 NODES = ("Expectation", "Moreau", "Prox")  # expressions: SymPy shows them
 PICTURES = ("Expansion", "Curve", "Bounds", "BoundsMap", "Spectrum", "MarchenkoPastur", "EscapeTimes", "Escapes", "Baselines",
-            "Transitions", "SourceCapacity", "WeightSpectrum")
+            "Transitions", "SourceCapacity", "WeightSpectrum", "Trajectory")
 FRAMES = ("Expansion", "Exponents", "Solution", "Sweep", "Curve", "Bounds", "BoundsMap", "Spectrum", "EscapeTimes", "Baselines",
           "Transitions", "Agreement", "Repetition", "Trajectory", "Escapes", "WeightSpectrum")
 CITED = ("Exponents", "Derivation", "Result", "Curve", "Theory", "Bounds", "BoundsMap", "Spectrum", "Spike", "Target", "mu",
          "mu_star", "SGD", "EscapeTimes", "Repetition", "Transitions", "Baselines", "System", "Claims", "SourceCapacity",
          "Regimes", "WeightSpectrum")
-FORMULAS = ("Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory", "MarchenkoPastur",
+FORMULAS = ("Flow", "Expansion", "Threshold", "Channel", "Derivation", "Step", "Check", "System", "Kernel", "Theory",
+            "MarchenkoPastur",
             "Spike", "Target", "Result", "mu", "mu_star", "Tensor", "SGD", "Repetition", "Power", "CounterExample", "Claims",
             "SourceCapacity", "Regimes")
 

@@ -131,7 +131,8 @@ def run(args: argparse.Namespace) -> int:
         theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
         if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
             cli.say(said)
-        found = face.curve(theory, alpha, **numbers)
+        line: dict[str, Any] = {entry.axis: alpha}
+        found = face.curve(theory, **line, **numbers)
         lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
     if args.simulate:  # a simulation takes as long as it takes
         options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}

@@ -99,15 +99,17 @@ class OverlapFlow(Theory):
                          rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
                          raise_on_failure=raise_on_failure)
 
-    def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10, title: str = "",
-              **numbers: Any) -> Curve:
+    def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
+              tolerance: float = 1e-10, title: str = "", **numbers: Any) -> Curve:
         """The overlaps along `t`, an increasing list of times from 0 on -> Curve (its `axis` is t)."""
-        if alpha is None and (alpha := numbers.pop("t", None)) is None:
+        if "alpha" in numbers:
+            raise BadInput("sgd: its curve runs along the time t = gamma n, not along alpha; write .curve(t=[...])")
+        if t is None:
             raise BadInput("sgd: t has no value; add t=np.linspace(0, 20, 100)")
-        line = np.atleast_1d(np.asarray(self.given({"t": alpha})["t"], dtype=float))
+        line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
             raise BadInput("sgd: t is an increasing list of times, none below 0")
-        given = self.complete(self.given({k: v for k, v in numbers.items() if k != "t"}))
+        given = self.complete(self.given(numbers))
         fixed = {k: _one(k, v) for k, v in given.items()}
         found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)
         good = line <= found["t"][-1]

@@ -1,0 +1,283 @@
+"""dx/dt = rhs(t, x): the right-hand sides of a program integrated over time, by two routes that must agree.
+
+    x    steps held to tolerance/100, on the nodes in force
+    x'   steps held to tolerance/10, on other nodes              max over time of |x - x'|/|x| <= tolerance
+
+What the steps leave and what the averages leave is carried along by the flow, which may make it larger: the error of a
+trajectory is how far the two are apart. Knows nothing of SymPy; an exported file holds this text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.interval import clipped, outside, said
+from hermitex.solvers.limit import over, ran_out
+from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
+from hermitex.systems.solve import points_of
+from hermitex.systems.states import States
+
+TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
+_EXPLICIT, _IMPLICIT = 50_000, 200_000  # evaluations after which a flow counts as stiff, and as too long
+_SHOWN = 33  # states of the path at which averages are examined
+_ROUNDS = 6
+_FLOOR = 1e-3  # a variable is measured against that part of its largest value
+_SMALL = 1e-6  # a start below it counts as one of that size
+_GAIN = 4.0  # of a second attempt with smaller steps, or there is no third
+_LEAST = 3e-14  # SciPy's integrators bear no smaller rtol
+_TOO_LONG = f"more than {_IMPLICIT:,} evaluations of the rates; take a shorter time or a looser tolerance="
+_METHODS = ("auto", "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+
+
+def checked_start(unknowns: Sequence[str], domain: Mapping[str, tuple[float, float]], start: Mapping[str, Any]) -> dict[str, float]:
+    """A finite number inside its domain for every unknown."""
+    for name in start:
+        if name not in unknowns:
+            raise UnknownName(name, unknowns, "name in start")
+    if missing := [u for u in unknowns if u not in start]:
+        raise BadInput(f"solve: where does {', '.join(missing)} start? Give start={{{missing[0]!r}: number}}")
+    values = {}
+    for u in unknowns:
+        try:
+            values[u] = float(start[u])
+        except (TypeError, ValueError):
+            raise BadInput(f"solve: start {u} = {start[u]!r} is not a number") from None
+        if not np.isfinite(values[u]):
+            raise BadInput(f"solve: start {u} is {values[u]}; every start must be finite")
+        if u in domain and outside(values[u], domain[u]):
+            raise BadInput(f"solve: start {u} = {values[u]:g} lies outside its domain {said(u, domain[u])}")
+    return values
+
+
+def checked_times(t: Any) -> np.ndarray:
+    """A number (from 0 to there), (t0, t1), or a monotone list of times that begins where the flow starts."""
+    if t is None:
+        raise BadInput("solve: t has no value; give t=(0, 10), the times to report, or the time to reach")
+    try:
+        times = np.asarray(t, dtype=float)
+    except (TypeError, ValueError):
+        raise BadInput(f"solve: t = {t!r} is not a number or a list of times") from None
+    if times.ndim > 1 or not times.size or not np.isfinite(times).all():
+        raise BadInput("solve: t is a finite number, (t0, t1) or a list of times")
+    if times.ndim == 0 or times.size == 1:
+        return times.reshape(())
+    if not (np.all(np.diff(times) > 0) or np.all(np.diff(times) < 0)):
+        raise BadInput("solve: the times in t increase, or decrease, from where the flow starts")
+    return times
+
+
+def trajectory(program: Any, numbers: Mapping[str, float], start: Mapping[str, float], t: np.ndarray, *,
+               domain: Mapping[str, tuple[float, float]], tolerance: float, method: str = "auto", events: Sequence[str] = (),
+               terminal: Sequence[str] = ()) -> Trajectory:
+    """One trajectory, converged or not; see `Flow.solve`. `events` name observables whose zeros are recorded."""
+    if method not in _METHODS:
+        raise UnknownName(method, _METHODS, "method of a flow")
+    if not 0 < tolerance < 1:
+        raise BadInput(f"solve: tolerance is a number between 0 and 1, not {tolerance!r}")
+    run = _Flow(program, numbers, start, domain, tolerance, method)
+    times = np.array([0.0, float(t)]) if t.ndim == 0 else t
+    if times[0] == times[-1]:
+        times = np.array([times[0]])
+    found = run.solved(times, list(events), list(terminal))
+    return _at_end(found) if t.ndim == 0 else found
+
+
+class _Flow:
+    """One flow at one point of its parameters."""
+
+    def __init__(self, program: Any, numbers: Mapping[str, float], start: Mapping[str, float],
+                 domain: Mapping[str, tuple[float, float]], tolerance: float, method: str) -> None:
+        self.program, self.tolerance, self.method = program, tolerance, method
+        self.unknowns = tuple(u for u in program.unknowns if u != TIME)
+        self.domain = {u: domain[u] for u in self.unknowns if u in domain}
+        self.x0 = np.array([start[u] for u in self.unknowns])
+        self.states = States(program, numbers, tolerance/30)
+
+    def _named(self, t: Any, x: np.ndarray) -> dict[str, Any]:
+        return {TIME: t, **dict(zip(self.unknowns, x, strict=True))}
+
+    def _inside(self, x: np.ndarray) -> np.ndarray:
+        """The state with what a step carried across a bound put back: the rate beyond is not defined."""
+        if not self.domain:
+            return x
+        return np.stack([clipped(v, self.domain[u]) if u in self.domain else v for u, v in zip(self.unknowns, x, strict=True)])
+
+    def _rate(self, arrays: Mapping[str, Any]) -> Any:
+        def rate(t: float, x: np.ndarray, p: Any) -> np.ndarray:
+            if over():
+                raise TooManySteps
+            out = self.states.call("right_hand_sides", self._named(t, self._inside(x)), arrays)
+            return np.array([out[f"rhs/{u}"][0] for u in self.unknowns])
+
+        return rate
+
+    def _integrated(self, times: np.ndarray, rtol: float, arrays: Mapping[str, Any], method: str, **options: Any) -> Trajectory:
+        """By an explicit method, or where that takes too many steps by one for stiff equations."""
+        size = np.maximum(np.abs(self.x0), _SMALL)
+        rtol = max(rtol, _LEAST)
+        how = {"names": self.unknowns, "rtol": rtol, "atol": 1e-2*rtol*size, "raise_on_failure": False, **options}
+        rate = self._rate(arrays)
+        try:
+            return integrate(rate, self.x0, times, method="DOP853" if method == "auto" else method,
+                             most=_EXPLICIT if method == "auto" else None, **how)
+        except TooManySteps:
+            if over():
+                raise
+            return integrate(rate, self.x0, times, method="Radau", most=_IMPLICIT, **how)
+
+    def _hooks(self, arrays: Mapping[str, Any], events: Sequence[str]) -> dict[str, Any]:
+        return {e: (lambda t, x, p, e=e: float(self.states.call("observables", self._named(t, self._inside(x)), arrays)[e][0]))
+                for e in events}
+
+    def solved(self, times: np.ndarray, events: list[str], terminal: list[str]) -> Trajectory:
+        """Integrate, look at the averages along the path, integrate once more; until both agree."""
+        self.states.examine(self._named(times[0], self.x0))
+        if len(times) == 1:
+            return self._finished(self._standing(times), np.inf if self._lost(times[0]) else 0.0, events)
+        try:
+            found, error = self._agreeing(times, events, terminal)
+        except TooManySteps:
+            return self._finished(replace(self._standing(times[:1]), reason=ran_out(_TOO_LONG)), np.inf, events)
+        return self._finished(found, error, events)
+
+    def _agreeing(self, times: np.ndarray, events: list[str], terminal: list[str]) -> tuple[Trajectory, float]:
+        """A trajectory and what another one differs from it by: below the tolerance, or as good as it gets."""
+        rtol, how, error = self.tolerance, self.method, np.inf
+        for _ in range(_ROUNDS):
+            arrays = self.states.quad.arrays()
+            found = self._integrated(times, rtol/100, arrays, how, events=self._hooks(arrays, events), terminal=terminal)
+            if not found.converged:
+                break
+            how = found.method if how == "auto" else how  # what was stiff is stiff
+            if not self._shown(found):
+                continue
+            reached = np.asarray(found[TIME])
+            again = reached if len(reached) > 2 else np.linspace(float(reached[0]), float(reached[-1]), 3)
+            other = self._integrated(again, rtol/10, self.states.other, how)
+            last, error = error, self._apart(found, other) if other.converged else np.inf
+            if error > last/_GAIN:  # what the flow makes of rounding
+                break
+            if error <= self.tolerance or rtol <= 1e3*_LEAST or not other.converged:
+                break
+            rtol = max(rtol*min(0.1, self.tolerance/error), 1e3*_LEAST)
+            self.states.tolerance = max(self.states.tolerance*min(0.1, self.tolerance/error), 4e-15)
+        return found, error
+
+    def _standing(self, times: np.ndarray) -> Trajectory:
+        return Trajectory({TIME: times, **dict(zip(self.unknowns, self.x0[:, None], strict=True))}, float("nan"), True, 0,
+                          method="start", unknowns=self.unknowns)
+
+    def _lost(self, t: float) -> bool:
+        out = self.states.call("right_hand_sides", self._named(t, self.x0))
+        return not all(np.isfinite(out[f"rhs/{u}"]).all() for u in self.unknowns)
+
+    def _shown(self, found: Trajectory) -> bool:
+        """Whether the averages held along the path on the rules that were used; else they are refined."""
+        t = np.asarray(found["t"])
+        pick = np.unique(np.rint(np.linspace(0, len(t) - 1, _SHOWN)).astype(int))
+        before = self.states.quad.arrays()
+        x = self._inside(np.array([found[u][pick] for u in self.unknowns]))
+        self.states.examine(self._named(t[pick], x))
+        return self.states.quad.arrays() is before
+
+    def _apart(self, a: Trajectory, b: Trajectory) -> float:
+        """max |x - x'|/|x|: at the times of a that b knows."""
+        t = np.asarray(a["t"])
+        x = np.array([a[u] for u in self.unknowns])
+        assert b.dense is not None
+        y = np.array([(b if len(b["t"]) == len(t) else b.dense(t))[u] for u in self.unknowns])
+        top = np.max(np.abs(x), axis=1, keepdims=True)
+        size = np.maximum(np.abs(x), _FLOOR*np.where(top > 0, top, 1.0))
+        return float(np.max(np.abs(x - y)/size))
+
+    def _left(self, found: Trajectory) -> str:
+        """Which variable went beyond its domain by more than the error of a step, and when."""
+        for u, (lo, hi) in self.domain.items():
+            x = np.asarray(found[u])
+            size = 100*self.tolerance*max(float(np.max(np.abs(x))), _SMALL)
+            away = np.flatnonzero((x < lo - size) | (x > hi + size))
+            if away.size:
+                return f"{u} leaves its domain {said(u, (lo, hi))} at t = {found[TIME][away[0]]:.6g}"
+        return ""
+
+    def _finished(self, found: Trajectory, error: float, events: Sequence[str]) -> Trajectory:
+        """Observables along the path, and the verdict."""
+        t, held = np.asarray(found[TIME]), error <= self.tolerance
+        x = self._inside(np.array([found[u] for u in self.unknowns]))
+        reason = str(found.reason) or self._left(found)
+        if not reason and not held:
+            reason = "the averages along the path are not held"
+            if np.isfinite(error):
+                reason = f"two integrations differ by {error:.1e}: the flow makes errors grow, or an average is not held"
+        quadrature = {"quadrature_error": self.states.error, "nodes": self.states.quad.nodes}
+        return replace(found, value=self._seen(t, x, events), converged=not reason, error=error, reason=reason,
+                       dense=None if found.dense is None else Path(found.dense, self, tuple(events)),
+                       origin={"tolerance": self.tolerance, **quadrature})
+
+    def _seen(self, t: np.ndarray, x: np.ndarray, events: Sequence[str]) -> dict[str, np.ndarray]:
+        """Times, unknowns and observables along the path."""
+        seen = self.states.call("observables", self._named(t, x)) if self.program.observables else {}
+        return {TIME: t, **dict(zip(self.unknowns, x, strict=True)),
+                **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
+
+
+class Path:
+    """Unknowns and observables at any time in between."""
+
+    def __init__(self, dense: Any, flow: _Flow, events: tuple[str, ...]) -> None:
+        self.dense, self.flow, self.events = dense, flow, events
+
+    def __call__(self, t: Any) -> dict[str, Any]:
+        times = np.asarray(t, dtype=float)
+        flat = times.reshape(-1)
+        x = self.flow._inside(np.array(list(self.dense(flat).values())))
+        values = self.flow._seen(flat, x, self.events)
+        return {n: v.reshape(times.shape) if times.ndim else float(v[0]) for n, v in values.items() if n != TIME}
+
+
+def _at_end(found: Trajectory) -> Trajectory:
+    """The values at the last time only."""
+    return replace(found, value={n: float(np.ravel(v)[-1]) for n, v in found.value.items()})
+
+
+def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: Any, *, domain: Mapping[str, tuple[float, float]],
+         tolerance: float, method: str = "auto", events: Sequence[str] = (), terminal: Sequence[str] = ()) -> Trajectory:
+    """The trajectory at every point of the broadcast numbers; the times are the last axis. What a session and a file share."""
+    program, numbers = program.bound(numbers)
+    flat, shape = points_of(program, numbers)
+    times, x0 = checked_times(t), checked_start([u for u in program.unknowns if u != TIME], domain, start)
+    options: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "method": method}
+    if not shape:
+        return trajectory(program, {n: float(v) for n, v in flat.items()}, x0, times, events=events, terminal=terminal, **options)
+    if times.size == 2:
+        raise BadInput("solve: with arrays of parameters every trajectory is reported at the same times; give more than two in t, "
+                       "or the time to reach")
+    if events:
+        raise BadInput("solve: events are those of one trajectory; give each parameter one number")
+    rows = [trajectory(program, {n: float(v[k] if v.ndim else v) for n, v in flat.items()}, x0, times, **options)
+            for k in range(int(np.prod(shape)))]
+    return _together(rows, shape, times)
+
+
+def _together(rows: Sequence[Trajectory], shape: tuple[int, ...], times: np.ndarray) -> Trajectory:
+    """Trajectories at the same times as one, what a flow did not reach as NaN."""
+    def whole(v: Any) -> np.ndarray:
+        values = np.full(times.shape, np.nan)
+        reached = np.atleast_1d(np.asarray(v))
+        if times.ndim == 0:
+            return np.asarray(reached[-1])
+        values[:len(reached)] = reached
+        return values
+
+    values = {n: np.array([whole(r[n] if r.converged or times.ndim else np.nan) for r in rows]).reshape(*shape, *times.shape)
+              for n in rows[0].value if n != TIME}
+    each: dict[str, Any] = {n: np.array([getattr(r, n) for r in rows], dtype=object if n in ("reason", "method") else None)
+            for n in ("residual", "converged", "iterations", "error", "reason", "method")}
+    worst = max(float(r.origin["quadrature_error"]) for r in rows)
+    return replace(rows[0], value={TIME: times, **values}, dense=None, stability=np.full(len(rows), np.nan),
+                   origin={**rows[0].origin, "quadrature_error": worst}, **each)
