@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from hermitex.theories.overlaps.map import OverlapMap
 from hermitex.theories.overlaps.space import FixedPoint
-
-if TYPE_CHECKING:
-    from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
 _POINTS = 16  # 2^16, evenly spread
@@ -61,7 +58,7 @@ class Approach:
     series : the coefficients of s, s^2, ... in s^2 F, and those from some points less, which tell the error
     """
 
-    def __init__(self, evolution: StateEvolution, n: Array) -> None:
+    def __init__(self, evolution: OverlapMap, n: Array) -> None:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
         self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
         self.together = bool(np.linalg.cond(self.shape) < _LONG)
@@ -133,9 +130,3 @@ class Approach:
     def _point(self, s: float, off: float) -> FixedPoint:
         M = np.eye(self.r) - s*s*self.at(s, self.series[0])[0] if s else np.eye(self.r)
         return FixedPoint(self.evolution.space.coordinates(M), 0.0, True, off=off)
-
-
-def near_one(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPoint | None:
-    """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
-    return None if evolution.approach is None else evolution.approach.solve(alpha, informed)
-

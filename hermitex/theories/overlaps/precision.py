@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hermitex.theories.overlaps.corrected import moving
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
@@ -21,7 +20,7 @@ def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float
     """
     space = evolution.space
     x = np.asarray(x, dtype=float)
-    free = moving(evolution, x)
+    free = evolution.moving(x)
     if not free:
         return 0.0
     here = evolution.step(x, alpha)

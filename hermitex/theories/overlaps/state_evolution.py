@@ -8,100 +8,43 @@ Source: Troiani et al. (2024).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fixed_point import anderson
-from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.branches import TRIVIAL, Branches
-from hermitex.theories.overlaps.channel import Output
-from hermitex.theories.overlaps.corrected import corrected
 from hermitex.theories.overlaps.line import OverlapLine
-from hermitex.theories.overlaps.near_one import Approach, near_one, normals
-from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
-from hermitex.theories.overlaps.whole import continued, followed, pace
+from hermitex.theories.overlaps.space import FixedPoint
+from hermitex.theories.overlaps.whole import WholeMap, continued, followed
 
 Array = np.ndarray
 _SEED = 1e-5
-_STEPS = 400
-_SHIFT, _INSIDE = 1e-4, 2e-4
+_ROUNDS, _SETTLED = 8, 1e-10
+_SMALL, _FACE = 1e-4, 1e-3
+_MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
+_FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
 @dataclass(frozen=True, eq=False)
-class StateEvolution:
-    """The map of one label over its space of overlaps; F does not depend on alpha and is kept."""
+class StateEvolution(WholeMap):
+    """The fixed points of the map of one label, from zero and from one."""
 
-    output: Output
-    space: OverlapSpace
-    _kept: dict[bytes, Array] = field(default_factory=dict)
     _lines: dict[Any, OverlapLine] = field(default_factory=dict)
-    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:
-        """How many overlaps are unknown."""
-        return len(self.space.entries)
 
     @cached_property
     def cheap(self) -> StateEvolution | None:
         """The same with a quadrature that is cheaper and less exact, where one is worth its while."""
         return None if self.output.cheap is None else StateEvolution(self.output.cheap, self.space)
 
-    def F(self, x: Array) -> Array:
-        """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
-        M = self.inside(self.space.matrix(x))
-        key = np.round(M, 15).tobytes()
-        if key not in self._kept:
-            checkpoint("iterating the state evolution")
-            if len(self._kept) > 4000:
-                self._kept.clear()
-            self._kept[key] = self.output.second(M)
-        return self._kept[key]
-
-    def inside(self, M: Array) -> Array:
-        """M with overlaps nearer to 1 than is resolved moved off it."""
-        if self.space.diagonal:
-            return np.diag(np.clip(np.diag(M), 0.0, 1 - self.smallest))
-        m, R = np.linalg.eigh(M)
-        return np.asarray((R*np.clip(m, 0.0, 1 - self.smallest.max())) @ R.T)
-
-    @property
-    def smallest(self) -> Array:
-        """The smallest V_ii that is resolved."""
-        return np.broadcast_to(self.output.smallest, (self.output.r,))
-
-    @property
-    def together(self) -> float:
-        """The smallest V that is resolved in all directions at once."""
-        return float(self.output.together or self.smallest.max())
-
-    def can_be_one(self, k: int) -> bool:
-        """Whether the variables of the k-th overlap can be known exactly."""
-        perfect = np.broadcast_to(self.output.perfect, (self.output.r,))
-        return bool(perfect[np.diag(self.space.basis[k]) != 0].all())
-
-    def limit(self, k: int) -> float:
-        """The V down to which the k-th overlap is resolved."""
-        return float(self.smallest[np.diag(self.space.basis[k]) != 0].max())
-
-    def step(self, x: Array, alpha: float) -> Array:
-        """H(M) in coordinates."""
-        return self.overlap(alpha*self.F(x))
-
-    def overlap(self, Mhat: Array) -> Array:
-        """Mhat (1 + Mhat)^{-1} in coordinates."""
-        return self.space.coordinates(np.linalg.solve(np.eye(len(Mhat)) + Mhat, Mhat))
-
     def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> FixedPoint:
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
         if start is not None:
             return self.iterated(alpha, informed, start)
         if self.cheap is not None:
-            found = corrected(self, self.cheap, alpha, informed)
+            found = _corrected(self, self.cheap, alpha, informed)
             if found is not None:
                 return found
         if self.by_branches and not self.output.quick and not self.space.diagonal:
@@ -113,29 +56,6 @@ class StateEvolution:
         if key not in self.known:
             self.known[key] = self._entry_by_entry(alpha, informed)
         return self.known[key]
-
-    def slopes(self, x: Array, alpha: float, free: list[int]) -> Array:
-        """dH/dx over the free overlaps, by differences; of a full M off the faces M >= 0, beyond which the map is not defined."""
-        if not self.space.diagonal:
-            x = x + _INSIDE*(self.space.coordinates(np.eye(self.output.r)) - x)
-        here = self.step(x, alpha)
-        J = np.empty((len(free), len(free)))
-        for j, k in enumerate(free):
-            y, h = x.copy(), _SHIFT*max(min(abs(x[k]), 1 - abs(x[k])), 1e-3)
-            y[k] += h if x[k] < 0.5 else -h
-            J[:, j] = (self.step(y, alpha) - here)[free]/(y[k] - x[k])
-        return J
-
-    @cached_property
-    def pace(self) -> float:
-        """c with V <- V/(alpha c) where all is nearly known: M = 1 attracts where alpha c > 1."""
-        return pace(self)
-
-    @cached_property
-    def approach(self) -> Approach | None:
-        """The fixed points beside M = 1 of a smooth label without noise."""
-        g = self.output.smooth
-        return None if g is None else Approach(self, normals(g, self.output.r))
 
     # -- any M, along its branches --------------------------------------------------------------------------------------
     @property
@@ -172,7 +92,7 @@ class StateEvolution:
             free |= set(moving)
             x, why = self._solved(x, sorted(free), moving, alpha, informed and not grow)
             if why:
-                return near_one(self, alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
+                return self.beside_one(alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
             free = {k for k in free if 0 < x[k] < 1}
         return FixedPoint(x, self.residual(x, alpha), True)
 
@@ -225,11 +145,6 @@ class StateEvolution:
             self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k), self.output.nodes)
         return self._lines[key]
 
-    def name(self, k: int) -> str:
-        """M11, M12, ... as coordinates are called."""
-        i, j = self.space.entries[k]
-        return f"M{i + 1}{j + 1}"
-
     def _becomes_one(self, k: int, x: Array, alpha: float) -> bool:
         """Whether what is pushed to 1 arrives there: for a smooth label of several variables, by its limit V -> 0."""
         if self.approach is None:
@@ -270,52 +185,62 @@ class StateEvolution:
         vector = np.abs(vectors[:, top])
         return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
-    # -- from a start ---------------------------------------------------------------------------------------------------
-    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
-                 least: int = 10, calm: float = 2e-3) -> FixedPoint:
-        """Plain iteration, more than `least` steps and until they are below `calm`, then Anderson's acceleration to the end."""
-        first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
-        x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
-        held = held or []
-        kept = x[held].copy()
 
-        def step(y: Array) -> Array:
-            out = self.step(y, alpha)
-            out[held] = kept
-            return out
+# -- from a cheaper map ----------------------------------------------------------------------------------------------------
+def _corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, informed: bool) -> FixedPoint | None:
+    """M <- M + (1 - dH/dM)^{-1} (H(M) - M): the fixed point of `evolution` next to that of `cheap`, a map that is less exact.
 
-        change, n = np.inf, 0
-        for n in range(_STEPS):
-            new = step(x)
-            scale = float(np.abs(new).max())
-            change = float(np.abs(new - x).max())/max(scale, 1e-300)
-            if not informed and not held and n > 6 and scale < 1e-3:
-                old = float(np.abs(x).max())
-                if scale < old:  # in the linear regime, and shrinking
-                    return FixedPoint(np.zeros(self.n), 0.0, True, n)
-                new = new*min(1e-3/scale, 50.0)
-            x = new
-            if change < calm and n > least:
-                break
-        found = anderson(lambda y, p: np.stack([step(c) for c in y.T], axis=1), x, names=[self.name(k) for k in range(self.n)],
-                         rtol=1e-9, atol=1e-12, max_steps=200, raise_on_failure=False)
-        best = found.state.reshape(-1)
-        if not found.all_converged or float(np.abs(best - x).max()) > 0.2:
-            for _ in range(_STEPS):
-                new = step(x)
-                change = float(np.abs(new - x).max())
-                x = new
-                if change < 1e-11:
-                    break
-            best = x
-        residual = float(np.abs(step(best) - best).max())
-        good = residual < 1e-8
-        return FixedPoint(best, residual, good, n, "" if good else f"the overlaps still move by {residual:.1e} a step")
+    The slopes are those of the cheap map, so that each value of F gains as many digits as the two maps share. None where the point
+    is so close to a transition that the maps may differ in kind, or where it does not settle.
+    """
+    point = cheap.solve(alpha, informed)
+    if not point.converged:
+        return point
+    if not np.isnan(point.off):
+        return evolution.beside_one(alpha, informed)
+    free = evolution.moving(point.x)
+    if not _kind_is_sure(cheap, point.x, free, alpha, informed):
+        return None
+    if not free:
+        return point
+    slopes = cheap.slopes(point.x, alpha, free)
+    left = 1 - _rate(slopes)
+    if left < _FOLD:
+        return None
+    inverse = np.linalg.inv(np.eye(len(free)) - slopes)
+    x, residual = np.array(point.x, dtype=float), np.inf
+    for n in range(_ROUNDS):
+        gap = (evolution.step(x, alpha) - x)[free]
+        last, residual = residual, float(np.abs(gap).max())
+        if residual < _SETTLED or (residual > 0.5*last and last < 1e-8):
+            if left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(x, alpha, free)) < 2*left:
+                return None  # a turning point is as near as the two maps are apart
+            return replace(point, x=x, residual=residual, iterations=point.iterations + n)
+        x[free] += inverse @ gap
+        m, R = np.linalg.eigh(evolution.space.matrix(x))
+        if m[0] < -_FACE or m[-1] >= 1:
+            break
+        if m[0] < 0:  # on a face of M >= 0
+            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
+    return None
 
-    def residual(self, x: Array, alpha: float) -> float:
-        """max |H(M) - M| over the overlaps that are not 1, where both are exact limits."""
-        gap = np.abs(self.step(x, alpha) - x)
-        return float(np.max(np.where(x == 1, 0.0, gap), initial=0.0))
+
+def _rate(slopes: Array) -> float:
+    return float(np.linalg.eigvals(slopes).real.max())
+
+
+def _kind_is_sure(cheap: StateEvolution, x: Array, free: list[int], alpha: float, informed: bool) -> bool:
+    """Whether what is 0, 1 or between would be so at alphas 3 % away."""
+    held = [k for k in range(len(x)) if k not in free]
+    if not cheap.space.diagonal:
+        if held and np.any(x):
+            return abs(alpha*cheap.pace - 1) > _MARGIN
+        seed = _SMALL*cheap.space.coordinates(np.eye(cheap.output.r))
+        return not held or alpha*np.linalg.eigvalsh(cheap.F(seed))[-1]/_SMALL < 1 - _MARGIN  # a positive map has the norm of dF[1]
+    if not held:
+        return True
+    beside = [cheap.solve(alpha*f, informed) for f in (1 - _MARGIN, 1 + _MARGIN)]
+    return all(p.converged and np.array_equal(np.isin(p.x, (0, 1)), np.isin(x, (0, 1))) for p in beside)
 
 
 __all__ = ["FixedPoint", "StateEvolution"]

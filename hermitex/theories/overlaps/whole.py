@@ -8,17 +8,15 @@ Source: Troiani et al. (2024).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from hermitex.theories.overlaps.near_one import near_one
+from hermitex.theories.overlaps.map import OverlapMap
+from hermitex.theories.overlaps.near_one import Approach, normals
 from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import FixedPoint
-
-if TYPE_CHECKING:
-    from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
 _CRAWLS = 1e-5  # a step
@@ -31,7 +29,46 @@ _HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
 
 
-def followed(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPoint:
+@dataclass(frozen=True, eq=False)
+class WholeMap(OverlapMap):
+    """A map, and what is known of it near M = 1; `known`: the fixed points that were found, by (alpha, informed)."""
+
+    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
+
+    @cached_property
+    def approach(self) -> Approach | None:
+        """The fixed points beside M = 1 of a smooth label without noise."""
+        g = self.output.smooth
+        return None if g is None else Approach(self, normals(g, self.output.r))
+
+    def beside_one(self, alpha: float, informed: bool) -> FixedPoint | None:
+        """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
+        return None if self.approach is None else self.approach.solve(alpha, informed)
+
+    @cached_property
+    def pace(self) -> float:
+        """c with V <- V/(alpha c) as V -> 0: the least eigenvalue of V F in the shape of V that the map keeps there.
+
+        From the smallest V that is resolved, and from there to 0 by the slope in sqrt(V); the lesser of both.
+        """
+        limit, one = self.together, np.eye(self.output.r)
+        V = limit*one
+        for _ in range(_SHAPES):
+            m, R = np.linalg.eigh(self.output.second(one - V))
+            new = (R*np.minimum(limit*m[-1]/np.maximum(m, 1e-300), _HALF)) @ R.T
+            moved, V = np.abs(new - V).max(), new
+            if moved < 0.02*limit:
+                break
+
+        def least(v: Array) -> float:
+            L = np.linalg.cholesky(v)
+            return float(np.linalg.eigvalsh(L.T @ self.output.second(one - v) @ L)[0])
+
+        near, far = least(V), least(2*V)
+        return min(near, near + (near - far)/(np.sqrt(2) - 1))
+
+
+def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
     """The fixed point reached from zero, or from one; kept, and the start of the next."""
     key = (alpha, informed)
     if key not in evolution.known:
@@ -41,7 +78,7 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPo
             found = last  # what is known exactly stays so with more samples
         else:
             known = informed and evolution.approach is not None and alpha > evolution.approach.onset
-            beside = near_one(evolution, alpha, informed) if known else None
+            beside = evolution.beside_one(alpha, informed) if known else None
             if beside is not None:
                 found = beside
             else:
@@ -52,7 +89,7 @@ def followed(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPo
     return evolution.known[key]
 
 
-def continued(evolution: StateEvolution, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> FixedPoint:
+def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> FixedPoint:
     """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
 
     From the fixed point of a smaller alpha, informed from that of a larger one; overlaps that are `held` stay.
@@ -87,7 +124,7 @@ def continued(evolution: StateEvolution, start: Array, alpha: float, informed: b
     return evolution.iterated(alpha, informed, x, fixed)
 
 
-def stable(evolution: StateEvolution, found: FixedPoint, alpha: float) -> FixedPoint:
+def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
 
     Above it, since what is reached from M = eps 1 is so from below.
@@ -112,13 +149,13 @@ def stable(evolution: StateEvolution, found: FixedPoint, alpha: float) -> FixedP
     return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=_CALM), alpha)
 
 
-def _finished(evolution: StateEvolution, found: FixedPoint, alpha: float) -> FixedPoint:
+def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
     near = not found.converged and found.residual < _CRAWLS
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
-def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Sequence[int] = ()) -> FixedPoint | None:
+def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[int] = ()) -> FixedPoint | None:
     """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle."""
     x = np.array(start, dtype=float)
     free = [k for k in range(len(x)) if k not in held]
@@ -135,13 +172,13 @@ def by_newton(evolution: StateEvolution, start: Array, alpha: float, held: Seque
     return None
 
 
-def resolved(evolution: StateEvolution, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
+def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
     """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
     limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)
     if m[-1] <= 1 - limit and not near:
         return found
-    beside = near_one(evolution, alpha, informed)
+    beside = evolution.beside_one(alpha, informed)
     if beside is not None:
         return beside
     if near and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
@@ -153,36 +190,14 @@ def resolved(evolution: StateEvolution, found: FixedPoint, alpha: float, informe
                           "resolve; take a smaller alpha")
 
 
-def all_near(evolution: StateEvolution, x: Array) -> bool:
+def all_near(evolution: WholeMap, x: Array) -> bool:
     """Whether all directions together are nearer to 1 than is resolved."""
     V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
     return bool(np.prod(np.maximum(V, _limit(evolution))) <= evolution.together**len(V)*(1 + 1e-9))
 
 
-def _limit(evolution: StateEvolution) -> float:
+def _limit(evolution: WholeMap) -> float:
     return float(evolution.smallest.max())
 
 
-def pace(evolution: StateEvolution) -> float:
-    """c with V <- V/(alpha c) as V -> 0: the least eigenvalue of V F in the shape of V that the map keeps there.
-
-    From the smallest V that is resolved, and from there to 0 by the slope in sqrt(V); the lesser of both.
-    """
-    limit, one = evolution.together, np.eye(evolution.output.r)
-    V = limit*one
-    for _ in range(_SHAPES):
-        m, R = np.linalg.eigh(evolution.output.second(one - V))
-        new = (R*np.minimum(limit*m[-1]/np.maximum(m, 1e-300), _HALF)) @ R.T
-        moved, V = np.abs(new - V).max(), new
-        if moved < 0.02*limit:
-            break
-
-    def least(v: Array) -> float:
-        L = np.linalg.cholesky(v)
-        return float(np.linalg.eigvalsh(L.T @ evolution.output.second(one - v) @ L)[0])
-
-    near, far = least(V), least(2*V)
-    return min(near, near + (near - far)/(np.sqrt(2) - 1))
-
-
-__all__ = ["all_near", "by_newton", "continued", "followed", "pace", "resolved", "stable"]
+__all__ = ["WholeMap", "all_near", "by_newton", "continued", "followed", "resolved", "stable"]
