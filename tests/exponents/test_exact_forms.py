@@ -5,7 +5,7 @@ import pytest
 from sympy import S
 
 import hermitex as hx
-from hermitex.exponents.laws.arcs import arcs
+from hermitex.exponents.laws.discrete import arcs
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z1, z2
 

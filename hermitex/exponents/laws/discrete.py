@@ -21,12 +21,16 @@ from sympy import (
     Rational,
     S,
     Symbol,
+    atan,
     erfc,
     exp,
     factorial,
     gamma,
+    oo,
+    pi,
     preorder_traversal,
     sign,
+    sqrt,
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -37,7 +41,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
-from hermitex.symbolic.pieces import Piece
+from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 
 Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
@@ -60,8 +64,6 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     >>> [(label, nu[()], nu.get((0, 1))) for label, nu in exact_atoms(sign(z1*z2), (z1, z2))]
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
-    from hermitex.exponents.laws.arcs import arcs
-
     g = split_products(g)
     try:
         return (_radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
@@ -75,10 +77,6 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
 def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     """g = F(rho), rho = sum z_i^2 over all k variables: P(rho > t) = Q(k/2, t/2), and by one integration by parts
     E[(rho/k - 1) 1{rho > t}] = (t/2)^(k/2) exp(-t/2)/Gamma(k/2 + 1)."""
-    from sympy import oo
-
-    from hermitex.symbolic.pieces import pieces
-
     k, rho = len(variables), Dummy("rho", positive=True)
     if k < 2:
         return None
@@ -135,10 +133,6 @@ def _own(e: Basic, x: Symbol) -> Iterator[Expr]:
 
 def intervals(g: Expr, x: Symbol) -> list[Piece] | None:
     """Intervals of x on which g does not depend on x, `expr` a point inside; None if there are none."""
-    from sympy import oo
-
-    from hermitex.symbolic.pieces import pieces
-
     cuts: list[Expr] = []
     for part in own_parts(g, x):
         found = pieces(part, x)
@@ -216,6 +210,62 @@ def cleaned(classes: Atoms) -> Atoms:
             kept[a] = v
         found.append((label, kept))
     return found
+
+
+# -- arcs --------------------------------------------------------------------------------------------------------------
+def arcs(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    """The labels of g with their exact moments, or None if g is not piecewise constant in the angle theta of two variables.
+
+    The angle is uniform and independent of r, E[r] = sqrt(pi/2), E[r^2] = 2. With t = z2/z1 = tan(theta) on each side s of
+    z1 = 0 the arcs end at jumps t_i, and the moments of an arc are differences of
+      P: atan(t)/(2 pi),  E z1: s t/sqrt(1 + t^2)/sqrt(8 pi),  E z2: -s/sqrt(1 + t^2)/sqrt(8 pi),
+      E He_2(z1) = -E He_2(z2): t/(1 + t^2)/(2 pi),  E z1 z2: t^2/(1 + t^2)/(2 pi).
+
+    Examples
+    --------
+    >>> from sympy import Abs
+    >>> from hermitex.symbols import z1, z2
+    >>> [(label, nu[()], nu[0, 0]) for label, nu in arcs(sign(Abs(z1) - Abs(z2)), (z1, z2))]
+    [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
+    """
+    if len(variables) != 2:
+        return None
+    sides = [(s, _along(g, variables, s)) for s in (1, -1)]
+    classes: Atoms = []
+    for s, found in sides:
+        if found is None:
+            return None
+        for piece in found:
+            low, high = _moments(piece.lo, s), _moments(piece.hi, s)
+            collect(classes, piece.expr, {a: high[a] - low[a] for a in low})
+    return cleaned(classes)
+
+
+def _along(g: Expr, variables: Sequence[Symbol], s: int) -> Sequence[Piece] | None:
+    """The label on the side s of z1 = 0 as steps of t = z2/z1; None if it depends on r, or is no step."""
+    t, r = Dummy("t", real=True), Dummy("r", positive=True)
+    label = g.xreplace({variables[0]: s*r, variables[1]: s*r*t})
+    label = label.replace(Heaviside, lambda u, *_: (1 + sign(u))/2)
+    label = label.replace(lambda e: isinstance(e, sign) and isinstance(e.args[0], Add), lambda e: sign(e.args[0].expand().factor()))
+    if label.has(r):
+        return None
+    try:
+        found = pieces(label, t)
+    except HermitexError:
+        return None
+    return None if any(p.expr.has(t) for p in found) else found
+
+
+def _moments(t: Expr, s: int) -> dict[Index, Expr]:
+    if t in (oo, -oo):
+        side = 1 if t is oo else -1
+        angle, sine, cosine, double, square = side*pi/2, S(side), S.Zero, S.Zero, S.One
+    else:
+        root = sqrt(1 + t**2)
+        angle, sine, cosine, double, square = atan(t), t/root, 1/root, t/(1 + t**2), t**2/(1 + t**2)
+    mean = sqrt(Rational(1, 8)/pi)
+    return {(): angle/(2*pi), (0,): s*mean*sine, (1,): -s*mean*cosine, (0, 0): double/(2*pi), (1, 1): -double/(2*pi),
+            (0, 1): square/(2*pi)}
 
 
 # -- patterns of signs -------------------------------------------------------------------------------------------------
