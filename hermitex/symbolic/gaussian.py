@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from sympy import Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
+from sympy import Add, Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols
 from hermitex.errors import BadInput
+from hermitex.symbolic.laws import averaged, is_random, random_variables
 from hermitex.symbolic import hooks
 
 
@@ -223,7 +224,8 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     Parameters
     ----------
     expr : expression or text
-    variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr.
+    variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
+        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
         numbers or symbols. Means are zero.
 
@@ -245,11 +247,20 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     3
     >>> E(z1*z2, z1, z2, cov={(z1, z2): rho}).doit()
     rho
+    >>> from sympy.stats import Bernoulli
+    >>> E(z**2*Bernoulli("b", rho))
+    rho*E(z**2, z)
     """
     if isinstance(expr, str):
         expr = hooks.parse(expr)
     body = symbols.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
+    if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):
+        normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(symbols.normals(body)))
+        if cov and any(str(v) in {str(x) for x in random} for pair in cov for v in pair):
+            raise BadInput("E: only normals are correlated; cov names a variable of another law")
+        terms = averaged(body, random)
+        return Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in terms))
     chosen = chosen or list(symbols.normals(body))
     names = [v.name if isinstance(v, Symbol) else str(v) for v in chosen]
     for v, name in zip(chosen, names, strict=True):

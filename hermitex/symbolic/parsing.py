@@ -14,6 +14,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
+from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.grammar import Reader, check_variables, syntax
@@ -94,6 +95,7 @@ def expression(x: Any) -> Expr:
     for power in value.atoms(Pow):
         bounded.check_polynomial(power)
     value = read_sums(value)
+    refuse_loose(value)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     value = value.xreplace(floats) if floats else value
     swap = field.one_name(value)

@@ -16,6 +16,7 @@ from hermitex.kernels.pythagoras import residuals
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
@@ -411,6 +412,7 @@ def _symbol(name: Any) -> Symbol:
 
 def _right(unknown: Any, value: Any) -> Any:
     if isinstance(value, Eq):
+        refuse_loose(value)
         return Eq(read_sums(value.lhs), read_sums(value.rhs), evaluate=False) if value.has(Sum) else value
     if isinstance(value, bool | type(S.true) | type(S.false)):
         says = "always true: it says nothing of its unknown" if value == True else "never true"  # noqa: E712 - SymPy's true

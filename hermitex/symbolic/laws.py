@@ -1,0 +1,210 @@
+"""E f(x) over the random variables of sympy.stats, brought down to averages over standard normals and finite sums.
+
+    finite        E f(x) = sum_i p_i f(v_i)                     Rademacher, Bernoulli, Binomial, Die, FiniteRV, ...
+    continuous    E f(x) = E_z f(F^-1(Phi(z)))                  Exponential, Uniform, Laplace, Logistic, ...; Normal: mu + s z
+    polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
+
+Parameters of a law enter the probabilities, or what is averaged; so they are differentiated like everything else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Poly,
+    PolynomialError,
+    Rational,
+    S,
+    Symbol,
+    erf,
+    exp,
+    factorial,
+    gamma,
+    log,
+    pi,
+    rf,
+    sin,
+    sqrt,
+)
+from sympy.functions.combinatorial.numbers import stirling
+
+from hermitex.errors import BadInput
+
+Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
+_MOST_TERMS = 4096
+_HIGHEST = 30  # moment that is written out
+
+
+def _below(z: Expr) -> Expr:
+    """Phi(z)."""
+    return (1 + erf(z/sqrt(2)))/2
+
+
+def _survives(z: Expr) -> Expr:
+    """-log(1 - Phi(z)), an exponential variable of rate 1."""
+    return -log(_below(-z))
+
+
+#: law -> x as a function of a standard normal; the arguments are those of the law in sympy.stats
+_QUANTILES: dict[str, Callable[..., Expr]] = {
+    "NormalDistribution": lambda z, mu, s: mu + s*z,
+    "LogNormalDistribution": lambda z, mu, s: exp(mu + s*z),
+    "UniformDistribution": lambda z, a, b: a + (b - a)*_below(z),
+    "ExponentialDistribution": lambda z, rate: _survives(z)/rate,
+    "LogisticDistribution": lambda z, mu, s: mu + s*(_survives(z) - _survives(-z)),
+    "WeibullDistribution": lambda z, a, b: a*_survives(z)**(1/b),
+    "ParetoDistribution": lambda z, least, a: least*exp(_survives(z)/a),
+    "RayleighDistribution": lambda z, s: s*sqrt(2*_survives(z)),
+    "FrechetDistribution": lambda z, a, s, m: m + s*_survives(-z)**(-1/a),
+    "ArcsinDistribution": lambda z, a, b: a + (b - a)*sin(pi*_below(z)/2)**2,
+    "KumaraswamyDistribution": lambda z, a, b: (1 - exp(-_survives(z)/b))**(1/a),
+}
+#: law -> E x^n
+_MOMENTS: dict[str, Callable[..., Expr]] = {
+    "UniformDistribution": lambda n, a, b: Add(*(a**i*b**(n - i) for i in range(n + 1)))/(n + 1),
+    "ExponentialDistribution": lambda n, rate: factorial(n)/rate**n,
+    "GammaDistribution": lambda n, k, t: t**n*rf(k, n),
+    "ChiSquaredDistribution": lambda n, k: 2**n*rf(k/2, n),
+    "BetaDistribution": lambda n, a, b: rf(a, n)/rf(a + b, n),
+    "WeibullDistribution": lambda n, a, b: a**n*gamma(1 + S(n)/b),
+    "RayleighDistribution": lambda n, s: s**n*2**Rational(n, 2)*gamma(1 + Rational(n, 2)),
+    "PoissonDistribution": lambda n, c: Add(*(stirling(n, i)*c**i for i in range(n + 1))),
+    "GeometricDistribution": lambda n, p: Add(*(stirling(n, i)*factorial(i)*(1 - p)**max(i - 1, 0)/p**i for i in range(n + 1))),
+}
+
+
+def random_variables(*exprs: Any) -> list[Any]:
+    """The random variables of sympy.stats in expressions, those in the parameters of their laws too, in a fixed order."""
+    stats = sys.modules.get("sympy.stats.rv")  # nobody has one who has not imported it
+    if stats is None:
+        return []
+    found: dict[Any, None] = {}
+    left = [x for e in exprs for x in e.atoms(stats.RandomSymbol)]
+    while left:
+        x = left.pop()
+        if x not in found:
+            found[x] = None
+            left += [y for a in x.pspace.args for y in a.atoms(stats.RandomSymbol) if y != x]
+    return sorted(found, key=str)
+
+
+def is_random(x: Any) -> bool:
+    """Is it a random variable of sympy.stats?"""
+    stats = sys.modules.get("sympy.stats.rv")
+    return stats is not None and isinstance(x, stats.RandomSymbol)
+
+
+def refuse_loose(expr: Any) -> None:
+    """Raises BadInput where a random variable stands outside of every expectation: it has no value."""
+    if found := random_variables(expr):
+        raise BadInput(f"the random variable {found[0]} stands outside of every expectation; write hx.E(..., {found[0]})")
+
+
+def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
+    """The average of `body` over random variables as a sum of probability times Gaussian average.
+
+    Raises
+    ------
+    BadInput : a law that is neither finite nor has a known transformation, or variables that depend on each other.
+
+    Examples
+    --------
+    >>> from sympy.stats import Rademacher, Normal
+    >>> x = Rademacher("x")
+    >>> averaged(exp(x), [x])
+    [(1/2, exp(-1), ()), (1/2, E, ())]
+    >>> averaged(exp(Normal("y", 1, 2)), [Normal("y", 1, 2)])
+    [(1, exp(2*y + 1), (y,))]
+    """
+    terms: list[Term] = [(S.One, body, ())]
+    for x in _ordered(list(variables)):
+        terms = [(p*q, b, (*normals, *more)) for p, e, normals in terms for q, b, more in _over(e, x)]
+        if len(terms) > _MOST_TERMS:
+            raise BadInput(f"E: the average over {x} has more than {_MOST_TERMS} terms; average in steps, or use a continuous law")
+    return terms
+
+
+def _ordered(variables: list[Any]) -> list[Any]:
+    """Those whose laws others enter come first: then only numbers are left in the others."""
+    inner = {x: {y for a in x.pspace.args for y in random_variables(a)} - {x} for x in variables}
+    done: list[Any] = []
+    while left := [x for x in variables if x not in done]:
+        free = [x for x in left if not any(x in inner[y] for y in left if y != x)]
+        if not free:
+            raise BadInput(f"E: the laws of {', '.join(map(str, left))} refer to each other")
+        done += free
+    return done
+
+
+def _over(e: Expr, x: Any) -> list[Term]:
+    law = _law(x)
+    if x not in e.atoms(type(x)):
+        return [(S.One, e, ())]
+    if (moments := _by_moments(e, x, law)) is not None:
+        return [(S.One, moments, ())]
+    values = _values(x, law)
+    if values is not None:
+        return [(p, e.xreplace({x: v}), ()) for v, p in values]
+    z = Dummy(x.name, real=True)
+    name = type(law).__name__
+    if name == "LaplaceDistribution":  # a fair sign times an exponential: nothing has a kink at 0
+        mu, b = law.args
+        return [(Rational(1, 2), e.xreplace({x: mu + s*b*_survives(z)}), (z,)) for s in (1, -1)]
+    if name == "GumbelDistribution":
+        b, mu, least = law.args
+        value = mu + b*log(_survives(z)) if least == True else mu - b*log(_survives(-z))  # noqa: E712 - SymPy's true
+        return [(S.One, e.xreplace({x: value}), (z,))]
+    if name not in _QUANTILES:
+        known = ", ".join(sorted(n.removesuffix("Distribution") for n in (*_QUANTILES, "LaplaceDistribution", "GumbelDistribution")))
+        more = "; of it only polynomials are averaged" if name in _MOMENTS else ""
+        raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}{more}")
+    return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
+
+
+def _law(x: Any) -> Any:
+    """Its distribution; that of a variable whose parameters are random too is the one given them."""
+    space = x.pspace
+    if type(space).__name__ not in ("SingleFinitePSpace", "SingleContinuousPSpace", "SingleDiscretePSpace", "CompoundPSpace"):
+        raise BadInput(f"E: {x} is part of a joint law ({type(space).__name__}); only normals are correlated, by cov=")
+    law = space.distribution
+    return law.args[0] if type(law).__name__ == "CompoundDistribution" else law
+
+
+def _values(x: Any, law: Any) -> Sequence[tuple[Expr, Expr]] | None:
+    """(value, probability) of a finite law, None of another one."""
+    from sympy.stats.frv_types import SingleFiniteDistribution
+
+    if not isinstance(law, SingleFiniteDistribution):
+        return None
+    try:
+        table = dict(law.dict)
+    except (TypeError, ValueError, AttributeError, NotImplementedError):
+        raise BadInput(f"E: the values of {x} are not known: its law {law} takes numbers where it says how many they are") from None
+    if any(not isinstance(v, Expr) for v in map(S, table)):
+        raise BadInput(f"E: {x} has values that are no numbers")
+    found = [(S(v), S(p)) for v, p in table.items() if p != 0]
+    if len(found) > _MOST_TERMS:
+        raise BadInput(f"E: {x} has {len(found)} values; at most {_MOST_TERMS} are summed over")
+    return sorted(found, key=lambda pair: str(pair[0])) if any(v.free_symbols for v, _ in found) else sorted(found)
+
+
+def _by_moments(e: Expr, x: Any, law: Any) -> Expr | None:
+    """A polynomial of x by the moments of its law, where these have a formula."""
+    moment = _MOMENTS.get(type(law).__name__)
+    t = Dummy("t", real=True)
+    body = e.xreplace({x: t})
+    if moment is None or not body.is_polynomial(t):
+        return None
+    try:
+        poly = Poly(body, t)
+    except PolynomialError:
+        return None
+    if poly.degree() > _HIGHEST:
+        return None
+    return Add(*(c*(moment(n, *law.args) if n else 1) for (n,), c in poly.terms()))
