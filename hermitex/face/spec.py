@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 
-SECTIONS = ("symbols", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start", "parameters",
+SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start", "parameters",
             "arrays", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
@@ -214,7 +214,7 @@ class _SpecReader:
         import hermitex.theories as theories
 
         known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
-        for section in ("symbols", "where", "equations", "flow", "observables", "domain", "start"):
+        for section in ("symbols", "laws", "arrays", "where", "equations", "flow", "observables", "domain", "start"):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
@@ -308,7 +308,25 @@ class _SpecReader:
                 letters |= declared({key: kind})
             except HermitexError as error:
                 self.fail(section, key, error)
-        return letters
+        return letters | self._laws(letters)
+
+    def _laws(self, letters: dict[str, Any]) -> dict[str, Any]:
+        """The random variables, whose parameters are formulas of the letters."""
+        from hermitex import symbols
+        from hermitex.symbolic.text.laws import law
+
+        found = {}
+        for key, text in self.section("laws").items():
+            if symbols.is_normal_name(key):
+                self.fail("laws", key, f"{key} is a standard normal; give the variable another name")
+            if clash := [s for s in ("symbols", "functions", "where", "equations", "flow", "observables", "parameters", "grid", "arrays")
+                         if key in self.section(s)]:
+                self.fail("laws", key, f"it stands under [{clash[0]}] too; give one of them another name")
+            try:
+                found[key] = law(key, text, letters)
+            except HermitexError as error:
+                self.fail("laws", key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
+        return found
 
     def _symbol(self, section: str, key: str) -> Any:
         from sympy import Symbol

@@ -16,8 +16,8 @@ from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols
 from hermitex.errors import BadInput
-from hermitex.symbolic.laws import averaged, is_random, random_variables
 from hermitex.symbolic import hooks
+from hermitex.symbolic.laws import averaged, is_random, random_variables
 
 
 class Bound(Symbol):

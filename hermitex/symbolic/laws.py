@@ -100,6 +100,12 @@ def is_random(x: Any) -> bool:
     return stats is not None and isinstance(x, stats.RandomSymbol)
 
 
+def checked(x: Any) -> Any:
+    """A random variable, if its probabilities are some."""
+    _values(x, _law(x))
+    return x
+
+
 def refuse_loose(expr: Any) -> None:
     """Raises BadInput where a random variable stands outside of every expectation: it has no value."""
     if found := random_variables(expr):
@@ -161,7 +167,8 @@ def _over(e: Expr, x: Any) -> list[Term]:
         value = mu + b*log(_survives(z)) if least == True else mu - b*log(_survives(-z))  # noqa: E712 - SymPy's true
         return [(S.One, e.xreplace({x: value}), (z,))]
     if name not in _QUANTILES:
-        known = ", ".join(sorted(n.removesuffix("Distribution") for n in (*_QUANTILES, "LaplaceDistribution", "GumbelDistribution")))
+        names = (*_QUANTILES, "LaplaceDistribution", "GumbelDistribution")
+        known = ", ".join(sorted(n.removesuffix("Distribution") for n in names))
         more = "; of it only polynomials are averaged" if name in _MOMENTS else ""
         raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}{more}")
     return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
@@ -188,10 +195,17 @@ def _values(x: Any, law: Any) -> Sequence[tuple[Expr, Expr]] | None:
         raise BadInput(f"E: the values of {x} are not known: its law {law} takes numbers where it says how many they are") from None
     if any(not isinstance(v, Expr) for v in map(S, table)):
         raise BadInput(f"E: {x} has values that are no numbers")
+    total = Add(*map(S, table.values()))
+    if (total.is_number and not _one(total)) or any(S(p).is_negative for p in table.values()):
+        raise BadInput(f"E: the probabilities of {x} are not positive numbers whose sum is 1")
     found = [(S(v), S(p)) for v, p in table.items() if p != 0]
     if len(found) > _MOST_TERMS:
         raise BadInput(f"E: {x} has {len(found)} values; at most {_MOST_TERMS} are summed over")
     return sorted(found, key=lambda pair: str(pair[0])) if any(v.free_symbols for v, _ in found) else sorted(found)
+
+
+def _one(total: Expr) -> bool:
+    return total == 1 or abs(total.evalf(20) - 1) < Rational(1, 10**12)
 
 
 def _by_moments(e: Expr, x: Any, law: Any) -> Expr | None:

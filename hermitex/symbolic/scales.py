@@ -75,6 +75,8 @@ def _at_roots(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         return [line]
     slope, found = sp.diff(g, x), []
     for c in roots(g, x)[:_MOST]:
+        if any(f.args[0].is_number and (abs(f.args[0]) < 1) != True for f in c.atoms(sp.erfinv)):  # noqa: E712 - SymPy's true
+            continue  # there is no such place on the line
         k = slope.xreplace({x: c})
         found.append((k, -k * c))
     return found

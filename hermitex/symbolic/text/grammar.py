@@ -19,6 +19,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
@@ -139,7 +140,7 @@ class Reader:
     def _name(self, node: ast.Name, depth: int) -> Any:
         name = node.id
         for scope in reversed(self.scopes):
-            if name in scope and isinstance(scope[name], Symbol):
+            if name in scope and (isinstance(scope[name], Symbol) or is_random(scope[name])):
                 return scope[name]
         if field.is_normal_name(name):
             return field.normal(name)
@@ -358,14 +359,15 @@ class Reader:
             if not isinstance(v, ast.Name) or v.id in names or v.id in CONSTANTS:
                 self.fail(v, "after the integrand stand the names of its variables, e.g. E(z1*z2, z1)")
             names.append(v.id)
-        self.scopes.append({n: field.normal(n) if field.is_normal_name(n) else Symbol(n, real=True) for n in names})
+        laws = {n: v for n, v in self.scopes[0].items() if is_random(v)}
+        self.scopes.append({n: field.normal(n) if field.is_normal_name(n) else laws.get(n) or Symbol(n, real=True) for n in names})
         try:
             body = self.expr(node.args[0], depth)
         finally:
             self.scopes.pop()
         if not names:
             check_variables([v.name for v in field.normals(body)], None)
-        return E(body, *names, cov=self._covariance(node, depth))
+        return E(body, *(laws.get(n, n) for n in names), cov=self._covariance(node, depth))
 
     def _covariance(self, node: ast.Call, depth: int) -> dict | None:
         for keyword in node.keywords:

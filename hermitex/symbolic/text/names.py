@@ -14,6 +14,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, UnknownName
+from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.named import FUNCTIONS, NamedFunction
 from hermitex.symbolic.text import bounded
 
@@ -82,7 +83,7 @@ def declared(given: Any) -> dict[str, Any]:
         if not isinstance(given, Iterable):
             raise BadInput(f"parameters are declared as 'mu, s>0' or {{'mu': 'real'}}, not {str(given)[:40]!r}")
         given = _once((str(s), s) for s in given)
-    return {str(name): _parameter(str(name), kind) for name, kind in given.items()}
+    return {str(name): kind if is_random(kind) else _parameter(str(name), kind) for name, kind in given.items()}
 
 
 def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,165 @@
+"""Averages over random variables of sympy.stats: against sums and integrals over their densities, made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.stats as numeric
+from scipy.integrate import quad
+from sympy import Abs, Expr, Max, Rational, Symbol, cos, exp, expand, lambdify, simplify, sqrt, stats, symbols, tanh
+
+import hermitex as hx
+from hermitex.errors import BadInput, HermitexError
+from hermitex.face.spec import from_toml
+from hermitex.symbolic.text.laws import law
+from hermitex.symbols import z
+
+p, c, a, q, h = symbols("p c a q h", positive=True)
+t = Symbol("t", real=True)
+CONTINUOUS = {
+    "exponential": (stats.Exponential("x", 2), numeric.expon(scale=0.5), (0, 30)),
+    "uniform": (stats.Uniform("x", -1, 2), numeric.uniform(-1, 3), (-1, 2)),
+    "laplace": (stats.Laplace("x", Rational(1, 2), 1), numeric.laplace(0.5), (-40, 40)),
+    "logistic": (stats.Logistic("x", 0, 1), numeric.logistic, (-40, 40)),
+    "weibull": (stats.Weibull("x", 1, 2), numeric.weibull_min(2), (0, 10)),
+    "rayleigh": (stats.Rayleigh("x", 1), numeric.rayleigh, (0, 12)),
+    "gumbel": (stats.Gumbel("x", 1, 0), numeric.gumbel_r, (-5, 45)),
+    "normal": (stats.Normal("x", 1, 2), numeric.norm(1, 2), (-20, 20)),
+    "lognormal": (stats.LogNormal("x", 0, Rational(1, 2)), numeric.lognorm(0.5), (0, 60)),
+    "pareto": (stats.Pareto("x", 1, 3), numeric.pareto(3), (1, 10**7)),
+    "kumaraswamy": (stats.Kumaraswamy("x", 2, 3), None, (0, 1)),
+    "arcsin": (stats.Arcsin("x", 0, 1), None, (0, 1)),
+}
+FUNCTIONS: dict[str, Callable[[Expr], Expr]] = {
+    "tanh": lambda x: tanh(x)**2, "kink": lambda x: Abs(x - Rational(3, 4)),
+    "bump": lambda x: exp(-x**2), "wave": lambda x: cos(2*x)}
+
+
+def _quadrature(name: str, f: Callable[[Expr], Expr]) -> float:
+    _, density, (low, high) = CONTINUOUS[name]
+    value = lambdify(t, f(t), ["scipy", "numpy"])
+    if density is not None:
+        ends = [v for v in (0.75, 1.0, 3.0, 30.0, 1e3, 1e5) if low < v < high] + [0.0]*(low < 0)
+        return sum(quad(lambda u: value(u)*density.pdf(u), lo, hi, epsabs=1e-14, epsrel=1e-12, limit=400)[0]
+                   for lo, hi in zip([low, *sorted(ends)], [*sorted(ends), high], strict=True))
+    back = {"kumaraswamy": lambda u: (1 - (1 - u)**(1/3))**0.5, "arcsin": lambda u: np.sin(np.pi*u/2)**2}[name]
+    at = {"kumaraswamy": 1 - (1 - 0.75**2)**3, "arcsin": 2/np.pi*np.arcsin(np.sqrt(0.75))}[name]
+    return sum(quad(lambda u: value(back(u)), lo, hi, epsabs=1e-14, epsrel=1e-12)[0] for lo, hi in ((0, at), (at, 1)))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("name", ["exponential", "uniform", "laplace", "normal"])
+def test_continuous_laws_are_integrals_over_their_density(name: str, f: str) -> None:
+    kernel = hx.compile(hx.E(FUNCTIONS[f](CONTINUOUS[name][0])))
+    assert kernel() == pytest.approx(_quadrature(name, FUNCTIONS[f]), rel=1e-10, abs=1e-12)
+    assert kernel.error < 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("name", sorted(set(CONTINUOUS) - {"exponential", "uniform", "laplace", "normal"}))
+def test_more_continuous_laws_are_integrals_over_their_density(name: str, f: str) -> None:
+    if name == "pareto" and f == "wave":
+        pytest.skip("the plain integral of this file does not converge")
+    kernel = hx.compile(hx.E(FUNCTIONS[f](CONTINUOUS[name][0])))
+    assert kernel() == pytest.approx(_quadrature(name, FUNCTIONS[f]), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_finite_laws_are_finite_sums(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.choice(np.arange(-6, 7), 4, replace=False)
+    weights = rng.integers(1, 9, 4)
+    x = stats.FiniteRV("x", {int(v): Rational(int(w), int(weights.sum())) for v, w in zip(values, weights, strict=True)})
+    nodes, mass = np.polynomial.hermite_e.hermegauss(90)
+    expected = sum(w*(np.tanh(v/3 + 0.5*nodes)*np.cos(v*nodes/9) @ mass) for v, w in zip(values, weights, strict=True))
+    node = hx.E(tanh(x/3 + z/2)*cos(x*z/9))
+    assert hx.compile(node)() == pytest.approx(expected/weights.sum()/mass.sum(), rel=1e-9, abs=1e-11)
+    planted = hx.E(tanh(x/3 + z/2)*cos(x*z/9) + x**3/10**6)
+    assert hx.compile(planted)() != pytest.approx(expected/weights.sum()/mass.sum(), rel=1e-10, abs=1e-12)
+
+
+def test_what_a_law_gives_exactly_is_exact() -> None:
+    x = stats.Rademacher("x")
+    assert hx.E(x**2) == 1 and hx.E(x) == 0
+    assert expand(hx.E(stats.Binomial("n", 3, p)**2) - (6*p**2 + 3*p)) == 0
+    assert expand(hx.E(stats.Poisson("n", c)**3) - (c**3 + 3*c**2 + c)) == 0
+    assert simplify(hx.E(stats.Geometric("n", p)**2) - (2 - p)/p**2) == 0
+    assert hx.E(stats.Gamma("g", 2, a)**2) == 6*a**2
+    assert simplify(hx.E(stats.Beta("b", 2, a)) - 2/(2 + a)) == 0
+    assert hx.E(stats.Exponential("e", a)**3) == 6/a**3
+    assert simplify(hx.E(stats.Uniform("u", -1, a)**2) - (a**3 + 1)/(3*(a + 1))) == 0
+    assert simplify(hx.E(Max(0, stats.Normal("y", h, a))).doit() - hx.E(Max(0, h + a*z)).doit()) == 0
+
+
+@pytest.mark.parametrize("name", ["Geometric", "Poisson", "Gamma", "ChiSquared", "Beta", "Weibull", "Rayleigh",
+                                  "Uniform", "Exponential"])
+def test_moments_are_those_of_scipy(name: str) -> None:
+    variable, same = {
+        "Geometric": (stats.Geometric("x", Rational(1, 3)), numeric.geom(1/3)),
+        "Poisson": (stats.Poisson("x", 2), numeric.poisson(2)),
+        "Gamma": (stats.Gamma("x", 3, 2), numeric.gamma(3, scale=2)),
+        "ChiSquared": (stats.ChiSquared("x", 5), numeric.chi2(5)),
+        "Beta": (stats.Beta("x", 2, 3), numeric.beta(2, 3)),
+        "Weibull": (stats.Weibull("x", 2, 3), numeric.weibull_min(3, scale=2)),
+        "Rayleigh": (stats.Rayleigh("x", 2), numeric.rayleigh(scale=2)),
+        "Uniform": (stats.Uniform("x", 1, 3), numeric.uniform(1, 2)),
+        "Exponential": (stats.Exponential("x", 2), numeric.expon(scale=0.5))}[name]
+    for n in (1, 2, 3, 4):
+        assert float(hx.E(variable**n)) == pytest.approx(same.moment(n), rel=1e-10)
+
+
+def test_independence_and_conditioning() -> None:
+    x, y = stats.Rademacher("x"), stats.Bernoulli("y", p)
+    assert expand(hx.E(x*y*z**2 + y*z**2).doit() - p) == 0
+    assert expand(hx.E(hx.E((x + y*z)**2, z), x, y).doit() - hx.E((x + y*z)**2, z, x, y).doit()) == 0
+    shifted = stats.Normal("w", x, 1)  # a mixture of two normals
+    assert hx.E(shifted**2).doit() == 2
+    assert hx.compile(hx.E(tanh(shifted)**2))() == pytest.approx(hx.compile("E(tanh(1 + z)**2)")(), rel=1e-12)
+
+
+def test_parameters_of_a_law_are_differentiated() -> None:
+    """A field of random sign and a dilution that is an unknown: Newton needs d/dp through the probabilities."""
+    x, y, w = stats.Rademacher("x"), stats.Bernoulli("y", q/(1 + q)), stats.Exponential("w", 1 + q)
+    gap = hx.System({q: h + hx.E(y*tanh(h*x + sqrt(q)*z)**2, x, y, z) + hx.E(w*exp(-w**2))/5})
+    found = gap.solve(h=0.3)
+    assert found.converged and found.iterations < 12 and not found.notes
+    v = found["q"]
+    nodes, mass = np.polynomial.hermite_e.hermegauss(150)
+    first = np.mean([np.tanh(0.3*s + np.sqrt(v)*nodes)**2 @ mass/mass.sum() for s in (1, -1)])*v/(1 + v)
+    second = quad(lambda u: u*np.exp(-u*u)*(1 + v)*np.exp(-(1 + v)*u), 0, 12, epsabs=1e-14)[0]/5
+    assert 0.3 + first + second == pytest.approx(v, rel=1e-8)
+
+
+def test_a_spec_names_its_laws() -> None:
+    spec = from_toml('[symbols]\nq = "positive"\nh = "positive"\nrho = "positive"\n'
+                     '[laws]\nx = "Rademacher()"\ny = "Bernoulli(rho)"\n'
+                     '[equations]\nq = "h + E(y*tanh(h*x + sqrt(q)*z)**2, z, x, y)"\n')
+    x, y, rho = stats.Rademacher("x"), stats.Bernoulli("y", Symbol("rho", positive=True)), Symbol("rho", positive=True)
+    same = hx.System({q: h + hx.E(y*tanh(h*x + sqrt(q)*z)**2)}, parameters=[h, rho])
+    assert spec.system.solve(h=0.4, rho=0.3)["q"] == same.solve(h=0.4, rho=0.3)["q"]
+
+
+@pytest.mark.parametrize("text", ["Rademacher", "rademacher()", "Rademacher(1)", "__import__('os')", "Poisson(open(c))",
+                                  "FiniteRV(1, 2)",
+                                  "FiniteRV({0: 1/2, 1: 1/3})", "Poisson(c).pspace", "Poisson(c=1)", "Cauchy(0, 1)",
+                                  "Bernoulli(2)", "",
+                                  "Binomial(*c)", "FiniteRV({**c})", "lambda: 0"])
+def test_what_is_no_law_gets_one_line(text: str) -> None:
+    with pytest.raises(HermitexError) as told:
+        law("x", text, {"c": "positive"})
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: hx.E(tanh(stats.Cauchy("x", 0, 1))), lambda: hx.E(tanh(stats.Gamma("x", 2, 1))),
+    lambda: hx.compile(stats.Rademacher("x")*z),
+    lambda: hx.System({"q": stats.Rademacher("x")*q}), lambda: hx.compile(hx.E(stats.Rademacher("x")*z, z)),
+    lambda: hx.E(z*stats.Rademacher("x"), cov={("z", "x"): p}),
+    lambda: hx.E(tanh(stats.Binomial("n", Symbol("m", integer=True, positive=True), p)))])
+def test_what_has_no_average_gets_one_line(make: Callable[[], object]) -> None:
+    with pytest.raises(BadInput) as told:
+        make()
+    assert "\n" not in str(told.value)
