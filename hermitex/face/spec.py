@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 
-SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start", "parameters",
-            "arrays", "grid", "sweep")
+SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start",
+            "parameters", "arrays", "grid", "sweep")
 KEYS = ("theory", "name", "source")
 _SWEEP = {"chunk": 50, "tolerance": 1e-11}
 _LARGEST, _PARTS = 1_000_000, 20
@@ -319,8 +319,8 @@ class _SpecReader:
         for key, text in self.section("laws").items():
             if symbols.is_normal_name(key):
                 self.fail("laws", key, f"{key} is a standard normal; give the variable another name")
-            if clash := [s for s in ("symbols", "functions", "where", "equations", "flow", "observables", "parameters", "grid", "arrays")
-                         if key in self.section(s)]:
+            others = [s for s in SECTIONS if s not in ("laws", "structure", "domain", "start", "sweep")]
+            if clash := [s for s in others if key in self.section(s)]:
                 self.fail("laws", key, f"it stands under [{clash[0]}] too; give one of them another name")
             try:
                 found[key] = law(key, text, letters)
