@@ -282,7 +282,7 @@ def test_a_channel_of_the_users():
 
 def test_a_root_of_high_order_is_found():
     """x^3 and its like: a bracketed root by interpolation may take the square of the steps of a bisection."""
-    from hermitex.exponents.laws.strips import zeros_on
+    from hermitex.kernels.panels import zeros_on
 
     grid = np.linspace(-2, 2, 42) + 1e-5
     for n in (1, 3, 5, 9):

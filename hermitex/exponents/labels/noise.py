@@ -20,6 +20,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.laws.density import array_function
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
@@ -30,7 +31,6 @@ _ORDER = 10
 _MOST_NODES = 4_000_000
 _TOLERANCE = 1e-12
 _LEAST = 1e-18
-_RULE = np.polynomial.legendre.leggauss(_ORDER)
 _EPSILON = 1e-15  # of E[He_2 K(v)] in units of E[|He_2| K(v)]: rounding, and what lies outside the window
 
 
@@ -245,10 +245,8 @@ def _cut(grid: np.ndarray, label: float, switches: list[Callable]) -> np.ndarray
 
 def _nodes(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(nodes, weights) of the normal law on panels, both flat."""
-    s, w = _RULE
-    half = np.diff(edges)[:, None] / 2
-    z = (edges[:-1, None] + half) + half * s
-    return z.ravel(), (half * w * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)).ravel()
+    z, w = (a.ravel() for a in on_panels(edges, _ORDER))
+    return z, w * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
 
 
 def _sum_counts(term: Callable[[float], float]) -> tuple[float, float]:

@@ -20,12 +20,13 @@ from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import inner_quantities
-from hermitex.exponents.laws.density import Index, Law, distinct, normal, push, radius
+from hermitex.exponents.laws.density import Index, Law, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms, own_parts
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
+from hermitex.kernels.panels import distinct
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Expr, Symbol
 
-from hermitex.exponents.laws.density import array_function, distinct
+from hermitex.exponents.laws.density import array_function
+from hermitex.kernels.panels import distinct, gauss
 from hermitex.symbolic.budget import checkpoint
 
 _DEEPEST = 37.0  # exp(-37) = 9e-17
@@ -211,7 +212,7 @@ def template(graded: tuple[bool, bool], rule: Rule) -> tuple[np.ndarray, np.ndar
     x = 1/(1 + e^-s) is even in log x at both ends; x = 1/(1 + exp(-s - e^s)) is so at 0 and falls off faster at 1.
     """
     if not any(graded):
-        x, w = np.polynomial.legendre.leggauss(rule.order)
+        x, w = gauss(rule.order)
         return np.concatenate([(1 + x) / 4, (3 + x) / 4]), np.concatenate([w, w]) / 4
     if all(graded):
         s = np.arange(-_DEEPEST, _DEEPEST + rule.step / 2, rule.step)

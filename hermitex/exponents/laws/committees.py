@@ -21,8 +21,9 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Named
 from hermitex.exponents.label import peel, split_products
 from hermitex.exponents.labels.levels import monotone
-from hermitex.exponents.laws.density import WINDOW, distinct
+from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import collect, intervals
+from hermitex.kernels.panels import distinct, gauss, on_panels, to_series
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
@@ -319,10 +320,8 @@ def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
 
 def panels(knots: np.ndarray, order: int = _ORDER, width: float = _WIDTH) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights between the knots, on panels no wider than `width`."""
-    x, w = np.polynomial.legendre.leggauss(order)
-    edges = _edges(knots, width)
-    half = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+    x, w = on_panels(_edges(knots, width), order)
+    return x.ravel(), w.ravel()
 
 
 def _edges(knots: np.ndarray, width: float) -> np.ndarray:
@@ -332,7 +331,7 @@ def _edges(knots: np.ndarray, width: float) -> np.ndarray:
 
 def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
     """int over t of the products at t and x - t, cut at the knots of both."""
-    y, w = np.polynomial.legendre.leggauss(_ORDER)
+    y, w = gauss(_ORDER)
     cuts = np.concatenate([np.broadcast_to(_edges(a.knots, _WIDTH), (len(x), len(_edges(a.knots, _WIDTH)))),
                            x[:, None] - b.knots], axis=1)
     low = np.maximum(a.knots[0], x - b.knots[-1])[:, None]
@@ -349,12 +348,9 @@ def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
 
 
 def _tabulated(law: IntervalSum) -> IntervalSum:
-    x, w = np.polynomial.legendre.leggauss(_ORDER)
     edges = _edges(law.knots, _WIDTH)
-    half = np.diff(edges)[:, None] / 2
-    values = law.pair((edges[:-1, None] + half * (1 + x)).ravel()).reshape(2, -1, _ORDER)
-    to_series = (np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None]).T * (2 * np.arange(_ORDER)[:, None] + 1) / 2
-    series = np.einsum("kx,cpx->cpk", to_series, values)
+    values = law.pair(on_panels(edges, _ORDER)[0].ravel()).reshape(2, -1, _ORDER)
+    series = np.einsum("kx,cpx->cpk", to_series(_ORDER), values)
 
     def pair(y: np.ndarray) -> np.ndarray:
         panel = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, len(edges) - 2)

@@ -1,8 +1,8 @@
 """F_U(M) = E_u[E[G_U M G_U | u]]: the couplings of the hidden directions, averaged over the known ones.
 
-The average is adaptive (Gauss-Kronrod), its first panels cut at u = 0; at each u the label is a target in the hidden
-variables alone. One hidden variable is done on numbers (`sections`), a discrete label over planes by strips, anything
-else through the structure of the target with the numbers of u put in.
+At each u the label is a target in the hidden variables alone; `known` takes the average. One hidden variable is done on
+numbers (`sections`), a discrete label over planes by strips, anything else through the structure of the target with the
+numbers of u put in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
@@ -18,9 +17,9 @@ from hermitex.exponents.channels import Named
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
-from hermitex.exponents.laws.density import WINDOW, Index, Law, exact_point, normal
+from hermitex.exponents.laws.density import Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
-from hermitex.exponents.laws.known import even_part, mirror, over_known
+from hermitex.exponents.laws.known import over_all_known
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
 from hermitex.exponents.laws.scattered_given import scattered_given
@@ -29,7 +28,7 @@ from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums_given import over_angles, sums_given
 from hermitex.exponents.laws.table import tabulated
 from hermitex.exponents.laws.value import Value, measured
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
@@ -99,34 +98,7 @@ def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
     if turned is not None:
         return turned
     at = _at(g, law, (given, hidden, drop), base)
-    signs = mirror(g, given, hidden) if len(given) == 1 else None
-    if signs is not None:
-        at = _even(at, signs)
-    first: Second | None = None
-    if len(given) == 1:
-        first, change = over_known(lambda u: at((u,)), signs is not None)
-        if change <= max(_ACCURATE, (first.error - change) / 2):
-            return first
-    try:
-        with budget(None if first is None else remaining(_KEEP)):
-            found = _adaptively(at, len(given), signs is not None)
-    except BudgetExceeded:
-        if first is None:
-            raise
-        found = first
-    return found if first is None else agreed([found, first])
-
-
-def _adaptively(at: Callable[[Sequence[float]], Second], count: int, even: bool) -> Second:
-    """The average where the couplings have a kink in u somewhere."""
-    keys = _keys(at, count)
-
-    def numbers(u: Sequence[float]) -> np.ndarray:
-        found = at(u)
-        return np.array([*[found.couplings.get(k, 0.0) for k in keys], found.error])
-
-    value, error = _average(numbers, count, even)
-    return Second(dict(zip(keys, value[:-1].tolist(), strict=True)), error + float(value[-1]))
+    return over_all_known(at, g, given, hidden)
 
 
 def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
@@ -199,44 +171,3 @@ def _base(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[E
         return form, w, tabulated(law_of(quantity, {v: i for i, v in enumerate(hidden)}))
     except NoClosedForm:
         return None
-
-
-def _keys(at: Callable, count: int) -> list[tuple[Index, Index]]:
-    found: dict[tuple[Index, Index], None] = {}
-    for u in ((0.3,) * count, (-0.3,) * count, (1.1,) * count, (-1.1,) * count):
-        found |= dict.fromkeys(k for k in at(u).couplings if len(k[0]) == 2)
-    return list(found)
-
-
-def _even(at: Callable[[Sequence[float]], Second], signs: tuple[int, ...]) -> Callable[[Sequence[float]], Second]:
-    return lambda u: even_part(at(u), signs)
-
-
-def _from_zero(f: Callable[[float], np.ndarray], low: float, high: float) -> Callable[[float], np.ndarray]:
-    """f on (0, 1) instead of (low, high): u = end + width s^3 from an end at 0, where logarithms and kinks of u stand."""
-    end, width = (low, high - low) if low == 0 else (high, low - high)
-    if end != 0:
-        return lambda s: f(low + (high - low) * s) * (high - low)
-    return lambda s: f(width * s**3) * 3 * s**2 * abs(width)
-
-
-def _average(f: Callable[[Sequence[float]], np.ndarray], count: int, even: bool) -> tuple[np.ndarray, float]:
-    from scipy.integrate import quad_vec
-
-    def weighted(u: float, inner: Callable[[float], np.ndarray]) -> np.ndarray:
-        checkpoint("averaging over what is known")
-        return inner(u) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
-
-    def along(inner: Callable[[float], np.ndarray], even: bool, accuracy: float) -> tuple[np.ndarray, float]:
-        total, error = np.zeros(1), 0.0
-        # Where the density is below 1e-17 nothing is added.
-        for low, high in ((0.0, 3.0), (3.0, WINDOW)) if even else ((-WINDOW, -3.0), (-3.0, 0.0), (0.0, 3.0), (3.0, WINDOW)):
-            value, err = quad_vec(_from_zero(lambda u: weighted(u, inner), low, high), 0.0, 1.0,
-                                  epsabs=accuracy, epsrel=accuracy, limit=200)[:2]
-            total, error = total + value, error + err
-        return (2 * total, 2 * error) if even else (total, error)
-
-    if count == 1:
-        return along(lambda u: f((u,)), even, _RELATIVE)
-    # Two known directions: the inner average a little more accurate than the outer one.
-    return along(lambda u: along(lambda w: f((u, w)), False, 1e-10)[0], False, 1e-9)

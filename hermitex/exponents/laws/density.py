@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.panels import distinct, graded
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate
@@ -71,46 +71,6 @@ class Law:
         """The ends and every knot and hint between them."""
         inside = [p for p in (*self.knots, *self.hints) if self.lo < p < self.hi]
         return distinct(np.array([self.lo, *inside, self.hi]))
-
-
-def distinct(points: np.ndarray) -> np.ndarray:
-    """Sorted, without repetitions up to rounding."""
-    points = np.sort(np.asarray(points, dtype=float))
-    scale = max(1e-300, float(np.max(np.abs(points)))) if len(points) else 1.0
-    # Labels that reach out to 1e20 must not make one of those around 1.
-    near = np.minimum(scale, np.maximum(1.0, np.abs(points[:-1])))
-    keep = np.concatenate([[True], np.diff(points) > 1e-13 * near]) if len(points) else np.array([], dtype=bool)
-    return points[keep]
-
-
-# -- quadrature --------------------------------------------------------------------------------------------------------
-@lru_cache(maxsize=64)
-def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on (0, 1) for integrands with an inverse square root, a logarithm or a jump at 0.
-
-    x = tau^2 makes the square root analytic, tau^4 the logarithm mild too (at the price of rounding next to a knot that
-    is not 0); the panels in x shrink by 4 towards 0, `depth` times.
-    """
-    x, w = np.polynomial.legendre.leggauss(order)
-    edges = np.concatenate([[0.0], 4.0 ** (-np.arange(depth, -1, -1) / power)])
-    half = np.diff(edges)[:, None] / 2
-    tau = (edges[:-1, None] + half + half * x).ravel()
-    return tau**power, power * (half * w).ravel() * tau ** (power - 1)
-
-
-@lru_cache(maxsize=64)
-def template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """The same at both ends of (0, 1)."""
-    x, w = half_template(order, depth, power)
-    return np.concatenate([x / 2, 1 - x[::-1] / 2]), np.concatenate([w, w[::-1]]) / 2
-
-
-def graded(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on the intervals between `breaks`, shape (..., k): arrays (..., (k-1) m)."""
-    t, w = template(order, depth, power)
-    a, width = breaks[..., :-1, None], np.diff(breaks, axis=-1)[..., None]
-    shape = (*breaks.shape[:-1], -1)
-    return (a + width * t).reshape(shape), (width * w).reshape(shape)
 
 
 # -- one variable ------------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from hermitex.exponents.channels import Channel
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import indices
-from hermitex.exponents.laws.known import even_part, mirror, next_change, over_known
+from hermitex.exponents.laws.known import next_change, over_all_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest, of_masses
 from hermitex.exponents.laws.value import Value, measured
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 
 _MOST = 2  # known directions
@@ -90,11 +91,8 @@ def _label_grid(support: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre panels on the window, broken at 0."""
-    x, w = np.polynomial.legendre.leggauss(10)
-    edges = np.linspace(-WINDOW, WINDOW, 2 * max(1, count // 20) + 1)
-    half = np.diff(edges)[:, None] / 2
-    nodes = (edges[:-1, None] + half + half * x).ravel()
-    return nodes, (half * w).ravel() * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
+    nodes, w = (a.ravel() for a in on_panels(np.linspace(-WINDOW, WINDOW, 2 * max(1, count // 20) + 1), 10))
+    return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 
 
 def _he(k: int, z: np.ndarray) -> np.ndarray:
@@ -113,19 +111,8 @@ def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symb
     if len(known) > _MOST:
         raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
     drawn = Drawn(channel, known, hidden)
-    found = _averaged(drawn, channel, (known, hidden), ())
+    found = over_all_known(drawn.second, channel.p, known, hidden)
     inverse, _ = largest(found.couplings, list(range(len(hidden))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the channel in another form")
     return measured(inverse, len(hidden) * found.error)
-
-
-def _averaged(drawn: Drawn, channel: Channel, spaces: tuple[Sequence[Symbol], Sequence[Symbol]], at: tuple[float, ...]) -> Second:
-    """The average over the known variables that are left, one inside the other."""
-    known, hidden = spaces
-    if len(at) == len(known):
-        return drawn.second(at)
-    signs = mirror(channel.p, known, hidden, len(at))
-    if signs is None:
-        return over_known(lambda u: _averaged(drawn, channel, spaces, (*at, u)), False)[0]
-    return over_known(lambda u: even_part(_averaged(drawn, channel, spaces, (*at, u)), signs), True)[0]

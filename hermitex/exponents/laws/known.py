@@ -82,6 +82,20 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
     return Second(last, lost + 2 * sums.error), lost
 
 
+def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol],
+                   place: tuple[float, ...] = ()) -> Second:
+    """The average over several known variables, one inside the other; `p`: what the label depends on, `place`: those given."""
+    if len(place) == len(known):
+        return at(place)
+    signs = mirror(p, known, hidden, len(place))
+
+    def inner(u: float) -> Second:
+        found = over_all_known(at, p, known, hidden, (*place, u))
+        return found if signs is None else even_part(found, signs)
+
+    return over_known(inner, signs is not None)[0]
+
+
 def next_change(changes: Sequence[float]) -> float:
     """The change that the next halving would make.
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.laws.density import WINDOW, Index, Law, half_template
+from hermitex.exponents.laws.density import WINDOW, Index, Law
+from hermitex.kernels.panels import half_template
 from hermitex.symbolic.budget import checkpoint
 
 _SHALLOW = {2: 8, 4: 5}

@@ -98,7 +98,8 @@ def _answered(question: Question) -> Value:
 def _question(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], known: Matrix) -> Question:
     """What is asked: what is known comes off the label, and only the variables that enter it stay."""
     target = (g, law, variables, known)
-    inner, given, hidden, rows = law.p if isinstance(law, Channel) else g, (), variables, np.eye(len(variables))
+    inner, hidden, rows = law.p if isinstance(law, Channel) else g, variables, np.eye(len(variables))
+    given: tuple[Symbol, ...] = ()
     if known.rows:
         given, hidden, inner = _adapted(inner, variables, known)
         rows = as_array(orthonormal(complement(known)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -22,6 +21,7 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
 from hermitex.exponents.laws.scaling import curves, scaling, singular_edge
+from hermitex.kernels.panels import chebyshev
 from hermitex.symbolic.budget import checkpoint
 
 _RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48), Rule(0.12, 72))
@@ -144,7 +144,7 @@ class Nodes:
         cell = np.floor(q / _BIN).astype(int)
         order = np.argsort(cell, kind="stable")
         cells, starts = np.unique(cell[order], return_index=True)
-        nodes, to_values = points(_DEGREE)
+        nodes, to_values = chebyshev(_DEGREE)
         found = []
         for k, start, stop in zip(cells, starts, [*starts[1:], self.size], strict=True):
             mine = order[start:stop]
@@ -185,7 +185,7 @@ class Table:
     def __init__(self, side: Nodes) -> None:
         strip = np.pi / (4 * side.a.max())
         self.width = min(0.64 * strip, 2.0)
-        nodes, to_series = points(_POINTS)
+        nodes, to_series = chebyshev(_POINTS)
         self.start = np.log(side.top)
         found: list[np.ndarray] = []
         while True:
@@ -265,12 +265,3 @@ def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tupl
         h = g.xreplace({x: s * p for x, s, p in zip(used, signs, free, strict=True)})
         for k in np.flatnonzero(weights):
             yield Face(h.xreplace({free[k]: S.One}), free, signs, int(k), weights, len(flips))
-
-
-@lru_cache(maxsize=8)
-def points(order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Chebyshev points on (-1, 1), and the matrix from values there to coefficients."""
-    angle = np.pi * (np.arange(order) + 0.5) / order
-    matrix = 2 / order * np.cos(np.outer(np.arange(order), angle))
-    matrix[0] /= 2
-    return np.cos(angle), matrix

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.laws.density import Index, Law, common_power, distinct, half_template, merged
+from hermitex.exponents.laws.density import Index, Law, common_power, merged
 from hermitex.exponents.laws.sums import contracted, in_chunks, pairs
+from hermitex.kernels.panels import distinct, gauss, half_template
 
 _ORDER = 14
 _WIDTH = 1.0   # of a panel in log|x|
@@ -92,7 +93,7 @@ def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[t
 
 def _panelled(cuts: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes on the intervals between cuts: graded next to the cuts, panels of bounded width in between."""
-    x, w = np.polynomial.legendre.leggauss(_ORDER)
+    x, w = gauss(_ORDER)
     t, v = half_template(_ORDER, _DEPTH, power)
     nodes, weights = [], []
     last = cuts.shape[1] - 2

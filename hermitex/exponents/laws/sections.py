@@ -14,8 +14,8 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
 from sympy.core.relational import Relational
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, distinct, mass, merged, pushed
-from hermitex.exponents.laws.strips import zeros_on
+from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
+from hermitex.kernels.panels import distinct, zeros_on
 
 _SCAN = 1600
 _TABLE = 600

@@ -13,14 +13,14 @@ from itertools import combinations, pairwise
 import numpy as np
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function, distinct, graded
+from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.panels import distinct, graded, zeros_on
 
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5
 _SCAN = 801
-_STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
 
 
 def discrete_over_planes(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> list[Expr] | None:
@@ -88,17 +88,3 @@ class Strips:
         inner = (ndtr(high) - ndtr(low), p - q, low * p - high * q)
         outer = (w1, w1 * v1, w1 * (v1 * v1 - 1))
         return [outer[a.count(0)][:, None] * inner[a.count(1)] for a in self.indices]
-
-
-def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
-    """The sign changes of each function on the grid, to rounding."""
-    from scipy.optimize import brentq
-
-    found = []
-    for f in functions:
-        values = np.asarray(f(grid))
-        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
-                                maxiter=_STEPS))
-        found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
-    return sorted(found)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hermitex.exponents.laws.density import Index, Law, common_power, distinct, half_template, merged
+from hermitex.exponents.laws.density import Index, Law, common_power, merged
+from hermitex.kernels.panels import distinct, half_template
 from hermitex.symbolic.budget import checkpoint
 
 _CHUNK = 50_000  # nodes at a time: their arrays stay in the cache

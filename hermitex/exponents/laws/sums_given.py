@@ -18,9 +18,9 @@ from hermitex.exponents.laws.blocks import groups, law_of
 from hermitex.exponents.laws.density import Index, Law, array_function, normal
 from hermitex.exponents.laws.linearised import Second, second
 from hermitex.exponents.laws.sections import Sections
-from hermitex.exponents.laws.strips import zeros_on
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
+from hermitex.kernels.panels import zeros_on
 from hermitex.symbolic.budget import checkpoint
 
 _SHORT = 60

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from hermitex.exponents.laws.density import Law
+from hermitex.kernels.panels import gauss, to_series
 
 _ORDER = 18
 _DEEP, _SHALLOW, _SMOOTH = 24, 9, 4
@@ -29,9 +30,7 @@ class Half:
         knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
         depth = (_DEEP if end == 0 else _SHALLOW) if knot else _SMOOTH
         self.edges = np.concatenate([[0.0], 2.0 ** -np.arange(depth, -1, -1)])
-        x, w = np.polynomial.legendre.leggauss(_ORDER)
-        self.to_series = (np.polynomial.legendre.legvander(x, _ORDER - 1) * w[:, None]).T
-        self.to_series *= (2 * np.arange(_ORDER)[:, None] + 1) / 2
+        x, _ = gauss(_ORDER)
         self.series = self._fit(law, x, self.edges[:-1], self.edges[1:])
         for _ in range(_SPLITS):
             size = np.abs(self.series).max(axis=(1, 2))
@@ -50,7 +49,7 @@ class Half:
         half = (high - low)[:, None] / 2
         tau = low[:, None] + half + half * x
         values = law.density((self.end + self.width * tau**2).ravel()) * tau.ravel()
-        return np.einsum("sx,kpx->pks", self.to_series, values.reshape(-1, *tau.shape))
+        return np.einsum("sx,kpx->pks", to_series(_ORDER), values.reshape(-1, *tau.shape))
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
         # A label that was meant to be the knot may miss it by rounding: the density is held constant next to it.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.exponents.laws.density import half_template
+from hermitex.kernels.panels import half_template
 from hermitex.theories.overlaps.channel import FiniteOutput, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
 from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.exponents.laws.density import half_template
-from hermitex.exponents.laws.strips import zeros_on
+from hermitex.kernels.panels import half_template, zeros_on
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted, normal_nodes
 from hermitex.theories.overlaps.structure import LabelSections, branches_and_plateaus

@@ -1,0 +1,98 @@
+"""Nodes and weights on panels, series on them, and roots between the points of a grid: the numeric toolkit of laws.
+
+Panels are graded towards the places at which an integrand is not analytic; everything is for arrays of many at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+_STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
+
+
+@lru_cache(maxsize=64)
+def gauss(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on (-1, 1), shapes (order,) and (order,)."""
+    return np.polynomial.legendre.leggauss(order)
+
+
+def on_panels(edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on each panel between neighbouring edges, shape (k,): arrays (k - 1, order).
+
+    >>> x, w = on_panels(np.array([0.0, 1.0, 3.0]), 4)
+    >>> x.shape, bool(abs((w * x**3).sum() - 81/4) < 1e-13)
+    ((2, 4), True)
+    """
+    x, w = gauss(order)
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half + half * x, half * w
+
+
+@lru_cache(maxsize=16)
+def to_series(order: int) -> np.ndarray:
+    """The matrix from values at the Gauss nodes to coefficients of Legendre polynomials, shape (order, order)."""
+    x, w = gauss(order)
+    return (np.polynomial.legendre.legvander(x, order - 1) * w[:, None]).T * (np.arange(order)[:, None] + 0.5)
+
+
+@lru_cache(maxsize=8)
+def chebyshev(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev points on (-1, 1), and the matrix from values there to coefficients."""
+    angle = np.pi * (np.arange(order) + 0.5) / order
+    matrix = 2 / order * np.cos(np.outer(np.arange(order), angle))
+    matrix[0] /= 2
+    return np.cos(angle), matrix
+
+
+@lru_cache(maxsize=64)
+def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (0, 1) for integrands with an inverse square root, a logarithm or a jump at 0.
+
+    x = tau^2 makes the square root analytic, tau^4 the logarithm mild too (at the price of rounding next to a knot that
+    is not 0); the panels in x shrink by 4 towards 0, `depth` times.
+    """
+    edges = np.concatenate([[0.0], 4.0 ** (-np.arange(depth, -1, -1) / power)])
+    tau, w = (a.ravel() for a in on_panels(edges, order))
+    return tau**power, power * w * tau ** (power - 1)
+
+
+@lru_cache(maxsize=64)
+def template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """The same at both ends of (0, 1), arrays (m,)."""
+    x, w = half_template(order, depth, power)
+    return np.concatenate([x / 2, 1 - x[::-1] / 2]), np.concatenate([w, w[::-1]]) / 2
+
+
+def graded(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on the intervals between `breaks`, shape (..., k): arrays (..., (k-1) m)."""
+    t, w = template(order, depth, power)
+    a, width = breaks[..., :-1, None], np.diff(breaks, axis=-1)[..., None]
+    shape = (*breaks.shape[:-1], -1)
+    return (a + width * t).reshape(shape), (width * w).reshape(shape)
+
+
+def distinct(points: np.ndarray) -> np.ndarray:
+    """Sorted, without repetitions up to rounding, shape (n,) -> (m,), m <= n."""
+    points = np.sort(np.asarray(points, dtype=float))
+    scale = max(1e-300, float(np.max(np.abs(points)))) if len(points) else 1.0
+    # Labels that reach out to 1e20 must not make one of those around 1.
+    near = np.minimum(scale, np.maximum(1.0, np.abs(points[:-1])))
+    keep = np.concatenate([[True], np.diff(points) > 1e-13 * near]) if len(points) else np.array([], dtype=bool)
+    return points[keep]
+
+
+def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
+    """The sign changes of each function on the grid, shape (n,), to rounding, in order."""
+    from scipy.optimize import brentq
+
+    found = []
+    for f in functions:
+        values = np.asarray(f(grid))
+        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
+            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
+                                maxiter=_STEPS))
+        found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
+    return sorted(found)
