@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -67,7 +68,6 @@ def singular_values(theory: Any, *, psi1: float, psi2: float, eta: float, Delta:
 def network(theory: Any, d: int, psi1: float, psi2: float, Delta: float, seed: int) -> tuple[Array, Array, Array]:
     """W_0, the step for eta = 1, the readout; the target's direction is the first unit vector."""
     from hermitex.kernels.compile import compile
-    from hermitex.symbols import z
 
     n, N = round(psi1*d), round(psi2*d)
     if min(n, N) < 1:

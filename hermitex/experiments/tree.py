@@ -16,6 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -55,7 +56,6 @@ def simulate(theory: Any, kappa: Any, *, dimension: int | None = None, seeds: in
 def labels(theory: Any, groups: int, width: int) -> Callable[[Array], Array]:
     """x -> y: the directions are the first groups*width unit vectors, every a_i has entries 1."""
     from hermitex.kernels.compile import compile
-    from hermitex.symbols import z
 
     g = compile(theory.g(z))
     shares = {q: float(c)**0.5 * (1 if p > 0 else -1) for (q, p), c in zip(theory.P, theory.shares.values(), strict=True)}

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from sympy import Expr, S
 
+from hermitex.errors import NoClosedForm
 from hermitex.show.display import Shown, latex, math
 
 Status = Literal["zero", "nonzero", "undetermined"]
@@ -119,7 +120,6 @@ def _relation(c: Certificate) -> str:
 
 def _roughly(expr: Expr) -> Any:
     """The verdict of one enclosure in double precision if it excludes zero and no rule gives the value, else None."""
-    from hermitex.errors import NoClosedForm
     from hermitex.symbolic.digits.enclosure import enclose, flint_available
     from hermitex.symbolic.gaussian import Expectation
     from hermitex.symbolic.integrals import integrate_or_keep

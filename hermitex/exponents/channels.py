@@ -23,6 +23,7 @@ from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, pi, sqrt
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
 from hermitex.show.display import Shown, latex
+from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text.plain import plain
 
 if TYPE_CHECKING:
@@ -103,7 +104,6 @@ class Channel(Shown):
         return self._integrated_mean()
 
     def _integrated_mean(self) -> Expr:
-        from hermitex.symbolic.gaussian import E
         from hermitex.symbolic.integrals import closed_form
 
         try:

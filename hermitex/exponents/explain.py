@@ -11,11 +11,13 @@ from typing import Any
 from sympy import Symbol
 
 from hermitex.errors import HermitexError
+from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.stages import alpha_words, digits_that_hold
+from hermitex.symbolic.parsing import to_text
 
 _ONE = (
     ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2", ("BAJ21",)),
@@ -73,8 +75,6 @@ def explain(found: Findings) -> str:
 
 def _channel(found: Findings) -> list[str]:
     """What of a noisy label the exponents depend on: the reduction by which its certificates are about g."""
-    from hermitex.exponents.channels import channel
-
     try:
         labels = channel(found.channel).labels(found.target)
     except HermitexError:  # a law P(y|z) of the user's own: its notes say what is to be said
@@ -120,8 +120,6 @@ def about_the_mean(quantity: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    from hermitex.symbolic.parsing import to_text
-
     return to_text(value)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sympy import Expr, Rational, S, Symbol, cos, exp, fraction, oo, sin, sqrt, tan, tanh
+from sympy import Expr, Rational, S, Symbol, cos, erf, exp, fraction, oo, sin, sqrt, tan, tanh
 from sympy.simplify.fu import TR8
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -104,8 +104,6 @@ def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool
 
 def indicator_moment(intervals: list[Piece], k: int) -> Expr:
     """E[He_k(z) 1_A], A a union of intervals: sum of He_{k-1}(a) phi(a) - He_{k-1}(b) phi(b); P(A) at k = 0."""
-    from sympy import erf
-
     def at(point: Expr) -> Expr:
         if k == 0:
             return -erf(point / sqrt(2)) / 2

@@ -23,10 +23,11 @@ from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.directions.turns import turns
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.moments import Moments
-from hermitex.exponents.labels.tensors import Block, Shown
+from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
 from hermitex.symbolic.budget import attempt, checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
@@ -132,9 +133,9 @@ class GenerativeOracle:
         if simpler is not self:
             return simpler.tensor(known, k)
         name = _name(f"{self.letter}_{k}", known, self.variables)
-        blocks = [Block(self, known, k, (m,), (m.member.mean,), True) for m in self.members()] if self.given.complete \
-            else [Block(self, known, k, None, self.given.seen, False)]
-        found = Shown(known, self.r)
+        blocks = [TensorBlock(self, known, k, (m,), (m.member.mean,), True) for m in self.members()] if self.given.complete \
+            else [TensorBlock(self, known, k, None, self.given.seen, False)]
+        found = ChargedDirections(known, self.r)
         for block in blocks:
             found.allow(block.space)
         if found.settled:
@@ -157,7 +158,6 @@ class GenerativeOracle:
         """For the label that is left once coordinates are known: z3 frac(z1 z2) tells frac(z1 z2) then, whatever z3 is."""
         if not self.given.text or not known.rows or any(sum(1 for x in row if x != 0) > 1 for row in known.tolist()):
             return self
-        from hermitex.exponents.label import revealed
 
         key = known.as_immutable()
         if key not in self._once:
@@ -170,8 +170,8 @@ class GenerativeOracle:
     def quickly(self, known: Matrix, k: int) -> Evidence | None:
         """What needs no integral, for a complete family: nothing left by symmetry, or all of it shown by monotone maps."""
         name = _name(f"{self.letter}_{k}", known, self.variables)
-        blocks = [Block(self, known, k, (m,), (m.member.mean,), True) for m in self.members()]
-        found = Shown(known, self.r)
+        blocks = [TensorBlock(self, known, k, (m,), (m.member.mean,), True) for m in self.members()]
+        found = ChargedDirections(known, self.r)
         for block in blocks:
             found.allow(block.space)
         if found.settled:
@@ -180,7 +180,7 @@ class GenerativeOracle:
             block.risen(found, name)
         return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks))) if found.settled else None
 
-    def _exactly(self, blocks: Sequence[Block], found: Shown, name: str, k: int) -> Evidence:
+    def _exactly(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str, k: int) -> Evidence:
         """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
         try:
             with attempt(_SECONDS, 1/2):
@@ -196,7 +196,7 @@ class GenerativeOracle:
         proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
         return Evidence("nonzero", directions, (*found.certificates, Certificate(name, k, "nonzero", proof)))
 
-    def _look(self, blocks: Sequence[Block], found: Shown, name: str) -> None:
+    def _look(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""
         try:
             with attempt(_SECONDS, 1/2):
@@ -205,7 +205,7 @@ class GenerativeOracle:
         except BudgetExceeded:
             checkpoint(f"looking for label maps that charge {name}")
 
-    def _undetermined(self, found: Shown, name: str, k: int) -> Evidence:
+    def _undetermined(self, found: ChargedDirections, name: str, k: int) -> Evidence:
         shown, allowed = len(found.rank), found.allowed.rows
         note = (f"{name} charges {'at least ' + str(shown) if shown else 'perhaps none'} of {allowed} "
                 f"direction{'s' if allowed > 1 else ''} that its symmetries allow, and no label map tried shows the others")
@@ -261,17 +261,17 @@ def _short(x: Expr) -> Expr:
     return x.evalf(4) if x.has(Expectation) or x.count_ops() > 12 else x
 
 
-def _reasons(blocks: Sequence[Block]) -> str:
+def _reasons(blocks: Sequence[TensorBlock]) -> str:
     why = list(dict.fromkeys(w for b in blocks for w in b.space.why))
     more = f" and {len(why) - _WORDS} more" if len(why) > _WORDS else ""
     return "; ".join(why[:_WORDS]) + more
 
 
-def _zero(name: str, k: int, blocks: Sequence[Block]) -> Evidence:
+def _zero(name: str, k: int, blocks: Sequence[TensorBlock]) -> Evidence:
     return Evidence("zero", None, (Certificate.zero(name, k, f"no tensor is left: {_reasons(blocks)}"),))
 
 
-def _stage(name: str, k: int, blocks: Sequence[Block]) -> Certificate:
+def _stage(name: str, k: int, blocks: Sequence[TensorBlock]) -> Certificate:
     why = _reasons(blocks)
     return Certificate(name, k, "nonzero", "the label maps above charge every direction that is allowed"
                        + (f": {why}" if why else ", which is every one"))

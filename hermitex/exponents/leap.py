@@ -25,6 +25,7 @@ from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import attempt, checkpoint, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
 _SOON = 1.5  # seconds
@@ -157,6 +158,5 @@ def _told(steps: Staircase, seen: Relevant) -> Staircase:
 def _last_order(g: Expr, variables: tuple[Symbol, ...], max_order: int) -> int:
     if not g.is_polynomial(*variables):
         return max_order
-    from hermitex.symbolic.series.polynomials import poly_of
 
     return max(int(poly_of(g, *variables).total_degree()), 1)

@@ -32,6 +32,7 @@ from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.parsing import parse, real_expression, to_text
 from hermitex.symbolic.subspaces import Matrix
 from hermitex.symbolic.tensors import MAX_VARIABLES
 
@@ -88,8 +89,6 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
 def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """The answer for a function that is g almost everywhere, without signs that cancel."""
-    from hermitex.symbolic.parsing import to_text
-
     plain = almost_everywhere(g)
     if plain == g or isinstance(law, Channel):
         return _any_number(g, law, names, used)
@@ -158,8 +157,6 @@ def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: s
 
 
 def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], tuple[Symbol, ...]]:
-    from hermitex.symbolic.parsing import real_expression
-
     declared = _declared(variables)
     g = _parsed(target, declared) if isinstance(target, str) else real_expression(target)
     law = read_channel(channel)
@@ -169,8 +166,6 @@ def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Chan
 
 def _parsed(text: str, declared: list[str]) -> Expr:
     """A text; an unknown letter in it is no parameter to be declared, for a target has none."""
-    from hermitex.symbolic.parsing import parse
-
     try:
         return parse(text, variables=declared or None)
     except UnknownName as error:

@@ -16,6 +16,7 @@ from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
 from hermitex.show.display import latex, math
+from hermitex.symbolic.parsing import parse, to_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,8 +115,6 @@ def _alpha_html(t: Threshold, *, short: bool = False) -> str:
 
 def _climb(words: str) -> str:
     """1: z1, z2;  2: z3 as formulas: the directions, each stage with its order."""
-    from hermitex.symbolic.parsing import parse
-
     stages = []
     for stage in filter(None, words.split(";  ")):
         order, _, forms = stage.partition(": ")
@@ -135,8 +134,6 @@ def _power_latex(rate: str) -> str:
 
 def _text(value: Expr) -> str:
     """An expression as `hermitex.parse` reads it: e is exp(1)."""
-    from hermitex.symbolic.parsing import to_text
-
     return to_text(value)
 
 

@@ -18,6 +18,7 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.findings import Stage
+from hermitex.exponents.generative_leap import generative_leap
 from hermitex.exponents.labels.forms import plainer
 from hermitex.exponents.leap import Leap, leap
 from hermitex.exponents.mean import degree, mean_of, square_integrable
@@ -92,8 +93,6 @@ def _leap(mean: Expr | None, variables: tuple[Symbol, ...], integrable: bool | N
 
 
 def _generative(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], notes: list[str]) -> Staircase:
-    from hermitex.exponents.generative_leap import generative_leap
-
     nothing = Staircase((), complete=False)
     found = _within(lambda: generative_leap(g, law, variables), nothing, notes, "generative leap", share=0.6)
     notes += found.notes

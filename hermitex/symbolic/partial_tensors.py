@@ -101,8 +101,8 @@ class Given:
                        *(self.frame[i, j]*a for i, a in enumerate(self.w))) for j, z in enumerate(variables)}
 
     @cached_property
-    def _pieces(self) -> list[_Summand]:
-        found = (_Summand.of(f, self.known, self.frame, self.u) for f in self.whole.summands)
+    def _pieces(self) -> list[_Rotated]:
+        found = (_Rotated.of(f, self.known, self.frame, self.u) for f in self.whole.summands)
         return [p for p in found if p is not None]
 
 
@@ -118,7 +118,7 @@ def _words(ways: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Summand:
+class _Rotated:
     """One summand as f(u, s) with s = Q w, the rows of Q orthonormal."""
 
     expr: Expr
@@ -126,7 +126,7 @@ class _Summand:
     rows: Matrix
 
     @classmethod
-    def of(cls, f: Summand, known: Matrix, frame: Matrix, u: tuple[Symbol, ...]) -> _Summand | None:
+    def of(cls, f: Summand, known: Matrix, frame: Matrix, u: tuple[Symbol, ...]) -> _Rotated | None:
         """The summand over the directions it sees outside U; None if it sees none."""
         along = (f.rows*known.T).applyfunc(tidy) if known.rows else Matrix.zeros(f.rows.rows, 0)
         across = (f.rows*frame.T).applyfunc(tidy)

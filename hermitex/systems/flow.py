@@ -15,6 +15,7 @@ from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.names import by_name, listed
+from hermitex.systems.program import compile_program
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
@@ -86,8 +87,6 @@ class Flow(System):
     # -- numbers -----------------------------------------------------------------------------------------------------
     def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
         """The compiled `Program` of the rates and observables; `events` become further observables."""
-        from hermitex.systems.program import compile_program
-
         more = {Symbol(n, real=True): self._read(e) for n, e in (events or {}).items()}
         cache = self.__dict__.setdefault("_programs", {})
         key = tuple(more.items())

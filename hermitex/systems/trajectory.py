@@ -79,7 +79,7 @@ def trajectory(program: Any, numbers: Mapping[str, float], start: Mapping[str, f
         raise UnknownName(method, _METHODS, "method of a flow")
     if not 0 < tolerance < 1:
         raise BadInput(f"solve: tolerance is a number between 0 and 1, not {tolerance!r}")
-    run = _Flow(program, numbers, start, domain, tolerance, method)
+    run = _PointFlow(program, numbers, start, domain, tolerance, method)
     times = np.array([0.0, float(t)]) if t.ndim == 0 else t
     if times[0] == times[-1]:
         times = np.array([times[0]])
@@ -87,7 +87,7 @@ def trajectory(program: Any, numbers: Mapping[str, float], start: Mapping[str, f
     return _at_end(found) if t.ndim == 0 else found
 
 
-class _Flow:
+class _PointFlow:
     """One flow at one point of its parameters."""
 
     def __init__(self, program: Any, numbers: Mapping[str, float], start: Mapping[str, float],
@@ -229,7 +229,7 @@ class _Flow:
 class Path:
     """Unknowns and observables at any time in between."""
 
-    def __init__(self, dense: Any, flow: _Flow, events: tuple[str, ...]) -> None:
+    def __init__(self, dense: Any, flow: _PointFlow, events: tuple[str, ...]) -> None:
         self.dense, self.flow, self.events = dense, flow, events
 
     def __call__(self, t: Any) -> dict[str, Any]:

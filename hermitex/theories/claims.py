@@ -15,6 +15,7 @@ from sympy import And, Expr, Piecewise, Symbol, oo, simplify, sympify
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.show.display import Shown, latex, letter, math
+from hermitex.show.escape import tex
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import FIELD, standard
 
@@ -119,8 +120,6 @@ def named(name: str) -> str:
 
 
 def _latex(value: Any) -> str:
-    from hermitex.show.escape import tex
-
     return rf"\text{{{tex(value)}}}" if isinstance(value, str) else latex(value)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number, words_table
 from hermitex.theories.marchenko_pastur import MarchenkoPastur
 
 Array = np.ndarray[Any, Any]
@@ -46,8 +46,6 @@ class WeightSpectrum(Shown):
         return to_dataframe({"x": self.x.tolist(), "density": self.density.tolist()})
 
     def _html(self) -> str:
-        from hermitex.show.display import number, words_table
-
         rows = [("bulk", f"${number(self.edges[0], 8)}$ to ${number(self.edges[1], 8)}$"),
                 ("outlier", "none" if self.outlier is None else f"${number(self.outlier, 8)}$")]
         return words_table(rows, title="Singular values of the first layer after one step")

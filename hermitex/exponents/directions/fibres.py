@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sympy import Add, Expr, Mul, S, Symbol, expand
 
 from hermitex.errors import HermitexError
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
@@ -87,7 +88,6 @@ def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
     """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
     if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
         return True
-    from hermitex.symbolic.arithmetic import mp, mpf
     from hermitex.symbolic.precise import evaluate
 
     with mp.workdps(20):

@@ -16,7 +16,7 @@ from sympy.polys.matrices import DomainMatrix
 from hermitex.exponents.directions.symmetry import Symmetry, signed_permutation
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.series.polynomials import multi_indices
-from hermitex.symbolic.subspaces import Matrix, matrix, null_space, span, tidy
+from hermitex.symbolic.subspaces import Matrix, echelon, matrix, null_space, span, tidy
 
 Index = tuple[int, ...]
 Form = dict[Index, Expr]
@@ -267,8 +267,6 @@ def _null_space(rows: list[list[Expr]]) -> list[list[Expr]]:
 
 
 def _reduced(rows: list[list[Expr]], columns: int) -> tuple[list[list[Expr]], tuple[int, ...]]:
-    from hermitex.symbolic.subspaces import echelon
-
     if not rows:
         return [], ()
     if all(x.is_Rational for row in rows for x in row):

@@ -19,13 +19,16 @@ from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
 from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.directions.words import directions_words
-from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.budget import budget, checkpoint
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, echelon, matrix, orthonormal, rank, span
 from hermitex.symbolic.summands import split
 from hermitex.symbolic.vanishing import VanishingVerdict, vanishes
+from hermitex.symbolic.zero import decide
 
 
 def on_coordinates(rows: Matrix) -> bool:
@@ -96,8 +99,6 @@ class Regression:
 
     def reduced(self, h: Expr, given: Given) -> Expr:
         """h, or 0 where algebra proves that it vanishes."""
-        from hermitex.symbolic.parity import identically_zero
-
         if h == 0 or h.is_Rational:
             return h
         inside = tuple(v for v in given.u if v in h.free_symbols)
@@ -244,11 +245,7 @@ def place(row: Sequence[Expr]) -> int:
 
 def _block(h: Expr, u: tuple[Symbol, ...]) -> tuple[MultiIndex, Expr] | None:
     """(a, E[h He_a(u)]) for the first small a whose exact value is not zero, or None."""
-    from hermitex.symbolic.budget import budget
-    from hermitex.symbolic.gaussian import E
     from hermitex.symbolic.hermite import He
-    from hermitex.symbolic.integrals import closed_form
-    from hermitex.symbolic.zero import decide
 
     if h.has(Expectation):
         return None

@@ -44,7 +44,7 @@ def check_law(p: Expr, y: Symbol, support: Any) -> None:
     hermitex.errors.BadInput: Channel: P(y|z) integrates to 2.50663, not to 1, at z = 0.5; divide it by what it integrates to
     """
     z = tuple(sorted(normals(p), key=natural))
-    density = _Law(p, y, z)
+    density = _DrawnLaw(p, y, z)
     if not isinstance(support, str):
         _signs(density, z, [float(v) for v in support])
         for point in _points(len(z), 12):
@@ -56,7 +56,7 @@ def check_law(p: Expr, y: Symbol, support: Any) -> None:
         _is_one(total, error, "sums" if support == "integers" else "integrates", z, point)
 
 
-class _Law:
+class _DrawnLaw:
     """p(y, z) on arrays of y, by way of log p where p itself overflows."""
 
     def __init__(self, p: Expr, y: Symbol, z: Sequence[Symbol]) -> None:
@@ -97,7 +97,7 @@ def _points(r: int, count: int, reach: float = 6.0) -> list[tuple[float, ...]]:
     return [tuple(0.5 + 0.25*i for i in range(r)), *spread] if r else [()]
 
 
-def _signs(law: _Law, z: Sequence[Symbol], labels: Sequence[float]) -> None:
+def _signs(law: _DrawnLaw, z: Sequence[Symbol], labels: Sequence[float]) -> None:
     y = np.array(labels, dtype=float)
     for point in _points(len(z), 200):
         with np.errstate(all="ignore"):
@@ -120,7 +120,7 @@ def _at(z: Sequence[Symbol], point: Sequence[float], lead: str) -> str:
 
 
 # -- totals ------------------------------------------------------------------------------------------------------------
-def _counted(law: _Law, point: Sequence[float]) -> tuple[float, float]:
+def _counted(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(sum over the counts, the size of what was left out)."""
     with np.errstate(all="ignore"):
         values = law(np.arange(float(_COUNTS)), point)
@@ -129,7 +129,7 @@ def _counted(law: _Law, point: Sequence[float]) -> tuple[float, float]:
     return float(values.sum()), float(_COUNTS*np.abs(values[-10:]).max())
 
 
-def _integrated(law: _Law, point: Sequence[float]) -> tuple[float, float]:
+def _integrated(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(int p dy, its error): panels that accumulate at the peaks of p, halved where two rules disagree."""
     with np.errstate(all="ignore"):
         edges = _edges(law, point)
@@ -151,14 +151,14 @@ def _integrated(law: _Law, point: Sequence[float]) -> tuple[float, float]:
     return total, error + (float("inf") if len(left) else 0.0)
 
 
-def _gauss(law: _Law, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
+def _gauss(law: _DrawnLaw, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
     x, w = np.polynomial.legendre.leggauss(order)
     half = (edges[1] - edges[0])/2
     y = (edges[0] + half)[:, None] + half[:, None]*x
     return half*(law(y, point) @ w)
 
 
-def _edges(law: _Law, point: Sequence[float]) -> np.ndarray:
+def _edges(law: _DrawnLaw, point: Sequence[float]) -> np.ndarray:
     """Panels over the line, uniform in t, y = sinh(pi/2 sinh t), and geometric about each peak of log p."""
     t = np.arange(-4.2, 4.2, 1/40)
     y = np.sinh(np.pi/2*np.sinh(t))
@@ -173,7 +173,7 @@ def _edges(law: _Law, point: Sequence[float]) -> np.ndarray:
     return np.array([found[:-1], found[1:]])
 
 
-def _peak(law: _Law, point: Sequence[float], low: float, high: float) -> float:
+def _peak(law: _DrawnLaw, point: Sequence[float], low: float, high: float) -> float:
     for _ in range(40):
         y = np.linspace(low, high, 9)
         i = int(np.argmax(np.nan_to_num(law.log(y, point), nan=-np.inf, posinf=700.0)))

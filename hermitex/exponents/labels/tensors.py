@@ -62,7 +62,7 @@ class Asked(Protocol):
         ...
 
 
-class Shown:
+class ChargedDirections:
     """The directions that are allowed at a stage, and the rows that were shown to be charged."""
 
     def __init__(self, known: Matrix, r: int) -> None:
@@ -86,7 +86,7 @@ class Shown:
         return len(self.rank) == self.allowed.rows
 
 
-class Block:
+class TensorBlock:
     """Label maps whose tensors of order k lie in one space of tensors."""
 
     def __init__(self, oracle: Asked, known: Matrix, k: int, members: tuple[Moments, ...] | None,
@@ -101,7 +101,7 @@ class Block:
             zero = (zero or {}) | zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
         self.space = tensor_space(k, oracle.r, known, group, mute, zero=zero)
 
-    def show(self, found: Shown, name: str) -> None:
+    def show(self, found: ChargedDirections, name: str) -> None:
         """Look for label maps that charge what is allowed, until all of it is charged."""
         if not self.space.basis:
             return
@@ -113,7 +113,7 @@ class Block:
             else:
                 self._soon(moments, found, name)
 
-    def _soon(self, moments: Moments, found: Shown, name: str) -> None:
+    def _soon(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         """One of many label maps: if it takes long another may be easier."""
         try:
             with attempt(_ONE_MAP, 1/3):
@@ -121,7 +121,7 @@ class Block:
         except BudgetExceeded:
             checkpoint("looking for label maps")
 
-    def rise(self, moments: Moments, found: Shown, name: str) -> None:
+    def rise(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         """Directions that are charged because the label map rises or falls with them, without any integral.
 
         Tensors of order two that commute share their eigenvectors w, and E[T(Y) He_2(w.z)] != 0 charges the eigenspace.
@@ -143,7 +143,7 @@ class Block:
             if [found.rank.add([around(x) for x in row]) for row in W.tolist()].count(True):
                 found.certificates.append(proof)
 
-    def risen(self, found: Shown, name: str) -> None:
+    def risen(self, found: ChargedDirections, name: str) -> None:
         """What monotone label maps show, and nothing else."""
         for moments in self.members or ():
             self.rise(moments, found, name)
@@ -155,7 +155,7 @@ class Block:
                                         f"label map T(y) = {moments.member.words}: {why}")
                     self._add([Interval.exactly(1)], [proof], found)
 
-    def _by_map(self, moments: Moments, found: Shown, name: str) -> None:
+    def _by_map(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         self.rise(moments, found, name)
         if found.settled:
             return
@@ -207,7 +207,7 @@ class Block:
     def _alone(proofs: Sequence[Certificate | None]) -> bool:
         return sum(1 for p in proofs if p is not None and p.status != "zero") == 1
 
-    def _add(self, values: list[Interval | None], proofs: Sequence[Certificate | None], found: Shown) -> None:
+    def _add(self, values: list[Interval | None], proofs: Sequence[Certificate | None], found: ChargedDirections) -> None:
         if any(v is None for v in values):
             return
         sizes = [v for v in values if v is not None]
@@ -271,7 +271,7 @@ class Block:
                 out[b] = tidy(out.get(b, S.Zero) + entries[a]*c)
         return out
 
-    def with_conditional_zeros(self) -> Block:
+    def with_conditional_zeros(self) -> TensorBlock:
         """The same block with the entries that vanish for every value of u, by exact integration over the others."""
         assert self.members is not None
         zero: dict[Index, str] = {}
@@ -279,7 +279,7 @@ class Block:
             zero |= conditional_zeros(m.member.mean, self.oracle.variables, self.known, self.space.free)
         if not zero:
             return self
-        return Block(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
+        return TensorBlock(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
 
 
 def eigenspaces_of_forms(basis: Sequence[Form], r: int) -> list[Matrix]:

@@ -27,7 +27,7 @@ _BESIDE = 0.35  # a singularity so close to an end, beyond it, counts as one at 
 _ZERO = 1e-11
 
 
-class Curve(NamedTuple):
+class LevelCurve(NamedTuple):
     """c(v, w) = 0, with the derivatives of c."""
 
     value: Callable
@@ -35,7 +35,7 @@ class Curve(NamedTuple):
     bends: tuple[Callable, Callable]  # d/dv, d/dw of the slope along w
 
     @classmethod
-    def of(cls, c: Expr, v: Symbol, w: Symbol) -> Curve:
+    def of(cls, c: Expr, v: Symbol, w: Symbol) -> LevelCurve:
         """A curve from its expression."""
         from hermitex.exponents.laws.sections import smooth_slope
 
@@ -52,14 +52,14 @@ class Box(NamedTuple):
     singular: tuple[bool, bool]
 
 
-class Rule(NamedTuple):
+class CellRule(NamedTuple):
     """The step of the trapezoidal rule in the logarithm of the distance from a curve, and the order of Gauss' rule elsewhere."""
 
     step: float
     order: int
 
 
-def nodes(curves: Sequence[Curve], box: Box, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def nodes(curves: Sequence[LevelCurve], box: Box, rule: CellRule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """v, w and the weights of a rule over the box."""
     (cuts, beside, folded), found = _cuts(curves, box), []
     both = [*[c.value for c in curves], *[c.slopes[1] for c in folded]]
@@ -87,11 +87,11 @@ def nodes(curves: Sequence[Curve], box: Box, rule: Rule) -> tuple[np.ndarray, np
 
 
 # -- where v is cut ----------------------------------------------------------------------------------------------------
-def _cuts(curves: Sequence[Curve], box: Box) -> tuple[np.ndarray, tuple[bool, bool], list[Curve]]:
+def _cuts(curves: Sequence[LevelCurve], box: Box) -> tuple[np.ndarray, tuple[bool, bool], list[LevelCurve]]:
     """v at which a curve turns, leaves the box or meets another; whether that happens at an end or just beyond; which turn."""
     end, top = box.ends
     found: list[float] = []
-    folded: list[Curve] = []
+    folded: list[LevelCurve] = []
     for c in curves:
         for w in (0.0, top):
             for v in (0.0, end):
@@ -154,7 +154,7 @@ def _newton(f: tuple[Callable, Callable], jacobian: Sequence[Sequence[Callable]]
     return [float(np.median(v[np.abs(v - p) < 1e-6])) for p in rounded]
 
 
-def _roots(curves: Sequence[Curve], folded: Sequence[Curve], v: np.ndarray, top: float) -> list[np.ndarray]:
+def _roots(curves: Sequence[LevelCurve], folded: Sequence[LevelCurve], v: np.ndarray, top: float) -> list[np.ndarray]:
     """The edges in w at each v, as columns filled up with nan: zeros of the curves, and of dc/dw for those that turn.
 
     Beside a fold c = dc/dw = 0 two zeros are complex, and near where dc/dw = 0; on its other side they are close together.
@@ -206,7 +206,7 @@ def _between(a: Any, b: Any, t: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def template(graded: tuple[bool, bool], rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+def template(graded: tuple[bool, bool], rule: CellRule) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on (0, 1), graded towards its ends or not.
 
     x = 1/(1 + e^-s) is even in log x at both ends; x = 1/(1 + exp(-s - e^s)) is so at 0 and falls off faster at 1.

@@ -136,7 +136,7 @@ def _of_steps(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | 
     kernel = _kernel(list(labels.values()), law)
     if kernel is None:
         return None
-    sums, k = _Sums(sides), len(used)
+    sums, k = _SumsOfParts(sides), len(used)
     laws = [a for counts in labels if (a := sums.of(counts)) is not None]
     weights = np.array([float(_ways(counts)) for counts in labels])[:, None]
     knots = distinct(np.concatenate([a.knots for a in laws]))
@@ -186,7 +186,7 @@ def _of_lines(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | 
     slopes = sorted({a for a, _ in lines}, key=lambda a: float(evaluate(a, 20)))
     if len(slopes) > 2 or (len(slopes) == 2 and evaluate(slopes[1] - slopes[0], 20) < 1e-9):
         return None
-    sums, k = _Sums(sides), len(used)
+    sums, k = _SumsOfParts(sides), len(used)
     plane: list[Planar] = []
     single: tuple[list, ...] = tuple([] for _ in slopes)  # for each slope: the shifts c, each with its compositions
     for counts in _compositions(k, len(sides)):
@@ -273,7 +273,7 @@ class IntervalSum:
     pair: Callable[[np.ndarray], np.ndarray]
 
 
-class _Sums:
+class _SumsOfParts:
     """The laws of sums of n_j normals on the j-th interval."""
 
     def __init__(self, sides: Sequence[Piece]) -> None:

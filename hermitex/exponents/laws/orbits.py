@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.laws.cells import Box, Curve, Rule, nodes
+from hermitex.exponents.laws.cells import Box, CellRule, LevelCurve, nodes
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
@@ -24,7 +24,7 @@ from hermitex.exponents.laws.scaling import curves, scaling, singular_edge
 from hermitex.kernels.panels import chebyshev
 from hermitex.symbolic.budget import checkpoint
 
-_RULES = (Rule(0.27, 16), Rule(0.2, 24), Rule(0.15, 48), Rule(0.12, 72))
+_RULES = (CellRule(0.27, 16), CellRule(0.2, 24), CellRule(0.15, 48), CellRule(0.12, 72))
 _GOOD = 1e-11
 _MOST = 6_000_000
 _REACH = 10.0
@@ -74,7 +74,7 @@ class Orbits:
     """The nodes on all faces, and the sums over them at given labels."""
 
     def __init__(self, g: Expr, used: Sequence[Symbol], spots: Sequence[int], weights: np.ndarray, drop: Sequence[Index],
-                 rule: Rule) -> None:
+                 rule: CellRule) -> None:
         flips = _flips(g, used)
         both = [(a, tuple(sorted(spots[i] for i in a))) for a in indices(len(used))]
         both = [(a, b) for a, b in both if b not in drop and all(prod(f[i] for i in a) == 1 for f in flips)]
@@ -84,12 +84,12 @@ class Orbits:
         if sum(len(h) for _, _, h in parts) > _MOST:
             raise NoClosedForm("alpha_c", "its orbits need too many nodes", "Give the target in another form")
         self.flat = len(parts) < len(faces) or any(w[h == 0].sum() > 1e-6 * w.sum() for _, w, h in parts)
-        self.sides: list[Nodes] = []
+        self.sides: list[OrbitNodes] = []
         for side in (1.0, -1.0):
             live = [h * side > _FAR**0.5 for _, _, h in parts]
             mine = [(z[:, k], w[k], np.abs(h[k])) for k, (z, w, h) in zip(live, parts, strict=True)]
             z, w, h = (np.concatenate([m[n] for m in mine], axis=-1) for n in range(3))
-            self.sides.append(Nodes(z, w, h, weights, self.local))
+            self.sides.append(OrbitNodes(z, w, h, weights, self.local))
 
     def law(self) -> Law | None:
         """The law of the label; None where it is not bounded on the faces."""
@@ -116,7 +116,7 @@ class Orbits:
         return Law(self.indices, density, -lo, hi, (0.0,), (), atoms, True, 4, True, deep, 4)
 
 
-class Nodes:
+class OrbitNodes:
     """Nodes of one sign of h: z = |y|^a B, and the measures they carry."""
 
     def __init__(self, z: np.ndarray, w: np.ndarray, h: np.ndarray, a: np.ndarray, local: Sequence[Index]) -> None:
@@ -182,7 +182,7 @@ class Nodes:
 class Table:
     """y nu_a(y) as Chebyshev series in log y, panel by panel: there it is analytic in a strip."""
 
-    def __init__(self, side: Nodes) -> None:
+    def __init__(self, side: OrbitNodes) -> None:
         strip = np.pi / (4 * side.a.max())
         self.width = min(0.64 * strip, 2.0)
         nodes, to_series = chebyshev(_POINTS)
@@ -221,7 +221,7 @@ class Face:
     def __init__(self, h: Expr, free: Sequence[Symbol], signs: Sequence[int], k: int, weights: np.ndarray, copies: int) -> None:
         self.h, self.free, self.signs, self.k, self.a, self.copies = h, list(free), signs, k, weights, copies
 
-    def rule(self, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def rule(self, rule: CellRule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(z at s = 1, weights, h)."""
         others = [n for n in range(len(self.a)) if n != self.k]
         names = [self.free[n] for n in others]
@@ -231,7 +231,7 @@ class Face:
         v, w = names
         singular = [singular_edge(self.h, x) for x in (v, w)]
         box = Box((ends[0], ends[1]), (singular[0], singular[1]))
-        place = nodes([Curve.of(c, v, w) for c in curves(self.h, (v, w))], box, rule)
+        place = nodes([LevelCurve.of(c, v, w) for c in curves(self.h, (v, w))], box, rule)
         value = array_function(self.h, v, w)(*place[:2])
         z = np.ones((len(self.a), len(value)))
         weight = place[2] * self.a[self.k] * self.copies

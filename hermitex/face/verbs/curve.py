@@ -15,7 +15,7 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.face import cli, guard, output
 
 
-class Entry(NamedTuple):
+class CurveEntry(NamedTuple):
     """What a theory takes on the command line; the options stand in `OPTIONS`."""
 
     functions: tuple[str, ...]
@@ -25,17 +25,17 @@ class Entry(NamedTuple):
     axis: str = "alpha"  # the option that varies along the curve
 
 
-THEORIES: dict[str, Entry] = {
-    "one-step": Entry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
+THEORIES: dict[str, CurveEntry] = {
+    "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
-    "random-features": Entry(("sigma", "target"), ("loss",), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
-    "sgd": Entry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
+    "random-features": CurveEntry(("sigma", "target"), ("loss",), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
+    "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
-    "bayes-amp": Entry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
-    "kernel": Entry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
-    "tree": Entry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
-    "small-step": Entry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
+    "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
+    "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
+    "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
 }
 # what varies along a curve -> (placeholder, help, an example)
@@ -150,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     return cli.FAILED
 
 
-def _request(args: argparse.Namespace) -> tuple[Entry, dict[str, Any]]:
+def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     """The theory's entry, and the keywords that the options mean."""
     if args.theory not in THEORIES:
         raise UnknownName(args.theory[:60], THEORIES, "theory")
@@ -215,7 +215,7 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
         write_whole(args.bib, found.bibtex())
 
 
-def _text(found: Any, entry: Entry) -> str:
+def _text(found: Any, entry: CurveEntry) -> str:
     """The errors, the experiment's beside them, and the main order parameters."""
     from hermitex.show.tables import text_table
 

@@ -86,7 +86,7 @@ def _with_bias(smoothed: Smoothed, target: Target, optimum: Mapping[str, Any], n
     return out
 
 
-class _Path:
+class _StepPath:
     """t = eta/beta -> (r, c)."""
 
     def __init__(self, slope: float, bulk: Callable[[Array], Array], physical: bool) -> None:
@@ -97,7 +97,7 @@ class _Path:
         return self.slope*t, self.bulk(t)
 
 
-def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, float | None, float, list[str]]:
+def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPath, float | None, float, list[str]]:
     """The path, the constant c along it (or None), gamma, and notes."""
     from hermitex.symbolic.precise import evaluate
     from hermitex.theories.spike import spike
@@ -125,7 +125,8 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, 
         raise BadInput("bounds: gamma is an overlap, between -1 and 1")
     if abs(slope) <= _ZERO*max(size, 1e-300):
         notes.append("no learning rate makes a spike: sigma_1 or the mean gradient is zero; the minimum is over r > 0 itself")
-        return _Path(1.0, lambda t: np.full(t.shape, fixed or 1.0), False), fixed or 1.0, 1.0 if not gamma_given else gamma, notes
+        still = _StepPath(1.0, lambda t: np.full(t.shape, fixed or 1.0), False)
+        return still, fixed or 1.0, 1.0 if not gamma_given else gamma, notes
     tilt = k["sigma_2"]*bar
     spread = 0.0
     if np.isfinite(alpha0) and fixed is None:
@@ -141,4 +142,4 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_Path, 
             return np.full(t.shape, constant)
         return np.maximum((1 + tilt*t)**2 + spread*t*t, 1e-12)
 
-    return _Path(float(slope), bulk, physical), constant, gamma, notes
+    return _StepPath(float(slope), bulk, physical), constant, gamma, notes
