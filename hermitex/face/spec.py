@@ -301,6 +301,10 @@ class _SpecReader:
             given |= {k: (section, letters.get(k, "real")) for k in self.section(section)}
         given |= {k: ("functions", "function") for k in self.section("functions")}
         given |= {k: ("symbols", v) for k, v in self.section("symbols").items()}
+        for key, value in self.section("equations").items():  # Q = [["..", ".."], ["..", ".."]]: a matrix
+            if isinstance(value, list):
+                rows = self._rows(key, value)
+                given |= {f"{key}{i + 1}{j + 1}": given[key] for i, row in enumerate(rows) for j in range(len(row))}
         for key, (section, kind) in given.items():
             if section == "symbols" and not isinstance(kind, str):
                 self.fail(section, key, 'a letter is declared by a word: "real", "positive", "nonnegative", "function"')
@@ -352,9 +356,17 @@ class _SpecReader:
             # In a spec a letter is declared by a line of the section [symbols].
             self.fail(section, key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
 
+    def _rows(self, key: str, value: list[Any]) -> list[list[Any]]:
+        good = all(isinstance(row, list) and row and len(row) == len(value[0]) for row in value)
+        if not good or not value or max(len(value), len(value[0])) > 9:
+            self.fail("equations", key, 'a matrix is a list of rows of equal length, [["a", "b"], ["b", "c"]], 9 by 9 at most')
+        return value
+
     def _equation(self, key: str, value: Any) -> Any:
         from sympy import Eq
 
+        if isinstance(value, list):
+            return [[self._formula("equations", key, v) for v in row] for row in self._rows(key, value)]
         sides = split_equation(value) if isinstance(value, str) else None
         if sides is None:
             return self._formula("equations", key, value)

@@ -7,6 +7,7 @@ The residual is the undamped one, over all unknowns: a damped step is short with
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -63,10 +64,14 @@ class Solution:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
+        """The numbers of a name; of Q, where there are Q11, Q12, ..., the matrix, after the shape of the parameters."""
         try:
             return self.value[name]
         except KeyError:
-            raise UnknownName(name, self.value, "quantity") from None
+            found = _matrix(name, self.value)
+            if found is None:
+                raise UnknownName(name, self.value, "quantity") from None
+            return found
 
     def __contains__(self, name: object) -> bool:
         return name in self.value
@@ -337,3 +342,19 @@ def _short(v: Any) -> str:
     if isinstance(v, float | np.floating):
         return f"{float(v):.6g}"
     return str(v)
+
+
+def _matrix(name: str, value: Mapping[str, Any]) -> np.ndarray | None:
+    """The matrix of the entries Q11, Q12, ..., symmetric where only one of Q12 and Q21 is there; None without them."""
+    for form in ("{}{}{}", "{}_{}_{}"):
+        pattern = re.compile(re.escape(name) + (r"(\d)(\d)" if form == "{}{}{}" else r"_(\d+)_(\d+)"))
+        places = {(int(m[1]), int(m[2])): n for n in value if (m := pattern.fullmatch(n))}
+        if not places:
+            continue
+        first = min(min(p) for p in places)
+        rows, columns = (max(p[k] for p in places) - first + 1 for k in (0, 1))
+        both = [[places.get((i, j), places.get((j, i))) for j in range(first, first + columns)]
+                for i in range(first, first + rows)]
+        if first in (0, 1) and all(n is not None for row in both for n in row):
+            return np.stack([np.stack([np.asarray(value[n]) for n in row if n is not None], axis=-1) for row in both], axis=-2)
+    return None

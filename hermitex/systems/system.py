@@ -22,8 +22,11 @@ from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
+from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
+
+_FORMULAS = ("equations", "where", "observables")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +35,9 @@ class System(Shown):
 
     Parameters
     ----------
-    equations : {unknown: right-hand side, or Eq(lhs, rhs)}; an implicit equation belongs to the unknown it stands under
+    equations : {unknown: right-hand side, or Eq(lhs, rhs)}; an implicit equation belongs to the unknown it stands under. An
+        unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs [(Matrix, right-hand side)]): its
+        entries are unknowns, those that stand twice are stored once, and solution["Q"] gives the matrix of Q11, Q12, ...
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
     parameters : names or symbols that get numbers later (default: whatever else stands in the equations)
     observables : {name: expression} computed from the solution
@@ -77,14 +82,15 @@ class System(Shown):
         put = object.__setattr__
         if not self.equations:
             raise BadInput("System: no equation was given")
+        for part, found in zip(_FORMULAS, entrywise(self.equations, self.where, self.observables), strict=True):
+            put(self, part, found)
         put(self, "parameters", None if self.parameters is None else listed(self.parameters))
         self._check_names()
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
-        parts = ("equations", "where", "observables")
-        same = symbols.one_name(*(e for part in parts for pair in getattr(self, part).items() for e in pair))
-        for part in parts:
+        same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
+        for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
         put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
@@ -93,7 +99,8 @@ class System(Shown):
         self._check_names()
         names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
         put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
-        put(self, "start", starts(type(self).__name__, self.start, self.domain, names))
+        given = flat_start({str(u): v for u, v in self.start.items()}, names) if isinstance(self.start, Mapping) else self.start
+        put(self, "start", starts(type(self).__name__, given, self.domain, names))
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -303,7 +310,8 @@ class System(Shown):
         from hermitex.systems.solve import solve
 
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        return solve(self.compile(blocks=blocks), names, start=by_name("start", start), tolerance=tolerance, budget=budget,
+        given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
+        return solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
                      raise_on_failure=raise_on_failure)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""Q = F(Q) of matrices as equations of their entries: Q11, Q12, ...; what is symmetric is stored once.
+
+    {Q: A*Q.inv() + B}   ->   {Q11: .., Q12: .., Q22: ..},   Q the symmetric Matrix([[Q11, Q12], [Q12, Q22]]) or a MatrixSymbol
+
+Inverse, determinant and trace of small matrices are written out. A solution gives the matrix back, solution["Q"].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase, MatrixExpr, MatrixSymbol, Symbol, Trace
+
+from hermitex.errors import BadInput
+
+_MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
+_INVERTED = 4  # rows of a matrix whose inverse is written out
+
+
+def entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[dict[Any, Any], ...]:
+    """Equations (and where names, and observables) with those of matrices as those of their entries.
+
+    A Matrix of SymPy is no key of a dictionary: ImmutableMatrix is, MatrixSymbol is, and pairs [(Q, right-hand side)] do too.
+
+    Raises
+    ------
+    BadInput : the shapes differ, a matrix on the left holds something else than symbols, or an equation of a symmetric one is not
+        symmetric.
+    """
+    pairs = [list(p.items()) if isinstance(p, Mapping) else [tuple(pair) for pair in p] for p in parts]
+    if not any(_is_matrix(k) or _is_matrix(v) or isinstance(v, Eq) or _mentions(v) for part in pairs for k, v in part):
+        return tuple(dict(part) for part in pairs)
+    named = {k: _entries(k.name, *map(int, k.shape)) for part in pairs for k, _ in part if isinstance(k, MatrixSymbol)}
+    return tuple(dict(p for k, v in part for p in _split(k, v, named)) for part in pairs)
+
+
+def _split(key: Any, value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> list[tuple[Any, Any]]:
+    value = _written(value, named)
+    if isinstance(value, Eq) and _is_matrix(value.lhs):
+        left, right = (ImmutableDenseMatrix(_written(side, named)) for side in (value.lhs, value.rhs))
+        return [(u, Eq(e, 0, evaluate=False)) for u, e in _split(key, left - right, named)]
+    if not _is_matrix(key) and not _is_matrix(value):
+        return [(key, value)]
+    if not _is_matrix(value):
+        raise BadInput(f"System: {_title(key)} is a matrix and its right-hand side is none")
+    value = ImmutableDenseMatrix(value)
+    left = named[key] if isinstance(key, MatrixSymbol) else key
+    if not _is_matrix(left):
+        left = _entries(str(key), *value.shape, symmetric=_symmetric(value))
+    if left.shape != value.shape:
+        raise BadInput(f"System: {_title(key)} has the shape {left.shape} and its right-hand side {value.shape}")
+    if strange := [e for e in left if not isinstance(e, Symbol)]:
+        raise BadInput(f"System: {_title(key)} holds {strange[0]}; a matrix of unknowns is one of symbols")
+    found: dict[Any, Any] = {}
+    for symbol, right in zip(left, value, strict=True):
+        if symbol not in found:
+            found[symbol] = right
+        elif not _same(found[symbol], right):
+            raise BadInput(f"System: {symbol} stands twice in {_title(key)}, and its right-hand sides differ: is the equation "
+                           "symmetric?")
+    return list(found.items())
+
+
+def _written(value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> Any:
+    """A side with its matrices as entries, inverse, determinant and trace written out."""
+    if isinstance(value, list | tuple) and value and all(isinstance(row, list | tuple) for row in value):
+        return ImmutableDenseMatrix([list(row) for row in value])
+    if isinstance(value, MatrixBase):
+        return ImmutableDenseMatrix(value).applyfunc(lambda e: _written(e, named))
+    if not isinstance(value, Basic) or not (named or isinstance(value, MatrixExpr) or _mentions(value)):
+        return value
+    if isinstance(value, Eq):
+        return Eq(_written(value.lhs, named), _written(value.rhs, named), evaluate=False)
+    value = value.xreplace(dict(named)) if named else value
+    if loose := value.atoms(MatrixSymbol):
+        raise BadInput(f"System: the matrix {sorted(map(str, loose))[0]} has no equation; write its entries as a Matrix of symbols")
+    for inner in value.atoms(MatrixExpr):
+        if inner.is_square and isinstance(inner.shape[0], int) and inner.shape[0] > _INVERTED and inner.is_Inverse:
+            raise BadInput(f"System: the inverse of a matrix of {inner.shape[0]} rows is not written out; make it an unknown of "
+                           "its own")
+    value = value.replace(lambda e: isinstance(e, Trace | Determinant), lambda e: e.doit(deep=False))
+    return value.as_explicit() if isinstance(value, MatrixExpr) else value
+
+
+def _entries(name: str, rows: int, columns: int, *, symmetric: bool = False) -> ImmutableDenseMatrix:
+    form = "{}{}{}" if max(rows, columns) <= _MOST else "{}_{}_{}"
+
+    def entry(i: int, j: int) -> Symbol:
+        i, j = (min(i, j), max(i, j)) if symmetric else (i, j)
+        return Symbol(form.format(name, i + 1, j + 1), real=True)
+
+    return ImmutableDenseMatrix(rows, columns, entry)
+
+
+def _symmetric(value: ImmutableDenseMatrix) -> bool:
+    return value.is_square and all(_same(value[i, j], value[j, i]) for i in range(value.rows) for j in range(i))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Are two formulas equal? What is not seen at once is tried."""
+    from hermitex.symbolic.calculus.checking import check
+
+    if a == b:
+        return True
+    return bool((a - b).expand() == 0) or bool(check(a, b))
+
+
+def _is_matrix(x: Any) -> bool:
+    return isinstance(x, MatrixBase | MatrixExpr) or (
+        isinstance(x, list) and bool(x) and all(isinstance(row, list | tuple) for row in x))
+
+
+def _mentions(x: Any) -> bool:
+    return isinstance(x, Expr | Eq) and x.has(MatrixExpr, MatrixBase)
+
+
+def _title(key: Any) -> str:
+    return key.name if isinstance(key, MatrixSymbol) else str(list(key)) if isinstance(key, MatrixBase) else str(key)
+
+
+def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, Any]:
+    """A start with matrices by name, {"Q": [[1, 0.5], [0.5, 1]]}, as one of entries."""
+    import numpy as np
+
+    names, found = set(unknowns), {}
+    for name, value in start.items():
+        table = np.asarray(value, dtype=object) if name not in names else None
+        if table is None or table.ndim != 2:
+            found[name] = value
+            continue
+        form = "{}{}{}" if max(table.shape) <= _MOST else "{}_{}_{}"
+        for (i, j), v in np.ndenumerate(table):
+            entry = form.format(name, i + 1, j + 1)
+            if entry in names:
+                found[entry] = v
+            elif form.format(name, j + 1, i + 1) not in names:
+                found[entry] = v  # what is unknown there is answered by whoever reads the start
+    return found

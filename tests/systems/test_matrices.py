@@ -1,0 +1,95 @@
+"""Equations of matrices: the entries of Q = F(Q), against NumPy's matrices and against the same equations entry by entry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import Determinant, Eq, ImmutableMatrix, Matrix, MatrixSymbol, Symbol, Trace, eye, symbols, tanh
+
+import hermitex as hx
+from hermitex.errors import BadInput, UnknownName
+from hermitex.face.spec import from_toml
+from hermitex.symbols import z1, z2
+
+a, lam = symbols("a lam", positive=True)
+
+
+def symmetric(name: str, size: int) -> Matrix:
+    return Matrix(size, size, lambda i, j: Symbol(f"{name}{min(i, j) + 1}{max(i, j) + 1}", real=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_matrix_equation_is_solved_as_by_numpy(seed: int) -> None:
+    """Q = S + a (Q + lam)^-1 for a drawn symmetric S, by iteration of NumPy's matrices."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 4))
+    root = rng.integers(-3, 4, (size, size))
+    S = root @ root.T + 2*np.eye(size, dtype=int)
+    Q = symmetric("Q", size)
+    system = hx.System([(Q, Matrix(S) + a*(Q + lam*eye(size)).inv())])
+    assert len(system.unknowns) == size*(size + 1)//2
+    found = system.solve(a=0.7, lam=1.0, start={"Q": np.eye(size)*5})
+    X = S.astype(float)
+    for _ in range(200):
+        X = S + 0.7*np.linalg.inv(X + np.eye(size))
+    assert found["Q"] == pytest.approx(X, rel=1e-10)
+    planted = hx.System([(Q, Matrix(S) + a*(Q + lam*eye(size)).inv() + eye(size)/10**6)])
+    planted = planted.solve(a=0.7, lam=1.0, start={"Q": np.eye(size)*5})
+    assert planted["Q"] != pytest.approx(X, rel=1e-10)
+
+
+def test_the_ways_to_write_a_matrix_agree() -> None:
+    Q, M, S = symmetric("Q", 2), MatrixSymbol("Q", 2, 2), Matrix([[2, 1], [1, 3]])/2
+    F = lambda X: S + a*(X + lam*eye(2)).inv()  # noqa: E731
+    start = {"Q": [[1, 0], [0, 1]]}
+    numbers = {"a": np.array([0.3, 0.6, 1.0]), "lam": 1.0}
+    expected = hx.System([(Q, F(Q))]).solve(numbers, start=start)["Q"]
+    assert expected.shape == (3, 2, 2)
+    for system in (hx.System({ImmutableMatrix(Q): F(Q)}), hx.System({M: F(M)}), hx.System({"Q": F(Q)}),
+                   hx.System({ImmutableMatrix(Q): F(Q)}, start={"Q": [[1, 0], [0, 1]]}),
+                   hx.System([(Q, Eq(ImmutableMatrix(Q), F(Q)))])):
+        assert system.solve(numbers, start=start)["Q"] == pytest.approx(expected, rel=1e-10)
+
+
+def test_determinant_and_trace_are_written_out() -> None:
+    M = MatrixSymbol("M", 2, 2)
+    system = hx.System({M: Matrix([[2, 1], [1, 3]])/(1 + Determinant(M))}, observables={"t": Trace(M), "d": Determinant(M)})
+    found = system.solve()
+    assert found["t"] == pytest.approx(np.trace(found["M"])) and found["d"] == pytest.approx(np.linalg.det(found["M"]))
+    assert found["M"]*(1 + found["d"]) == pytest.approx(np.array([[2, 1], [1, 3]]), rel=1e-10)
+
+
+def test_averages_stand_in_matrices() -> None:
+    """The overlaps of two students: E[g_i g_j], symmetric up to the names of the variables."""
+    fields = (z1, (z1 + z2)/2)
+    Q = symmetric("Q", 2)
+    system = hx.System([(Q, Matrix(2, 2, lambda i, j: hx.E((tanh(fields[i] + Q[0, 0])*tanh(fields[j] + Q[0, 0]))/5)))])
+    found = system.solve()
+    plain = {Q[i, j]: hx.E(tanh(fields[i] + Q[0, 0])*tanh(fields[j] + Q[0, 0])/5) for i, j in ((0, 0), (0, 1), (1, 1))}
+    same = hx.System(plain).solve()
+    assert [found["Q"][0, 1], found["Q"][1, 1]] == pytest.approx([same["Q12"], same["Q22"]], rel=1e-11)
+    assert found["Q"][0, 1] == found["Q"][1, 0]
+    with pytest.raises(UnknownName):
+        found["R"]
+
+
+def test_a_spec_writes_rows() -> None:
+    spec = from_toml('[equations]\nQ = [["2 + a/(1 + Q11)", "Q22/5"], ["Q22/5", "1 + Q12"]]\n[parameters]\na = 0.5\n')
+    found = spec.formulas.solve(spec.parameters)
+    Q = found["Q"]
+    assert Q.shape == (2, 2) and Q[0, 0] == pytest.approx(2 + 0.5/(1 + Q[0, 0])) and Q[1, 0] == pytest.approx(Q[1, 1]/5)
+    with pytest.raises(BadInput, match="rows"):
+        from_toml('[equations]\nQ = [["1", "2"], ["2"]]\n')
+
+
+Q2 = symmetric("Q", 2)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: hx.System([(Q2, Matrix([[1, 2], [3, 4]])*a)]), lambda: hx.System([(Q2, Matrix([[1, 2, 3]]))]),
+    lambda: hx.System([(Matrix([[Q2[0, 0], 1]]), Matrix([[1, 2]]))]), lambda: hx.System([(Q2, a)]),
+    lambda: hx.System({MatrixSymbol("M", 2, 2): MatrixSymbol("B", 2, 2)})])
+def test_matrices_that_do_not_fit_get_one_line(make) -> None:
+    with pytest.raises(BadInput) as told:
+        make()
+    assert "\n" not in str(told.value)
