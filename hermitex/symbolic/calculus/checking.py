@@ -66,6 +66,8 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     if forms is not None and _is_zero(forms[0] - forms[1]):
         return Check(left, right, PROVED, "both sides have the same normal form")
     test = Test(left, right, digits)
+    if test.exact is not None and _is_zero(test.exact[0] - test.exact[1]):
+        return Check(left, right, PROVED, "both sides have the same closed form")
     verdict = _decided(left, right, forms)
     if verdict is not None and verdict.status == "zero":
         return Check(left, right, PROVED, verdict.how)

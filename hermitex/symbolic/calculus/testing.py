@@ -31,6 +31,7 @@ from hermitex.symbolic.undefined import derivative_order, put, undefined_functio
 
 DEEP = 60  # digits where no integral is left
 DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
+FEW = 5  # digits that tell whether another formula holds beyond a turn, where more take too long
 PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
 SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
@@ -69,6 +70,7 @@ class Tried:
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
     left: int = 0
+    unturned: list[Point] = field(default_factory=list)  # about a turn, and left: another formula may hold there
 
     def words(self) -> str:
         """The points, their ranges, and the functions."""
@@ -93,6 +95,8 @@ class Test:
     def __init__(self, left: Expr, right: Expr, digits: int) -> None:
         self.sides, self.digits = (left, right), digits
         self.parts = apart(left, right)
+        # Exact values of the averages serve far out, where sums over many nodes take long; near 1 the sides are tried as they stand.
+        self.exact = exact_values(left, right)
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
         self.points = Points(self.sides, self.parameters)
@@ -117,10 +121,14 @@ class Test:
                 continue
             else:
                 found = self._bounded(parameters, functions)
-                if found is LEFT and kind == TURN:  # another formula may hold there: first in all digits, then in few
-                    found = self._bounded(parameters, functions, PLANE)
+                for few in (PLANE, FEW) if kind == TURN else ():  # another formula may hold there
+                    if found is LEFT:
+                        found = self._bounded(parameters, functions, few)
                 if found is LEFT:
-                    tried.left += 1
+                    if kind == TURN:
+                        tried.unturned.append(dict(parameters))
+                    else:
+                        tried.left += 1
                     continue
             if found is None:
                 continue
@@ -146,6 +154,10 @@ class Test:
         if tried.digits < self.digits - SLACK:
             how = (f"the sides agree to {tried.digits} digits where they were tried, and {self.digits} are asked "
                    f"({tried.words()}); ask for digits={tried.digits} if these are enough")
+            return Check(left, right, OPEN, how, tried.digits)
+        if tried.unturned:
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but about a place where they may turn it takes "
+                   f"too long to try them ({ranges(tried.unturned)})")
             return Check(left, right, OPEN, how, tried.digits)
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
@@ -197,11 +209,12 @@ class Test:
         return out
 
     # -- one point -------------------------------------------------------------------------------------------------
-    def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True) -> Sides | None:
-        """Both sides at one point; None where one of them cannot be evaluated."""
+    def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True,
+           parts: tuple[Expr, Expr] | None = None) -> Sides | None:
+        """Both sides at one point, or what stands for them; None where one of them cannot be evaluated."""
         chosen = {f: t.build for f, t in functions.items()}
         try:
-            concrete = [reduced(put(p.xreplace(parameters), chosen)) for p in self.parts]
+            concrete = [reduced(put(p.xreplace(parameters), chosen)) for p in parts or self.parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
@@ -213,7 +226,7 @@ class Test:
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
             self.skipped = str(error).splitlines()[0] if str(error) else type(error).__name__
             return None
-        if found is not None and found.agree is None and self.parts != self.sides:
+        if found is not None and found.agree is None and parts is None and self.parts != self.sides:
             return self._as_written(parameters, chosen, found)
         return found
 
@@ -234,6 +247,10 @@ class Test:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
             with effort(GIVEN_UP):
+                if self.exact is not None and not self.elementary and digits is None:
+                    found = self.at(parameters, functions, parts=self.exact)
+                    if found is not None and found.agree is not None:
+                        return found
                 return self.at(parameters, functions, digits, deep=self.elementary)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
@@ -282,6 +299,19 @@ def apart(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     minus = [t for t in terms if t.could_extract_minus_sign()]
     plus = [t for t in terms if not t.could_extract_minus_sign()]
     return (Add(*plus), -Add(*minus)) if plus and minus else (one, other)
+
+
+def exact_values(left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
+    """Both sides by closed forms, with nothing left to integrate; None where they have none, or need none."""
+    from hermitex.symbolic.integrals import normal_form
+
+    if not (left.has(Expectation) or right.has(Expectation)):
+        return None
+    try:
+        values = normal_form(left), normal_form(right)
+    except HermitexError:
+        return None
+    return None if any(v.has(*_INTEGRALS) for v in values) else apart(*values)
 
 
 def _exist(expr: Expr) -> bool:

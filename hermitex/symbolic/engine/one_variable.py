@@ -6,7 +6,8 @@ it raises `Refusal` with the reason where it applies and fails. Their order is f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sympy import (
@@ -47,6 +48,7 @@ SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
 _JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _EXPANDABLE = 400  # operations of an integrand that is still multiplied out
 _DECIDABLE = 100   # operations of one whose growth is looked at
+_TOGETHER = "its terms do not exist one by one"
 
 
 class Answer(NamedTuple):
@@ -79,13 +81,41 @@ def expectation(body: Expr, x: Symbol) -> Answer:
         return Answer(integrate(read(body, x), real=not body.has(S.ImaginaryUnit)))
     except (NotCanonical, Refusal):
         pass
-    value, rest = [], []
-    for term in _groups(body, x):
+
+    def one(term: Expr) -> Answer:
         factor, core = term.as_independent(x, as_Add=False)
         found = _by_rules(core, x)
-        value.append(factor * found.value)
-        rest += [(factor * t, why) for t, why in found.rest]
-    return Answer(Add(*value), tuple(rest))
+        return Answer(factor * found.value, tuple((factor * t, why) for t, why in found.rest))
+
+    found = summed(_groups(body, x), one)
+    if any(why is _TOGETHER for _, why in found.rest) and _decidable(body, x) and _provably_infinite(body, x):
+        raise Diverges(f"{body} is not integrable")
+    return found
+
+
+def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer]) -> Answer:
+    """The sum of the averages of terms; those of which several do not exist alone are kept together, as they may cancel.
+
+    Raises
+    ------
+    Diverges : one term does not exist, and all the others do.
+    """
+    found, lost = [], []
+    for term in terms:
+        try:
+            found.append(one(term))
+        except Diverges:
+            if len(terms) == 1:
+                raise
+            lost.append(term)
+    value, rest = Add(*(f.value for f in found)), sum((f.rest for f in found), ())
+    if not lost:
+        return Answer(value, rest)
+    if rest:
+        return Answer(S.Zero, ((Add(*terms), _TOGETHER),))
+    if len(lost) == 1:
+        raise Diverges(f"{lost[0]} is not integrable")
+    return Answer(value, ((Add(*lost), _TOGETHER),))
 
 
 def _groups(body: Expr, x: Symbol) -> list[Expr]:
@@ -131,10 +161,11 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
     if not multiplied and body.count_ops() < _EXPANDABLE:
         terms = multiplied_out(body)
         if isinstance(terms, Add):
-            found = [_by_rules(t, x, multiplied=True) for t in _groups(terms, x)]
-            if len(found) > 1 and any(not f.rest for f in found):
-                return Answer(Add(*(f.value for f in found)), sum((f.rest for f in found), ()))
-    if body.free_symbols == {x} and body.count_ops() < _DECIDABLE and _provably_infinite(body, x):
+            groups = _groups(terms, x)
+            found = summed(groups, partial(_by_rules, x=x, multiplied=True))
+            if len(found.rest) < len(groups) and not any(why is _TOGETHER for _, why in found.rest):
+                return found
+    if _decidable(body, x) and _provably_infinite(body, x):
         raise Diverges(f"{body} is not integrable")
     return Answer(S.Zero, ((body, reasons[0] if reasons else "no rule applies"),))
 
@@ -288,6 +319,10 @@ def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> N
 
 def provably_finite(body: Expr, x: Symbol) -> bool:
     return _integrable(body, x) is True
+
+
+def _decidable(body: Expr, x: Symbol) -> bool:
+    return body.free_symbols == {x} and body.count_ops() < _DECIDABLE
 
 
 def _provably_infinite(body: Expr, x: Symbol) -> bool:

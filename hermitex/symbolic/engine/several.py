@@ -34,7 +34,7 @@ from sympy import (
 from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation
+from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.radial import radial
 
@@ -71,13 +71,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         if not found.rest:
             return Answer(tidy(found.value))
     body = _signs_apart(body, variables)
-    value: list[Expr] = []
-    rest: list[tuple[Expr, str]] = []
-    for term in _terms(body):
-        found = _product(term, variables, cov)
-        value.append(found.value)
-        rest += found.rest
-    return Answer(Add(*value), tuple(rest))
+    return summed(_terms(body), lambda term: _product(term, variables, cov))
 
 
 def _alone(body: Expr, x: Symbol, variance: Expr) -> Answer:
