@@ -42,6 +42,8 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, tidy
+from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
+from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
 
 SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
@@ -231,8 +233,15 @@ def switches(body: Expr, x: Symbol) -> Expr | None:
 
     # Only the factors that switch are cut up; the others multiply every branch.
     apart = [[f for f in Mul.make_args(body) if _switched(f, x) is here] for here in (True, False)]
+    try:
+        cut = pieces(Mul(*apart[0]), x)
+    except (NoClosedForm, AssumptionNeeded):  # the order of two places is not known, or a sign between them
+        value = unordered(body, x, _on_interval)
+        if value is None:
+            raise
+        return value
     total = []
-    for lo, hi, branch in pieces(Mul(*apart[0]), x):
+    for lo, hi, branch in cut:
         if branch == 0:
             continue
         if branch in (S.NaN, S.ComplexInfinity, oo, -oo):
@@ -262,7 +271,7 @@ def parity(body: Expr, x: Symbol) -> Expr | None:
     return total / 2
 
 
-RULES: tuple[Rule, ...] = (canonical, delta, switches, powers, parity)
+RULES: tuple[Rule, ...] = (canonical, delta, switches, poles, uniform, logarithm, powers, parity)
 
 
 # -- helpers ---------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         found = expectation(*along)
         if not found.rest:
             return Answer(tidy(found.value))
-    body = _signs_apart(body, variables)
+    body = _by_signs(_signs_apart(body, variables), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov))
 
 
@@ -144,6 +144,14 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
     return body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+
+
+def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """H(u) = (1 + sign u)/2 in products of three switches and more: an odd number of signs averages to 0 [sheppard1899]."""
+    found = {e for e in body.atoms(Heaviside, sign) if any(depends(e, v) for v in variables)}
+    if len(found) < 3 or any(len(e.args) > 1 and e.args[1] != S.Half for e in found):
+        return body
+    return body.xreplace({e: (1 + sign(e.args[0]))/2 for e in found if isinstance(e, Heaviside)})
 
 
 def _extreme(e: Expr) -> Expr:
