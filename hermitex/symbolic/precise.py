@@ -24,6 +24,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.mp_backend import MPMath
 from hermitex.symbolic.digits.near import Near
+from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import Panel, ball, from_end, nested, panels, weighted, whitened, window
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales, resolved
@@ -189,6 +190,9 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, "a Dirac delta has no value at a point; it is integrated by exact rules only")
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
+        signs = signs_of(node, bits)
+        if signs is not None:
+            return signs
     along = radial(*node.open()) if node.independent else None
     if along is not None:
         one: Expr = E(*along)

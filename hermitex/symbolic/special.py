@@ -61,7 +61,7 @@ def owen_t(h: Any, a: Any) -> mpf:
             value = (low + high - low * high) / 4 - owen_t(a * h, 1 / a)
         else:
             top = min(a, mp.sqrt(2 * mp.prec) / h) if h else a
-            inside = mp.quad(lambda x: mp.exp(-h * h * x * x / 2) / (1 + x * x), mp.linspace(0, top, 4))
+            inside = mp.quad(lambda x: mp.exp(-h * h * x * x / 2) / (1 + x * x), mp.linspace(0, top, 3), method="gauss-legendre")
             value = mp.exp(-h * h / 2) * inside / (2 * mp.pi)
     return +value
 

@@ -150,7 +150,7 @@ def _factor(forms: tuple[Expr, Expr] | None, test: Test) -> Expr | None:
     found = [f for f in ratio.candidates(test.sides, test.parameters) if not undefined_functions(f)][:ratio.MOST]
 
     def quotient(point: Point) -> Any:
-        values = test.at(point, test.assignment(0), 18)
+        values = test.at(point, test.assignment(0), 18, confirm=False)
         if values is None or values.nothing or not values.right:
             return None
         with mp.workdps(20):

@@ -186,9 +186,9 @@ class Test:
     def _extra(self, count: int) -> int:
         if not self.elementary:
             return min(count, 2)
-        degrees = [p.as_poly(*self.parameters) for p in self.parts] if self.parameters else []
         if self.long:
             return count
+        degrees = [p.as_poly(*self.parameters) for p in self.parts] if self.parameters else []
         return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p), default=0))
 
     def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
@@ -210,7 +210,7 @@ class Test:
 
     # -- one point -------------------------------------------------------------------------------------------------
     def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True,
-           parts: tuple[Expr, Expr] | None = None) -> Sides | None:
+           parts: tuple[Expr, Expr] | None = None, confirm: bool = True) -> Sides | None:
         """Both sides at one point, or what stands for them; None where one of them cannot be evaluated."""
         chosen = {f: t.build for f, t in functions.items()}
         try:
@@ -220,7 +220,7 @@ class Test:
                 return None
             asked = min(digits or self._depth(concrete, bool(parameters or functions)), *map(affordable, concrete))
             # Of functions drawn at random, two values that cancel to 0 are passed over.
-            found = compare(concrete, asked, deep=deep, zeros=not functions)
+            found = compare(concrete, asked, deep=deep, zeros=not functions, confirm=confirm)
         except BudgetExceeded:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
@@ -354,10 +354,11 @@ def affordable(expr: Expr) -> int:
     return 10**6 if wide < 2 else PLANE if wide == 2 else SPACE
 
 
-def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool) -> Sides | None:
+def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: bool = True) -> Sides | None:
     """The sides as numbers with their errors; that they differ is believed only if more digits say so too.
 
-    `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them.
+    `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them; `confirm`: a
+    difference is looked at again in more digits.
     """
     (left, e), (right, d) = (real(side, asked, SHALLOW) for side in sides)
     if not (isfinite(left) and isfinite(right)):
@@ -368,6 +369,8 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool) -> Sides 
     gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
     if size <= 4*error:
         return Sides(left, right, asked, 0)
+    if gap > 8*error and not confirm:
+        return Sides(left, right, asked, None)
     if gap > 8*error:
         (left, e), (right, d) = (real(side, asked + 10, SHALLOW) for side in sides)
         again, error = fabs(left - right), e + d
