@@ -7,7 +7,10 @@ symbol, with the relation rho^2 = 1 - s^2, until the end.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import cache
 from itertools import permutations
+from math import prod
 from typing import Any
 
 from sympy import (
@@ -22,6 +25,7 @@ from sympy import (
     Mul,
     Poly,
     PolynomialError,
+    Rational,
     S,
     Symbol,
     expand,
@@ -37,8 +41,11 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.radial import radial
+from hermitex.symbolic.sizes import polynomial_size
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded
+_TERMS = 1000  # of a polynomial, from which one asks for its powers of linear forms first
+_STATES = 100_000  # moments on the way to one
 _ORDERS = 6    # orders of integration that are tried
 
 
@@ -92,6 +99,10 @@ def _isserlis(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
     """E[x_i m] = sum_j C_ij E[dm/dx_j]. Source: Isserlis 1918."""
     if not body.is_polynomial(*variables):
         return None
+    if polynomial_size(body, variables)[0] > _TERMS:
+        products = [_of_forms(term, variables, cov) for term in Add.make_args(body)]
+        if None not in products:
+            return Add(*(p for p in products if p is not None))
     try:
         poly = Poly(body, *variables)
     except PolynomialError:
@@ -118,6 +129,43 @@ def _moment(powers: tuple[int, ...], cov: Matrix, known: dict[tuple[int, ...], E
         known[powers] = expand(Add(*(cov[i, j] * n * _moment(_lowered(less, j), cov, known)
                                      for j, n in enumerate(less) if n and cov[i, j] != 0)))
     return known[powers]
+
+
+def _of_forms(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
+    """E prod u_i^n_i of linear forms u_i with numbers for coefficients, over their own law: nothing is multiplied out."""
+    coefficient, powers = S.One, {}
+    for factor in Mul.make_args(term):
+        base, n = factor.as_base_exp() if factor.is_Pow else (factor, S.One)
+        if any(depends(factor, v) for v in variables):
+            powers[base] = powers.get(base, 0) + int(n)
+        else:
+            coefficient *= factor
+    rows = [_affine(u, variables) for u in powers]
+    if any(row is None or row[1] != 0 for row in rows) or (
+            prod(n + 1 for n in powers.values()) > _STATES or sum(powers.values()) > 2*_DEGREE):
+        return None
+    forms = Matrix([row[0] for row in rows if row is not None])
+    law = (forms*cov*forms.T).applyfunc(expand)
+    if not all(e.is_Rational for e in law):
+        return None
+    numbers = [[Fraction(int(e.p), int(e.q)) for e in law.row(i)] for i in range(law.rows)]
+    value = _pairings(tuple(powers.values()), numbers)
+    return coefficient*Rational(value.numerator, value.denominator)
+
+
+def _pairings(powers: tuple[int, ...], law: list[list[Fraction]]) -> Fraction:
+    """The moment by Isserlis' recursion in the first variable that is left."""
+    @cache
+    def moment(left: tuple[int, ...]) -> Fraction:
+        if sum(left) % 2:
+            return Fraction(0)
+        if not any(left):
+            return Fraction(1)
+        i = next(k for k, n in enumerate(left) if n)
+        less = _lowered(left, i)
+        return sum((law[i][j]*n*moment(_lowered(less, j)) for j, n in enumerate(less) if n and law[i][j]), Fraction(0))
+
+    return moment(powers)
 
 
 def _lowered(powers: tuple[int, ...], i: int) -> tuple[int, ...]:
