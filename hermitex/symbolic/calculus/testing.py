@@ -95,7 +95,7 @@ class Test:
     def __init__(self, left: Expr, right: Expr, digits: int) -> None:
         self.sides, self.digits = (left, right), digits
         self.parts = apart(left, right)
-        # Exact values of the averages serve far out, where sums over many nodes take long; near 1 the sides are tried as they stand.
+        # Exact values serve far out, where sums over many nodes take long; near 1 the sides are tried as they stand.
         self.exact = exact_values(left, right)
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))

@@ -13,6 +13,7 @@ from sympy import Add, Expr, Heaviside, Integer, Mul, Poly, Symbol, expand, sign
 from sympy import ImmutableDenseMatrix as SquareMatrix
 from sympy.polys.polyerrors import PolynomialError
 
+from hermitex.errors import NotConverged
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.mp_backend import MPMath
@@ -77,8 +78,8 @@ def _row(u: Expr, variables: tuple[Symbol, ...]) -> tuple[list[Expr], Expr] | No
 def _term(forms: list[Any], covariance: Any, bits: int) -> Sum | None:
     """E of the product of the signs of the forms, each brought to variance 1."""
     size = len(forms)
-    law: list[list[Expr]] = [[expand(Add(*(a*b*covariance[i, j] for i, a in enumerate(f) for j, b in enumerate(g)))) for g, _ in forms]
-                             for f, _ in forms]
+    rows = SquareMatrix([row for row, _ in forms]) if forms else SquareMatrix(0, 0, [])
+    law = [[expand(e) for e in line] for line in (rows*covariance*rows.T).tolist()] if forms else []
     if any(not law[i][i].is_positive for i in range(size)):
         return None
     correlations = [[law[i][j]/sqrt(law[i][i]*law[j][j]) for j in range(size)] for i in range(size)]
@@ -93,7 +94,7 @@ def _number(e: Expr) -> Any:
     return Program(e + Integer(0), [], _BACKEND)()
 
 
-def _product(C: Matrix, h: list[Any], tolerance: Any) -> Sum | None:
+def _product(C: Matrix, h: list[Any], tolerance: Any) -> Sum:
     """E prod sign(x_i + h_i), x normal with unit variances and correlations C."""
     size = len(h)
     if size < _FEWEST:
@@ -111,8 +112,10 @@ def _product(C: Matrix, h: list[Any], tolerance: Any) -> Sum | None:
         return sum((C[i][j]*_slope(at, h, i, j) for i, j in combinations(range(size), 2) if C[i][j]), mpf(0))
 
     found = double_exponential(lambda s: slope(s, from_end=False), lambda s: slope(s, from_end=True), mpf(1),
-                               lambda scale: tolerance, reach=mp.prec//2)
-    return None if found is None else Sum(start + found.value, found.error + tolerance*abs(start), mpf(1))
+                               lambda scale: tolerance, reach=mp.prec)
+    if found is None:
+        raise NotConverged(None, "the integral over the correlations of the signs did not settle")
+    return Sum(start + found.value, found.error + tolerance*abs(start), mpf(1))
 
 
 def _slope(C: Matrix, h: list[Any], i: int, j: int) -> Any:

@@ -59,7 +59,8 @@ def unordered(body: Expr, x: Symbol, on_interval: Callable[[Expr, Symbol, Span],
     try:
         if len(switches) == 1:
             place = known[switches[0]].place
-            return Add(*(on_interval(f, x, span) for f, span in ((branch(()), (-oo, place)), (branch(switches), (place, oo))) if f != 0))
+            both = ((branch(()), (-oo, place)), (branch(switches), (place, oo)))
+            return Add(*(on_interval(f, x, span) for f, span in both if f != 0))
         total = [on_interval(branch(()), x, (-oo, oo))]
         for n in range(1, len(switches) + 1):
             for chosen in combinations(switches, n):
