@@ -7,6 +7,7 @@ down by the one who builds it, not found), and how wide panels may be between th
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
@@ -66,8 +67,9 @@ def rectified(random: Random) -> Drawn:
 def two_kinks(random: Random) -> Drawn:
     (m, s), (p, q) = _sigma(random), _sigma(random)
     u, v = m + s*z, p + q*z
-    body = random.choice([Max(0, u)*Max(0, v), sign(u)*Max(0, v), Abs(u)*Abs(v), Max(u, v), Min(u, v, 1), Max(u, v)**2, Abs(u - Abs(v)),
-                          Heaviside(u)*Heaviside(v)*z**2, Max(0, Min(u, v)), sign(u*v), Max(0, u*v), Abs(u*v - 1), exp(Min(u, v)/3)])
+    body = random.choice([
+        Max(0, u)*Max(0, v), sign(u)*Max(0, v), Abs(u)*Abs(v), Max(u, v), Min(u, v, 1), Max(u, v)**2, Abs(u - Abs(v)),
+        Heaviside(u)*Heaviside(v)*z**2, Max(0, Min(u, v)), sign(u*v), Max(0, u*v), Abs(u*v - 1), exp(Min(u, v)/3)])
     if body.has(Abs(u*v - 1)):
         return Drawn(body, tuple(r for r in sp.Poly(u*v - 1, z).nroots(n=40) if r.is_real), 1)
     return Drawn(body, tuple(_crossings([u, v, u - v, u + v, u - 1, v - 1])), 1)
@@ -89,7 +91,8 @@ def logarithms(random: Random) -> Drawn:
     (m, s), a = _sigma(random), _q(random, 1, 30)
     u = m + s*z
     return Drawn(random.choice([log(Abs(u)), log(a + z**2), log(1 + exp(u)), z*log(1 + exp(u)), log(Abs(z))**2, z**2*log(Abs(u)),
-                                log(1 + Max(0, u)), log(1 + Abs(u)), log(sp.cosh(u)), Abs(u)**Rational(-1, 3), Abs(z)**-Rational(1, 2)*z**2,
+                                log(1 + Max(0, u)), log(1 + Abs(u)), log(sp.cosh(u)), Abs(u)**Rational(-1, 3),
+                                Abs(z)**-Rational(1, 2)*z**2,
                                 log(1 + u**2), log(Abs(u))*Heaviside(u), sqrt(Abs(z))*log(Abs(z))]), (sp.S.Zero, -m/s), 1, True)
 
 
@@ -97,16 +100,20 @@ def rational(random: Random) -> Drawn:
     (m, s), a = _sigma(random), _q(random, 1, 40)
     u = m + s*z
     n = random.randint(1, 3)
-    return Drawn(random.choice([1/(a + z**2), 1/(1 + u**2)**n, z**2/(a + z**2), (u + 1)/(a + u**2), 1/(a + z**4), sqrt(a + u**2), 1/sqrt(1 + u**2),
-                                u/sqrt(1 + u**2), u/(1 + Abs(u)), 1/(1 + Abs(u))**n, sp.atan(u), sp.atan(u)**2, 1/(z**2 + z + a + 1),
-                                (1 + u**2)**-Rational(1, 3), exp(-sqrt(1 + u**2)), z**3*sp.atan(u)]), (-m/s,), float(min(1, sqrt(a)/4 + 0.1)))
+    return Drawn(random.choice([1/(a + z**2), 1/(1 + u**2)**n, z**2/(a + z**2), (u + 1)/(a + u**2), 1/(a + z**4), sqrt(a + u**2),
+        1/sqrt(1 + u**2),
+                                u/sqrt(1 + u**2), u/(1 + Abs(u)), 1/(1 + Abs(u))**n, sp.atan(u), sp.atan(u)**2,
+                                1/(z**2 + z + a + 1),
+                                (1 + u**2)**-Rational(1, 3), exp(-sqrt(1 + u**2)), z**3*sp.atan(u)]), (-m/s,), float(min(1,
+                                sqrt(a)/4 + 0.1)))
 
 
 def pieces(random: Random) -> Drawn:
     a, gap, c = _q(random, -20, 20), _q(random, 1, 25), _q(random, -20, 20)
     b = a + gap
     body = random.choice([
-        Piecewise((z, z < a), (z**2, z < b), (c, True)), Piecewise((exp(z/2), z > a), (tanh(z), True)), Piecewise((c, z <= a), (erf(z), True)),
+        Piecewise((z, z < a), (z**2, z < b), (c, True)), Piecewise((exp(z/2), z > a), (tanh(z), True)), Piecewise((c, z <= a),
+        (erf(z), True)),
         Piecewise((z**2/2, Abs(z - a) < gap), (Abs(z - a), True)), Piecewise((sin(z), z < a), (cos(z), z < b), (0, True)),
         Piecewise((1, (z > a) & (z < b)), (0, True)), Piecewise((z, (z < a) | (z > b)), (-z, True)), Max(a, Min(b, z))*z,
         Heaviside(z - a)*Heaviside(b - z)*exp(z), sign((z - a)*(z - b))*z**2, Max(0, 1 - Abs(z - a)), Abs(Abs(z - a) - gap),
@@ -119,24 +126,30 @@ def steps(random: Random) -> Drawn:
     k, c = random.choice((1, 2, 3, Rational(1, 2))), _q(random, -9, 9)
     u = k*z + c
     every = tuple((j - c)/k for j in range(-60, 61))
-    return Drawn(random.choice([floor(u), floor(u)*z, floor(u)**2, sp.ceiling(u), u - floor(u), (u - floor(u))**2, exp(-Abs(floor(u))),
+    return Drawn(random.choice([floor(u), floor(u)*z, floor(u)**2, sp.ceiling(u), u - floor(u), (u - floor(u))**2,
+        exp(-Abs(floor(u))),
                                 tanh(floor(u)), Max(0, floor(u)), sign(u)*floor(u), cos(floor(u)), sp.frac(u)]), every, 1)
 
 
 def steep(random: Random) -> Drawn:
     w, c = random.choice((5, 20, 80, 400, 3000)), _q(random, -25, 25)
     u = w*(z - c)
-    near = tuple(c + side*sp.Rational(2)**k/w for k in range(-1, 7) for side in (1, -1)) + (c,)
-    return Drawn(random.choice([tanh(u), tanh(u)**2, z*tanh(u), 1/(1 + exp(u)), exp(z)/(1 + exp(-u)), z*erf(u), (1 - tanh(u)**2)*z, exp(-u**2)*(1 + z),
-                                1/(1 + u**2), tanh(u)*sin(z), log(1 + exp(u))/w, erf(u)**2, sp.atan(u), exp(-u**2)*tanh(z)]), near, 1)
+    near = (c, *(c + side*sp.Rational(2)**k/w for k in range(-1, 7) for side in (1, -1)))
+    return Drawn(random.choice([tanh(u), tanh(u)**2, z*tanh(u), 1/(1 + exp(u)), exp(z)/(1 + exp(-u)), z*erf(u),
+        (1 - tanh(u)**2)*z, exp(-u**2)*(1 + z),
+                                1/(1 + u**2), tanh(u)*sin(z), log(1 + exp(u))/w, erf(u)**2, sp.atan(u), exp(-u**2)*tanh(z)]),
+                                near, 1)
 
 
 def smooth(random: Random) -> Drawn:
     (m, s), (p, q) = _sigma(random), _sigma(random)
     u, v = m + s*z, p + q*z
-    return Drawn(random.choice([tanh(u), tanh(u)**2, z*tanh(u), u*tanh(sp.log(1 + exp(u))), u/(1 + exp(-u)), tanh(u)*tanh(v), tanh(u)*Max(0, v),
-                                exp(tanh(u)), cos(tanh(u)), tanh(u**2), exp(-u**4/9), exp(-sp.cosh(z)), tanh(u)/(2 + tanh(v)), sp.sech(u),
-                                sp.sinh(z)*tanh(u), (1 + tanh(u))**Rational(3, 2), sp.asinh(u), u*erf(v)*tanh(u), 1/(1 + exp(u))**2]),
+    return Drawn(random.choice([tanh(u), tanh(u)**2, z*tanh(u), u*tanh(sp.log(1 + exp(u))), u/(1 + exp(-u)), tanh(u)*tanh(v),
+        tanh(u)*Max(0, v),
+                                exp(tanh(u)), cos(tanh(u)), tanh(u**2), exp(-u**4/9), exp(-sp.cosh(z)), tanh(u)/(2 + tanh(v)),
+                                sp.sech(u),
+                                sp.sinh(z)*tanh(u), (1 + tanh(u))**Rational(3, 2), sp.asinh(u), u*erf(v)*tanh(u),
+                                1/(1 + exp(u))**2]),
                  (-p/q,), 0.5)
 
 
@@ -150,7 +163,7 @@ def drawn(seed: int) -> Drawn:
 
 
 def value(case: Drawn) -> mpmath.mpf:
-    """int body phi dx in thirty digits on panels between the breaks: Gauss's sums, which stay away from them, or tanh-sinh where it is singular."""
+    """int body phi dx on panels between the breaks: Gauss's sums, which stay away from them, or tanh-sinh where it is singular."""
     with mpmath.workdps(30):
         f = sp.lambdify(z, case.body, [{"Heaviside": lambda x, at=0.5: mpmath.mpf(1) if x > 0 else mpmath.mpf(0) if x < 0 else at,
                                         "frac": lambda x: x - mpmath.floor(x)}, "mpmath"])
@@ -159,7 +172,7 @@ def value(case: Drawn) -> mpmath.mpf:
                        *(mpmath.mpf(_REACH)*(2*j - count)/count for j in range(count + 1))})
         cuts = [c for i, c in enumerate(cuts) if i == 0 or c - cuts[i - 1] > mpmath.mpf(10)**-20]
         total = error = mpmath.mpf(0)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in pairwise(cuts):
             part, e = mpmath.quad(lambda x: f(x)*mpmath.npdf(x), [a, b], error=True,
                                   method="tanh-sinh" if case.singular else "gauss-legendre")
             total, error = total + part, error + e
@@ -167,4 +180,4 @@ def value(case: Drawn) -> mpmath.mpf:
     return total
 
 
-__all__ = ["Drawn", "FAMILIES", "drawn", "value"]
+__all__ = ["FAMILIES", "Drawn", "drawn", "value"]

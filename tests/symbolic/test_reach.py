@@ -55,7 +55,8 @@ def quad(body, cuts):
     from sympy import lambdify
 
     f = lambdify(z, body, "mpmath")
-    ends = sorted({mpmath.mpf(-16), mpmath.mpf(16), *map(mpmath.mpf, range(-12, 13, 3)), *(mpmath.mpf(str(e.evalf(35))) for e in cuts)})
+    ends = sorted({mpmath.mpf(-16), mpmath.mpf(16), *map(mpmath.mpf, range(-12, 13, 3)),
+    *(mpmath.mpf(str(e.evalf(35))) for e in cuts)})
     return mpmath.quad(lambda t: f(t)*mpmath.npdf(t), ends)
 
 
@@ -76,7 +77,8 @@ def test_switches_in_any_order(body, numbers):
     assert abs(value(exact.xreplace(at)) - quad(body.xreplace(at), cuts)) < 1e-18
 
 
-@pytest.mark.parametrize(("body", "side"), [(Max(0, exp(mu + s*z) - K), 1), (Max(0, exp(mu - s*z) - K), 1), (Max(0, K - exp(mu + s*z)), -1)])
+@pytest.mark.parametrize(("body", "side"), [(Max(0, exp(mu + s*z) - K), 1), (Max(0, exp(mu - s*z) - K), 1), (Max(0,
+K - exp(mu + s*z)), -1)])
 def test_a_call_and_a_put(body, side):
     """Black and Scholes: exp(mu + s^2/2) Phi(d + s) - K Phi(d), d = (mu - log K)/s; the put by parity."""
     d = (mu - log(K))/s
@@ -95,7 +97,7 @@ def test_even_poles(power):
     for at in (Rational(1, 5), S(3)):
         assert abs(value(exact.xreplace({p: at}))/value(E(1/(at + z**2)**power, z)) - 1) < 1e-20
     lower = E(1/(p + z**2), z).doit()
-    assert lower == sqrt(pi)*exp(p/2)*erfc(sqrt(p/2))/sqrt(2*p) or simplify(lower - sqrt(pi)*exp(p/2)*erfc(sqrt(p/2))/sqrt(2*p)) == 0
+    assert simplify(lower - sqrt(pi)*exp(p/2)*erfc(sqrt(p/2))/sqrt(2*p)) == 0
     assert abs(value((exact.diff(p) + power*E(1/(p + z**2)**(power + 1), z).doit()).xreplace({p: S(2)}))) < 1e-20
     mixed = E((z**6 + z**3 + 2)/(3 + 2*z**2)**power, z)
     assert abs(value(mixed.doit()) - value(mixed)) < 1e-20
@@ -120,14 +122,16 @@ def test_a_logarithm_with_a_shift():
 
 
 # -- sums that exist though their terms do not -------------------------------------------------------------------------
-@pytest.mark.parametrize("text", ["(1 - cos(z))/z**2", "1/(exp(z) - 1) - 1/z + z**2", "(1 - cos(z1))/z1**2*z2**2", "(cos(z) - 1)/Abs(z)**(3/2)"])
+@pytest.mark.parametrize("text", ["(1 - cos(z))/z**2", "1/(exp(z) - 1) - 1/z + z**2", "(1 - cos(z1))/z1**2*z2**2",
+"(cos(z) - 1)/Abs(z)**(3/2)"])
 def test_terms_that_grow_may_cancel(text):
     node = hx.parse(f"E({text})")
     node.doit()
     node.evalf(15)
 
 
-@pytest.mark.parametrize("text", ["1/z**2 + 1/abs(z)", "cos(z)/z**2 + 1/z", "log(abs(z))/z**2 + 1", "(z + 1)**2/abs(z)", "z**2 + tanh(z) + 1/z"])
+@pytest.mark.parametrize("text", ["1/z**2 + 1/abs(z)", "cos(z)/z**2 + 1/z", "log(abs(z))/z**2 + 1", "(z + 1)**2/abs(z)",
+"z**2 + tanh(z) + 1/z"])
 def test_terms_that_do_not_cancel_diverge(text):
     with pytest.raises(Divergent):
         hx.parse(f"E({text})").doit()

@@ -133,7 +133,8 @@ def _moment(powers: tuple[int, ...], cov: Matrix, known: dict[tuple[int, ...], E
 
 def _of_forms(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
     """E prod u_i^n_i of linear forms u_i with numbers for coefficients, over their own law: nothing is multiplied out."""
-    coefficient, powers = S.One, {}
+    coefficient: Expr = S.One
+    powers: dict[Expr, int] = {}
     for factor in Mul.make_args(term):
         base, n = factor.as_base_exp() if factor.is_Pow else (factor, S.One)
         if any(depends(factor, v) for v in variables):
