@@ -17,7 +17,7 @@ from hermitex.errors import NotConverged
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.mp_backend import MPMath
-from hermitex.symbolic.digits.program import Program
+from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.summation import Sum, double_exponential
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.special import sign_correlation
@@ -91,7 +91,7 @@ def _term(forms: list[Any], covariance: Any, bits: int) -> Sum | None:
 
 
 def _number(e: Expr) -> Any:
-    return Program(e + Integer(0), [], _BACKEND)()
+    return StraightLine(e + Integer(0), [], _BACKEND)()
 
 
 def _product(C: Matrix, h: list[Any], tolerance: Any) -> Sum:
