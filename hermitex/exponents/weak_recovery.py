@@ -26,6 +26,7 @@ from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 
 _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
+_ROUNDING = mpf(10) ** -13
 DETERMINISTIC = read_channel()
 
 
@@ -130,12 +131,14 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
         return noise.custom(channel.p, channel.y, x, channel.support)
     if labels.probabilities:
         return _finite_numeric(labels.probabilities, x)
-    if channel.name == "gaussian" and isinstance(channel, Named) and channel.parameter is not None:
-        return noise.additive(g, x, channel.parameter)
+    if isinstance(channel, Named) and channel.name in ("gaussian", "poisson"):
+        from hermitex.exponents.laws.noisy import noisy_second
+
+        found = noisy_second(g, channel, (x,))
+        inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))
+        return inverse, mpf(found.error) + _ROUNDING * inverse
     if channel.name == "multiplicative":
         return noise.multiplicative(g, x)
-    if channel.name == "poisson":
-        return noise.poisson(g, x)
     u = peel(labels.levels, x)
     return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
 

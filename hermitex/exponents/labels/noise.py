@@ -1,9 +1,9 @@
 """1/alpha_c = int (E[He_2 p(y|z)])^2 / E[p(y|z)] dy for a noisy label, in double precision with an error estimate.
 
-Additive Gaussian noise and a Gaussian scale are the same computation: a label t = v(z) + noise with a fixed kernel K,
-v = g, or v = log|g| for y = g xi. The nodes in z resolve v at the scale of the kernel and are sorted by v, so a label
-meets only the nodes under its kernel; in t the integrand is smooth at that scale and the trapezoid rule converges
-exponentially. Poisson counts are summed in the same way.
+A label that is drawn on the scale |g(z)| is t = log|g| + noise with a fixed kernel K. The nodes in z resolve log|g| at the
+scale of the kernel and are sorted by it, so a label meets only the nodes under its kernel; in t the integrand is smooth at
+that scale and the trapezoid rule converges exponentially. Other noises go through the law of g (`laws.noisy`), as in several
+variables.
 """
 
 from __future__ import annotations
@@ -67,16 +67,15 @@ def _subdivide(v: Callable, edges: np.ndarray, step: float) -> np.ndarray:
                        "Use a larger noise, or the deterministic channel")
 
 
-def _edges(g: Expr, x: Symbol, graded: bool) -> np.ndarray:
-    """Panel ends: a uniform grid, the kinks of g, and (graded) points that accumulate at them."""
+def _edges(g: Expr, x: Symbol) -> np.ndarray:
+    """Panel ends, shape (k,): a uniform grid, the kinks of g, and points that accumulate at them."""
     from sympy import Rational
 
     window = (-Rational(str(_WINDOW)), Rational(str(_WINDOW)))
     kinks = np.array([float(p) for p in breakpoints(g, x, window)])
     edges = np.concatenate([np.linspace(-_WINDOW, _WINDOW, 70), kinks])
-    if graded:
-        offsets = 2.0 ** -np.arange(1, 64)
-        edges = np.concatenate([edges, *[k + s * offsets for k in kinks for s in (-1, 1)]])
+    offsets = 2.0 ** -np.arange(1, 64)
+    edges = np.concatenate([edges, *[k + s * offsets for k in kinks for s in (-1, 1)]])
     edges = np.unique(edges[np.abs(edges) <= _WINDOW])
     return edges
 
@@ -84,17 +83,6 @@ def _edges(g: Expr, x: Symbol, graded: bool) -> np.ndarray:
 def _values(g: Expr, x: Symbol) -> Callable:
     g = g.xreplace({node: Float(evaluate(node, 20), 20) for node in g.atoms(Expectation)})
     return array_function(g, x)
-
-
-def additive(g: Expr, x: Symbol, variance: Expr) -> tuple[float, float]:
-    """(1/alpha_c, error) of y = g(z) + sqrt(variance) xi."""
-    scale = float(variance) ** 0.5
-    g_of = _values(g, x)
-
-    def kernel(d: np.ndarray) -> np.ndarray:
-        return np.exp(-d * d / 2) / np.sqrt(2 * np.pi)
-
-    return _converged(lambda z: g_of(z) / scale, _edges(g, x, graded=False), kernel, reach=(8.7, 8.7))
 
 
 def multiplicative(g: Expr, x: Symbol) -> tuple[float, float]:
@@ -111,7 +99,7 @@ def scaled(g: Expr, x: Symbol, f: Expr, s: Symbol) -> tuple[float, float]:
         with np.errstate(divide="ignore"):
             return np.log(np.abs(g_of(z)))
 
-    edges = _edges(log(Abs(g)), x, graded=True)
+    edges = _edges(log(Abs(g)), x)
     value, error = _atom_at_zero(g, x), 0.0
     for side in (1, -1):
         def kernel(d: np.ndarray, side: int = side) -> np.ndarray:
@@ -169,31 +157,6 @@ def _trapezoid(nodes: Nodes, kernel: Callable, reach: tuple[float, float], h: fl
                 total += a * a / b
     checkpoint("integrating over the labels")
     return total * h
-
-
-def poisson(g: Expr, x: Symbol) -> tuple[float, float]:
-    """(1/alpha_c, error) of a count y with rate g(z)."""
-    from scipy.special import gammaln, xlogy
-
-    g_of = _values(g, x)
-    results = []
-    for level in range(2):
-        nodes = Nodes(lambda z: 2 * np.sqrt(g_of(z)), _edges(g, x, graded=False), 0.4 / 2**level)
-        rate = (nodes.value / 2) ** 2
-        most = int((np.sqrt(rate[-1]) + 7) ** 2)
-        if most > 200_000:
-            raise NoClosedForm("alpha_c", "the rate is too large for its sum over counts", "Use a bounded rate")
-        total = 0.0
-        for y in range(most + 1):
-            if y % 500 == 0:
-                checkpoint("summing over the counts")
-            middle = 2 * np.sqrt(y)
-            i, j = np.searchsorted(nodes.value, [middle - 14, middle + 14])
-            r = rate[i:j]
-            b, a = nodes.weights[:, i:j] @ np.exp(xlogy(y, r) - r - gammaln(y + 1))
-            total += a * a / b if b > 0 else 0.0
-        results.append(total)
-    return results[1], abs(results[1] - results[0]) + rounding(results[1])
 
 
 def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
