@@ -45,7 +45,8 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         (where to measure; by default at most 8 of the points)
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
-    numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one curve varies alpha only
+    numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one that is a list is the axis, where
+        alpha is one number, or runs along with it; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point
 
     Returns
     -------
@@ -71,6 +72,8 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
     options, line = _options(simulate), numbers.pop(axis)
     found = theory.curve(line, title=_title(numbers) if title is None else title, **numbers)
+    if options is not None and (found.axis != axis or "optimise" in numbers):
+        raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
     return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))
 
 

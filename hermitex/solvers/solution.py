@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingExtra, NotConverged, UnknownName
+from ..errors import BadInput, MissingExtra, NotConverged, UnknownName
 
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 _HTML_ROWS = 12
@@ -62,6 +62,7 @@ class Solution:
     unknowns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    model: Any = None  # of a System: what `derivative` asks
 
     def __getitem__(self, name: str) -> Any:
         """The numbers of a name; of Q, where there are Q11, Q12, ..., the matrix, after the shape of the parameters."""
@@ -130,6 +131,21 @@ class Solution:
             return self
         changes = {name: _at(getattr(self, name), index) for name in _DIAGNOSTICS}
         return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, **changes)
+
+    def derivative(self, parameter: Any) -> dict[str, Any]:
+        """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
+
+        Exact but for the quadrature; NaN where the Jacobian is singular (at a fold) and at points that did not converge.
+        Arrays over the points as the solution's own.
+
+        Raises
+        ------
+        BadInput : the solution is none of a System, or is one point taken out of a batch. UnknownName : no such parameter.
+        """
+        if self.model is None:
+            raise BadInput("this solution has no equations behind it whose derivative could be taken; solve a System or a theory")
+        found: dict[str, Any] = self.model.derivative(self, str(parameter))
+        return found
 
     def extended(self, values: Mapping[str, Any], **changes: Any) -> Solution:
         """The same solution with more numbers by name (observables, `where` names)."""

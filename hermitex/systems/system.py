@@ -23,8 +23,10 @@ from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.matrices import entrywise, flat_start
+from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
+from hermitex.systems.sensitivity import Point, parameter_of
 
 _FORMULAS = ("equations", "where", "observables")
 
@@ -311,8 +313,48 @@ class System(Shown):
 
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
-        return solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
-                     raise_on_failure=raise_on_failure)
+        found = solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
+                      raise_on_failure=raise_on_failure)
+        return replace(found, model=Point(self, names))
+
+    def minimise(self, objective: Any, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+                 **numbers: Any) -> Any:
+        """The parameters at which an unknown or observable is least -> Solution; `solution["lam"]` is the best value.
+
+        Parameters
+        ----------
+        over : a parameter, or several (three at most);  bounds : (lo, hi), or {parameter: (lo, hi)}
+        numbers : the other parameters, one number each
+
+        The whole interval is scanned, in log p where p is positive; in the lowest valley the derivative, which is exact, is 0.
+        If the least value lies at an end of the bounds, or the derivative there is not 0, the notes say so.
+
+        Raises
+        ------
+        BadInput, UnknownName : one line. NotConverged : nothing between the bounds could be solved.
+
+        Examples
+        --------
+        >>> from sympy import symbols
+        >>> x, a = symbols("x a", positive=True)
+        >>> best = System({x: a + 1/a}).minimise("x", over="a", bounds=(0.01, 50))
+        >>> round(best["a"], 9), round(best["x"], 9)
+        (1.0, 2.0)
+        """
+        names = [p.name for p in self.parameters]
+        given = by_name("minimise", numbers, parameters=names)
+        wanted = [over] if isinstance(over, str) or not isinstance(over, list | tuple) else list(over)
+        for name in wanted:
+            if (own := parameter_of(self, name)) in given:
+                raise BadInput(f"minimise: {own} is sought and has a value, too")
+        inside = {a.name for a in self.arrays}
+        if several := [n for n, v in given.items() if n not in inside and getattr(v, "__len__", None)]:
+            raise BadInput(f"minimise: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
+        known = [s.name for s in (*self.equations, *self.observables)]
+        if str(objective) not in known:
+            raise UnknownName(str(objective), known, "quantity to minimise")
+        return minimise(lambda **p: self.solve(given, start=start, tolerance=tolerance, raise_on_failure=False, **p),
+                        str(objective), [str(n) for n in wanted], bounds)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,9 @@ from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
+from hermitex.systems.minimise import minimise
 from hermitex.theories.curve import Curve
+from hermitex.theories.optimum import TheoryPoint
 
 
 class Theory(Shown):
@@ -97,45 +99,105 @@ class Theory(Shown):
 
         `budget` seconds: what is not solved by then is not converged, and its reason says so.
         """
+        given = self.given(numbers)
         with limited(budget):
-            found = self.run(self.complete(self.given(numbers)), raise_on_failure=False, start=start, tolerance=tolerance)
+            found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance)
         if raise_on_failure and not np.all(found.converged):
             why = next((r for r in np.ravel(np.asarray(found.reason, dtype=object)) if "; take " in str(r)), None)
             if why:  # the reason says what to type next
                 raise NotConverged(found, f"{self.name}: {why}")
             found.require()
-        return found
+        return found if found.model is None else replace(found, model=TheoryPoint(self, given, found.model))
+
+    def minimise(self, objective: str, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+                 **numbers: Any) -> Solution:
+        """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
+
+        >>> from hermitex.theories import glm
+        >>> best = glm().minimise("test_error", over="lam", bounds=(1e-3, 10), alpha=2, Delta=0.25)
+        >>> round(best["lam"], 8)                  # the noise over the signal's second moment, as for any ridge regression
+        0.25
+        """
+        wanted = [over] if isinstance(over, str) else list(over)
+        self.given({**numbers, **dict.fromkeys(wanted, 1.0)})
+        for name in wanted:
+            if name in numbers:
+                raise BadInput(f"{self.name}: {name} is sought and has a value, too")
+        if several := [n for n, v in numbers.items() if np.ndim(v)]:
+            raise BadInput(f"{self.name}: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
+        known = (*self.errors, *self.order_parameters)
+        if objective not in known:
+            raise UnknownName(str(objective), known, "quantity to minimise")
+        return minimise(lambda **p: self.solve(start=start, tolerance=tolerance, raise_on_failure=False, **numbers, **p), objective,
+                        wanted, bounds)
 
     def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
-              **numbers: Any) -> Curve:
-        """The learning curve along `alpha` (the theory's own `axis`, which may also be given by its name).
+              optimise: str | None = None, bounds: Any = (1e-6, 1e3), **numbers: Any) -> Curve:
+        """The learning curve along `alpha`, or along whichever letter is given as a list: `.curve(alpha=2, lam=[0.1, 1])`.
 
-        A point that did not converge is nan, with its reason (`.require()` raises).
+        Several lists are broadcast: they run along the curve together, the first of them is its axis. A point that did not
+        converge is nan, with its reason (`.require()` raises).
+
+        optimise : a letter that takes its best value between `bounds` at every point, which the curve then holds too: the one
+            at which the first of `errors` is least
         """
-        axis = self.axis
-        if axis != "alpha" and alpha is None:
-            alpha = numbers.pop(axis, None)
-        if alpha is None:
+        given = dict(numbers) if alpha is None else {self.axis: alpha, **numbers}
+        required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n != optimise]
+        if self.axis in required or (not given and not required):
+            raise BadInput(f"{self.name}: {self.axis} has no value; add {self.axis}=[0.5, 1, 2]")
+        rest = self.given(given)
+        lists = [n for n in given if n in rest and rest[n].ndim]
+        axis = self.axis if self.axis in lists or not lists else lists[0]
+        for n in lists:
+            if rest[n].ndim != 1:
+                raise BadInput(f"{self.name}: {n} along a curve is one list of numbers, not an array of shape {rest[n].shape}")
+        try:
+            length = np.broadcast_shapes(*(rest[n].shape for n in lists), (1,))
+        except ValueError:
+            sizes = " and ".join(f"{n} {rest[n].size}" for n in lists)
+            raise BadInput(f"{self.name}: along a curve the lists are of one length: {sizes} values") from None
+        if axis not in rest:
             raise BadInput(f"{self.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
-        line = np.atleast_1d(np.asarray(self.given({axis: alpha})[axis], dtype=float))
-        if line.ndim != 1:
-            raise BadInput(f"{self.name}: {axis} along a curve is one list of numbers, not an array of shape {line.shape}")
-        rest = self.given({k: v for k, v in numbers.items() if k != axis})
-        for key, v in rest.items():
-            if v.ndim:
-                raise BadInput(f"{self.name}: along a curve only {axis} varies; {key} has {v.size} values "
-                               "(make one curve for each)")
-        numbers_now = self.complete({**rest, axis: line})
+        rest |= {n: np.broadcast_to(rest[n], length) for n in lists}
+        rest[axis] = np.broadcast_to(rest[axis], length)
+        line = np.array(rest[axis], dtype=float)
+        if optimise is not None:
+            own = {n: v for n, v in rest.items() if n in given}
+            return self._best_along(axis, line, own, optimise, bounds, start, tolerance, title)
+        numbers_now = self.complete(rest)
         found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
+        return self._curve(found, axis, line, numbers_now, title)
+
+    def _curve(self, found: Solution, axis: str, line: np.ndarray, numbers: Mapping[str, Any], title: str,
+               more: Mapping[str, np.ndarray] | None = None) -> Curve:
         good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
         names = [*self.errors, *self.order_parameters]
         values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan)
                   for n in names if n in found}
-        fixed = {k: v.item() for k, v in numbers_now.items() if k != axis and np.ndim(v) == 0}
-        return Curve(self.name, self.described(fixed), line, values, tuple(n for n in self.order_parameters if n in values),
+        fixed = {k: v.item() for k, v in numbers.items() if k != axis and np.ndim(v) == 0}
+        return Curve(self.name, self.described(fixed), line, {**values, **(more or {})},
+                     tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
                      reason=found.reason, title=title, axis=axis, ratio=self.ratio, sources=self.sources)
+
+    def _best_along(self, axis: str, line: np.ndarray, given: Mapping[str, Any], letter: str, bounds: Any,
+                    start: Mapping[str, Any] | None, tolerance: float, title: str) -> Curve:
+        """The curve on which a letter has its best value at every point."""
+        best = np.full(line.shape, np.nan)
+        why = np.full(line.shape, "", dtype=object)
+        for k in range(line.size):
+            here = {n: float(v[k]) if v.ndim else float(v) for n, v in given.items()}
+            try:
+                best[k] = self.minimise(self.errors[0], letter, bounds, start=start, tolerance=tolerance, **here)[letter]
+            except NotConverged as error:
+                why[k] = str(error)
+        done = np.isfinite(best)
+        at = self.complete(self.given({**given, letter: np.where(done, best, bounds[0])}))
+        found = self.run(at, raise_on_failure=False, start=start, tolerance=tolerance)
+        found = replace(found, converged=np.asarray(found.converged) & done,
+                        reason=np.where(done, np.asarray(found.reason, dtype=object), why))
+        return self._curve(found, axis, line, at, title, {letter: best})
 
     def checked(self, numbers: Mapping[str, np.ndarray], **ranges: str) -> dict[str, np.ndarray]:
         """The numbers, each there and in its range: "> 0", ">= 0", or "" for any; infinity only where the range ends in "inf".

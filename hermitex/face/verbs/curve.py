@@ -89,6 +89,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, (_, metavar, line) in OPTIONS.items():
         model.add_argument(f"--{name}", metavar=metavar, help=line)
     model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: 1e-11)")
+    model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point: lam")
+    model.add_argument("--within", metavar="LO:HI", help="where it is sought (default: 1e-6:1e3)")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
@@ -127,11 +129,18 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.plot, args.csv, args.bib):
         check_place(path)
     alpha = [float(a) for a in output.grid(getattr(args, entry.axis))]
+    several = [n for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER]
+    if args.simulate and (several or args.optimise):
+        raise BadInput(f"--simulate: the experiment is made along --{entry.axis} alone; give the others one value each")
+    if args.optimise:
+        keywords |= {"optimise": args.optimise}
+    if args.within is not None:
+        keywords |= {"bounds": _bounds(args.within)}
     with guard.deadline(args.budget):
         theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
         if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
             cli.say(said)
-        line: dict[str, Any] = {entry.axis: alpha}
+        line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
         found = face.curve(theory, **line, **numbers)
         lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
     if args.simulate:  # a simulation takes as long as it takes
@@ -166,7 +175,11 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
-    read = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _number}
+    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers}
+    if args.optimise is not None and args.optimise not in entry.numbers:
+        raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
+    if args.within is not None and args.optimise is None:
+        raise BadInput("--within gives the bounds of what --optimise names; give both")
     found = {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
     if args.tolerance is not None:
         found["tolerance"] = _number("tolerance", args.tolerance)
@@ -177,6 +190,22 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
 
 def _example(axis: str) -> str:
     return AXES[axis][2] if axis in AXES else "0.5:5:50"
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    """LO:HI."""
+    parts = text.split(":")
+    if len(parts) != 2:
+        raise BadInput(f"--within is LO:HI, for instance 1e-4:10, not {text[:60]!r}")
+    lo, hi = (_number("within", part) for part in parts)
+    return lo, hi
+
+
+def _numbers(name: str, text: str) -> float | list[float]:
+    """One number, or several: then the curve runs along them."""
+    if ("," in text or ":" in text) and "(" not in text:
+        return [float(v) for v in output.grid(text)]
+    return _number(name, text)
 
 
 def _number(name: str, text: str) -> float:
@@ -193,7 +222,7 @@ def _number(name: str, text: str) -> float:
             raise BadInput(f"--{name} is a number, not {text[:60]!r}") from None
         return float(value)
     if len(found) != 1:
-        raise BadInput(f"--{name} is one number, not {text[:60]!r}; along a curve only --alpha varies")
+        raise BadInput(f"--{name} is one number, not {text[:60]!r}")
     return float(found[0])
 
 

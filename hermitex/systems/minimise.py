@@ -1,0 +1,138 @@
+"""The best parameters:  min over p in [lo, hi] of o(p),  where do/dp = 0, or at an end of the bounds.
+
+A scan over the whole interval (in log p where p is positive) finds the valley; in it the zero of the exact derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, NotConverged
+from hermitex.solvers.solution import Solution
+
+_SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
+_FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
+_VALLEYS = 3  # from which several parameters are refined
+
+
+def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
+    """The Solution at the best parameters; `solution[name]` is the best value of each.
+
+    solve : numbers of the parameters by keyword, arrays allowed -> Solution, which does not raise
+    """
+    names = [over] if isinstance(over, str) or not isinstance(over, Sequence) else list(over)
+    names = [str(n) for n in names]
+    pairs = [_pair(n, bounds[n] if isinstance(bounds, Mapping) and n in bounds else bounds) for n in names]
+    if not names or len(names) > max(_SCAN):
+        raise BadInput(f"minimise: over one to {max(_SCAN)} parameters, not {len(names)}")
+    search = _Search(solve, objective, names, pairs)
+    return search.one() if len(names) == 1 else search.several()
+
+
+def _pair(name: str, bounds: Any) -> tuple[float, float]:
+    try:
+        lo, hi = (float(v) for v in bounds)
+    except (TypeError, ValueError):
+        raise BadInput(f"minimise: the bounds of {name} are two numbers, bounds=(1e-4, 10), not {str(bounds)[:60]!r}") from None
+    if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+        raise BadInput(f"minimise: the bounds of {name} are finite and the first is the lower, not ({lo:g}, {hi:g})")
+    return lo, hi
+
+
+class _Search:
+    def __init__(self, solve: Callable[..., Solution], objective: str, names: list[str], bounds: list[tuple[float, float]]) -> None:
+        self.solve, self.objective, self.names, self.bounds = solve, objective, names, bounds
+        self.logs = [lo > 0 for lo, _ in bounds]
+        self.ends = [(float(np.log(lo)), float(np.log(hi))) if log else (lo, hi)
+                     for (lo, hi), log in zip(bounds, self.logs, strict=True)]
+
+    def numbers(self, u: Any) -> dict[str, Any]:
+        """Parameters of coordinates in the scan: log p where p is positive."""
+        found = {}
+        for n, v, log, (lo, hi) in zip(self.names, u, self.logs, self.bounds, strict=True):
+            found[n] = np.clip(np.exp(v) if log else v, lo, hi)
+        return found
+
+    def scan(self) -> tuple[np.ndarray, np.ndarray]:
+        """(coordinates (k, B), objective (B,)), infinite where it was not solved."""
+        axes = [np.linspace(lo, hi, _SCAN[len(self.names)]) for lo, hi in self.ends]
+        u = np.array(list(product(*axes))).T
+        found = self.solve(**self.numbers(u))
+        values = np.where(found.converged, np.asarray(found[self.objective], dtype=float), np.inf)
+        values = np.where(np.isfinite(values), values, np.inf)
+        if np.all(values == np.inf):
+            why = np.ravel(np.asarray(found.reason, dtype=object))[0]
+            raise NotConverged(found, f"minimise: no point between the bounds could be solved; the first: {why}")
+        return u, values
+
+    def at(self, u: Any) -> tuple[float, np.ndarray, Solution]:
+        """Objective, its slope along the coordinates, and the solution."""
+        numbers = {n: float(v) for n, v in self.numbers(u).items()}
+        found = self.solve(**numbers)
+        if not np.all(found.converged):
+            found.require("narrower bounds")
+        slope = np.array([float(found.derivative(n)[self.objective])*(numbers[n] if log else 1.0)
+                          for n, log in zip(self.names, self.logs, strict=True)])
+        return float(found[self.objective]), slope, found
+
+    def one(self) -> Solution:
+        """One parameter: the zero of the slope in the valley of the scan."""
+        from scipy.optimize import brentq, minimize_scalar
+
+        u, values = self.scan()
+        k, line = int(np.argmin(values)), u[0]
+        a, b = line[max(k - 1, 0)], line[min(k + 1, line.size - 1)]
+        slopes = [float(self.at([v])[1][0]) for v in (a, b)]
+        if slopes[0] < 0 < slopes[1]:
+            best = float(brentq(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
+        elif k in (0, line.size - 1):
+            best = float(line[k])
+        else:  # no zero of the slope between lower ends: an edge of the objective
+            best = float(minimize_scalar(lambda v: self.at([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
+        return self.answer([best])
+
+    def several(self) -> Solution:
+        """Several: down the slope from the lowest points of the scan, then the zero of the slope inside."""
+        from scipy.optimize import minimize, root
+
+        u, values = self.scan()
+        best: tuple[float, np.ndarray] | None = None
+        for k in np.argsort(values, kind="stable")[:_VALLEYS]:
+            run = minimize(lambda v: self.at(v)[:2], u[:, k], jac=True, method="L-BFGS-B", bounds=self.ends,
+                           options={"ftol": 1e-15, "gtol": 1e-12})
+            if best is None or run.fun < best[0]:
+                best = float(run.fun), np.asarray(run.x)
+        assert best is not None
+        x = best[1]
+        inside = [i for i, (lo, hi) in enumerate(self.ends) if lo < x[i] < hi]
+
+        def slope(v: np.ndarray) -> np.ndarray:
+            y = x.copy()
+            y[inside] = np.clip(v, *np.array(self.ends)[inside].T)
+            return self.at(y)[1][inside]
+
+        if inside:
+            finer = root(slope, x[inside], method="hybr", options={"xtol": 1e-13})
+            if np.all(np.abs(finer.x - x[inside]) < 1e-3) and np.abs(finer.fun).max() <= np.abs(slope(x[inside])).max():
+                x[inside] = finer.x
+        return self.answer(x.tolist())
+
+    def answer(self, u: Sequence[float]) -> Solution:
+        """The solution with the best parameters in it, and the check of its slope in the notes."""
+        value, slope, found = self.at(u)
+        numbers, notes = self.numbers(u), []
+        for n, v, g, (lo, hi) in zip(self.names, u, slope, self.ends, strict=True):
+            end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
+            size = max(abs(value), 1e-300)
+            if end and abs(g) > _FLAT*size:
+                notes.append(f"the least {self.objective} lies at the {end} end of the bounds, {n} = {float(numbers[n]):.6g}; its "
+                             f"slope there is {g/(float(numbers[n]) if self.logs[self.names.index(n)] else 1.0):.3g}")
+            elif abs(g) > _FLAT*size:
+                notes.append(f"the slope of {self.objective} by {n} is {g:.1e} at its least value, not 0: an edge, or few digits")
+        values = {**found.value, **{n: float(v) for n, v in numbers.items()}}
+        return replace(found, value=values, notes=(*found.notes, *notes))

@@ -1,0 +1,141 @@
+"""How a solution moves with a parameter, by the implicit function theorem:  (1 - D) dx/dp = d rhs/dp,  D_uv = d rhs_u/d v.
+
+Every partial derivative is a formula, taken as those of Newton's method are, and compiled with its averages; an observable o
+moves by  do/dp = d o/dp + sum_v (d o/d v) dv/dp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.linear import solve as solve_linear
+from hermitex.systems.blocks import Block, Equation
+from hermitex.systems.derivatives import KeptNames, partials
+from hermitex.systems.names import spelt
+from hermitex.systems.program import compile_program
+from hermitex.systems.scope import depends_on, written_out
+from hermitex.systems.states import States
+
+_HELD = 1e-9  # the error of an average in a derivative that still counts
+_SINGULAR = 1e-13  # a reciprocal condition number below it: no derivative
+
+
+class Point(NamedTuple):
+    """What a Solution keeps of its system: the system, and the numbers at which it was solved."""
+
+    system: Any
+    numbers: Mapping[str, Any]
+
+    def derivative(self, solution: Any, name: str) -> dict[str, Any]:
+        """See `Solution.derivative`."""
+        return derivative(self.system, self.numbers, solution, name)
+
+
+class Slopes:
+    """The partial derivatives of a system by its unknowns and one parameter, compiled; `of(states)` gives them as arrays."""
+
+    def __init__(self, system: Any, parameter: str) -> None:
+        self.unknowns = tuple(u.name for u in system.unknowns)
+        self.observables = tuple(o.name for o in system.observables)
+        self.implicit = np.array([hasattr(v, "lhs") for v in system.equations.values()])
+        p = next(s for s in system.parameters if s.name == parameter)
+        write, names = _writer(system, p)
+        rows = {u: write(e.lhs - e.rhs if hasattr(e, "lhs") else e) for u, e in system.equations.items()}
+        formulas = {**rows, **{o: write(e) for o, e in system.observables.items()}}
+        self.place: dict[Symbol, tuple[str, str]] = {}
+        made: dict[Symbol, Expr] = {}
+        for row, e in formulas.items():
+            for v, slope in partials(e, (*system.unknowns, p), names):
+                label = Symbol(f"slope_{len(made)}_", real=True)
+                self.place[label], made[label] = (row.name, v.name), slope
+        equations = {u: Equation(u, e) for u, e in rows.items()}
+        blocks = tuple(Block((u,), "explicit") for u in rows)
+        where = {k: write(v) for k, v in system.where.items()}
+        self.parameter = parameter
+        self.program = compile_program(equations, blocks, parameters=system.parameters, where=where, scalars=(), observables=made,
+                                       positive=frozenset(), kept=names)
+
+    def of(self, states: States, x: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(J, b, C, c) at the states x: J dx/dp = b for the unknowns, do/dp = C dx/dp + c for the observables."""
+        found = states.call("observables", x)
+        known = {self.place[s]: np.broadcast_to(found[s.name], (points,)) for s in self.place}
+
+        def matrix(rows: tuple[str, ...], columns: tuple[str, ...]) -> np.ndarray:
+            zero = np.zeros(points)
+            return np.array([[known.get((r, c), zero) for c in columns] for r in rows]).reshape(len(rows), len(columns), points)
+
+        D, by = matrix(self.unknowns, self.unknowns), matrix(self.unknowns, (self.parameter,))[:, 0]
+        J = np.where(self.implicit[:, None, None], D, np.eye(len(self.unknowns))[:, :, None] - D)
+        b = np.where(self.implicit[:, None], -by, by)
+        return J, b, matrix(self.observables, self.unknowns), matrix(self.observables, (self.parameter,))[:, 0]
+
+
+def slopes(system: Any, parameter: str) -> Slopes:
+    """Those of a system, kept with it."""
+    cache = system.__dict__.setdefault("_slopes", {})
+    if parameter not in cache:
+        cache[parameter] = Slopes(system, parameter)
+    return cache[parameter]  # type: ignore[no-any-return]
+
+
+def _writer(system: Any, p: Symbol) -> tuple[Any, KeptNames]:
+    """e -> e with every name written out that an unknown or the parameter enters, but for the kept ones."""
+    unknowns = depends_on(system.where, set(system.equations))
+    kept = {k for k in system.kept if k in unknowns}
+    moving = {k: v for k, v in depends_on(system.where, {*system.equations, p}).items() if k not in kept}
+    letters = {s.name: s for v in system.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
+
+    def write(e: Expr) -> Expr:
+        return written_out(e, moving, letters)
+
+    return write, KeptNames({k: write(system.where[k]) for k in kept}, system._names.hides)
+
+
+def parameter_of(system: Any, name: str) -> str:
+    """The name of a parameter that is one number."""
+    arrays = {a.name for a in system.arrays}
+    names = [p.name for p in system.parameters if p.name not in arrays]
+    found = spelt(str(name), names)
+    if found in arrays:
+        raise BadInput(f"{found} is an array; a derivative is by one number")
+    if found not in names:
+        raise UnknownName(str(name), names, "parameter")
+    return found
+
+
+def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str) -> dict[str, Any]:
+    """{unknown or observable: its total derivative by the parameter}; NaN where there is none (a fold, a failed point)."""
+    made = slopes(system, parameter_of(system, name))
+    program, given = made.program.bound(numbers)
+    shape = np.broadcast_shapes(*(np.shape(v) for v in given.values())) if given else ()
+    x = {u: np.asarray(solution[u], dtype=float) for u in made.unknowns}
+    if any(v.shape != shape for v in x.values()):
+        raise BadInput("derivative: this is one point of a batch; take .derivative of the batch, or solve at that point")
+    points = int(np.prod(shape))
+    flat = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() if np.ndim(v) else float(v) for n, v in given.items()}
+    rows = {u: v.ravel() if shape else v.reshape(1) for u, v in x.items()}
+    states = States(program, flat, 1e-12)
+    states.examine(rows, ("observables",))
+    with np.errstate(all="ignore"):
+        J, b, C, c = made.of(states, rows, points)
+        good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
+        good = good & (states.error <= _HELD) & _regular(J)
+        dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
+        do = np.einsum("ovb,vb->ob", C, dx) + c
+    found = {**dict(zip(made.unknowns, dx, strict=True)), **dict(zip(made.observables, do, strict=True))}
+    whole = {n: np.where(good, v, np.nan).reshape(shape) for n, v in found.items()}
+    return {n: v if shape else float(v) for n, v in whole.items()}
+
+
+def _regular(J: np.ndarray) -> np.ndarray:
+    """Where J, its rows and columns of one size, has an inverse."""
+    M = np.where(np.isfinite(J), J, 0.0)
+    M = M/np.maximum(np.abs(M).max(axis=1, keepdims=True), 1e-300)
+    M = M/np.maximum(np.abs(M).max(axis=0, keepdims=True), 1e-300)
+    sizes = np.linalg.svd(np.moveaxis(M, -1, 0), compute_uv=False)
+    return np.asarray(sizes[:, -1] > _SINGULAR*sizes[:, 0])

@@ -1,0 +1,162 @@
+"""Derivatives of solutions against differences of solves, best parameters against dense scans and known optima."""
+
+import json
+
+import numpy as np
+import pytest
+from sympy import Eq, Symbol, erfc, exp, pi, sqrt, symbols, tanh
+
+import hermitex as hx
+from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.face import cli
+from hermitex.symbols import V, Vhat, alpha, lamda, m, q, z
+
+x, y = symbols("x y", real=True)
+a, b = symbols("a b", positive=True)
+RIDGE = hx.System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)}, observables={"g": V**2*lamda})
+CURIE = hx.System({m: hx.E(tanh(a*m + b*z), z), q: hx.E(tanh(a*m + b*z)**2, z)}, observables={"chi": 1 - q, "own": a*m},
+                  start={m: 0.9})
+H = (b - sqrt(q)*z)/sqrt(1 - q)
+GARDNER = hx.System({q: (1 - q)*a*hx.E((exp(-H**2/2)/sqrt(2*pi)/(erfc(H/sqrt(2))/2))**2, z)}, domain={q: (0, 1)})
+IMPLICIT = hx.System({x: Eq(x**3 + a*x, b), y: x*y/2 + a}, observables={"w": x*y})
+w = Symbol("w", real=True)
+NAMED = hx.System({m: w}, where={w: hx.E(tanh(a*m + b + z), z)})
+
+
+def difference(system, numbers, name, order=4):
+    """A central difference of the fourth order of solves."""
+    h = 1e-3*numbers[name]
+    at = {k: system.solve({**numbers, name: numbers[name] + k*h}, tolerance=1e-13).value for k in (-2, -1, 1, 2)}
+    return {n: (8*(at[1][n] - at[-1][n]) - (at[2][n] - at[-2][n]))/(12*h) for n in at[1]}
+
+
+@pytest.mark.parametrize("system, numbers", [
+    (RIDGE, {"alpha": 2.0, "lamda": 0.1}), (CURIE, {"a": 1.7, "b": 0.3}),
+    pytest.param(GARDNER, {"a": 0.7, "b": 0.2}, marks=pytest.mark.slow),
+    (IMPLICIT, {"a": 0.8, "b": 0.5}), (NAMED, {"a": 0.6, "b": 0.4}),
+], ids=["ridge", "curie", "gardner", "implicit", "where"])
+def test_derivatives_are_those_of_solves(system, numbers):
+    found = system.solve(numbers, tolerance=1e-12)
+    for name in numbers:
+        exact, near = found.derivative(name), difference(system, numbers, name)
+        assert set(exact) == {u.name for u in (*system.unknowns, *system.observables)}
+        for n, v in exact.items():
+            assert v == pytest.approx(near[n], rel=2e-7, abs=1e-8), (n, name)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_derivatives_of_drawn_systems(seed):
+    """x_i = tanh(sum_j A_ij x_j + a c_i): two unknowns, a drawn contraction."""
+    rng = np.random.default_rng(seed)
+    A, c = rng.uniform(-0.4, 0.4, (2, 2)).round(3), rng.uniform(-1, 1, 2).round(3)
+    rows = {u: hx.E(tanh(float(A[i, 0])*x + float(A[i, 1])*y + float(c[i])*a + z/2), z) for i, u in enumerate((x, y))}
+    system = hx.System(rows, observables={"w": x**2*y})
+    exact, near = system.solve(a=0.9).derivative("a"), difference(system, {"a": 0.9}, "a")
+    for n in exact:
+        assert exact[n] == pytest.approx(near[n], rel=1e-7, abs=1e-9)
+
+
+def test_a_lost_term_would_be_seen():
+    """Without the way through the unknowns, d own/da is m alone: another number."""
+    found = CURIE.solve(a=1.7, b=0.3)
+    exact = found.derivative("a")
+    assert exact["own"] == pytest.approx(found["m"] + 1.7*exact["m"], rel=1e-12) and abs(exact["own"] - found["m"]) > 1e-2
+
+
+def test_arrays_keep_their_shape():
+    found = RIDGE.solve(alpha=[[1.0, 2.0, 3.0]], lam=[[0.1], [0.2]])
+    slopes = found.derivative("lam")
+    assert slopes["V"].shape == (2, 3)
+    assert slopes["V"][1, 2] == pytest.approx(RIDGE.solve(alpha=3, lam=0.2).derivative("lam")["V"], rel=1e-9)
+
+
+def test_a_theory_has_derivatives_by_letters_of_its_system():
+    theory, numbers = hx.theories.one_step("tanh", "sin"), {"alpha": 2, "beta": 1, "alpha0": 5, "eta": 2, "Delta": 0.1}
+    found = theory.solve(**numbers, lam=0.3)
+    near = [theory.solve(**numbers, lam=0.3 + k*1e-4)["test_error"] for k in (-1, 1)]
+    assert found.derivative("lam")["test_error"] == pytest.approx((near[1] - near[0])/2e-4, rel=1e-6)
+    with pytest.raises(BadInput, match="eta goes into"):
+        found.derivative("eta")
+
+
+# -- best parameters ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("noise", [0.05, 0.25, 2.0])
+def test_the_best_ridge_is_the_noise(noise):
+    best = hx.theories.glm().minimise("test_error", over="lam", bounds=(1e-4, 100), alpha=1.5, Delta=noise)
+    assert best["lam"] == pytest.approx(noise, rel=1e-9)
+    assert best.derivative("lam")["test_error"] == pytest.approx(0, abs=1e-12) and not best.notes
+
+
+def test_it_is_below_every_value_of_a_dense_scan():
+    theory, numbers = hx.theories.one_step("tanh", "sin"), {"alpha": 2, "beta": 1, "alpha0": 5, "eta": 2, "Delta": 0.1}
+    best = theory.minimise("test_error", "lam", (1e-4, 10), **numbers)
+    line = np.geomspace(1e-4, 10, 801)
+    values = theory.solve(lam=line, **numbers)["test_error"]
+    assert best["test_error"] <= values.min() and abs(np.log(best["lam"]/line[values.argmin()])) <= np.log(line[1]/line[0])
+
+
+def test_the_lower_of_two_valleys_is_taken():
+    system = hx.System({x: (a - 1)**2*(a - 4)**2 - a/10})
+    best = system.minimise("x", "a", (0.1, 6))
+    roots = np.roots([4, -30, 66, -40 - 0.1])
+    assert best["a"] == pytest.approx(float(np.real(max(roots, key=np.real))), rel=1e-9)
+
+
+def test_several_parameters_at_once():
+    system = hx.System({x: a + 1/a + b + 4/b + 1/(a*b)})
+    best = system.minimise("x", ["a", "b"], (0.05, 20))
+    grid = np.geomspace(0.05, 20, 1201)
+    scan = (grid + 1/grid)[:, None] + grid + 4/grid + 1/(grid[:, None]*grid)
+    assert best["x"] <= scan.min() + 1e-12
+    slopes = best.derivative("a")["x"], best.derivative("b")["x"]
+    np.testing.assert_allclose(slopes, 0, atol=1e-7)
+
+
+def test_an_end_and_an_edge_are_said():
+    end = RIDGE.minimise("V", over="lam", bounds=(0.1, 5), alpha=2)
+    assert end["lam"] == pytest.approx(5) and "upper end" in end.notes[-1]
+    edge = hx.System({x: hx.parse("abs(a - 2)", symbols={"a": a})}).minimise("x", "a", (0.5, 9))
+    assert edge["a"] == pytest.approx(2, abs=1e-6) and "edge" in edge.notes[-1]
+
+
+def test_curves_along_any_letter_and_with_the_best_one(capsys):
+    theory = hx.theories.glm()
+    along = theory.curve(alpha=2, lam=[0.1, 0.25, 1], Delta=0.25)
+    assert along.axis == "lam" and along.test_error[1] == along.test_error.min()
+    both = theory.curve(alpha=[1, 2], lam=[0.1, 0.25], Delta=0.25)
+    assert both.axis == "alpha" and both.test_error[1] == pytest.approx(along.test_error[1], rel=1e-12)
+    best = hx.curve("glm", alpha=[1, 2], Delta=0.25, optimise="lam") if "glm" in hx.theories.THEORIES else \
+        theory.curve(alpha=[1, 2], Delta=0.25, optimise="lam")
+    np.testing.assert_allclose(best["lam"], 0.25, rtol=1e-8)
+    assert cli.main(["curve", "random-features", "--sigma", "tanh", "--target", "sin", "--alpha", "2", "--gamma", "0.5", "--Delta",
+                     "0.2", "--optimise", "lam", "--within", "1e-3:10", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    own = hx.theories.random_features("tanh", "sin")
+    scan = own.solve(alpha=2, gamma=0.5, Delta=0.2, lam=np.geomspace(1e-3, 10, 201))["test_error"].min()
+    assert said["test_error"][0] <= scan and said["lam"][0] > 0
+    assert cli.main(["curve", "random-features", "--sigma", "tanh", "--target", "sin", "--alpha", "2", "--gamma", "0.5",
+                     "--lam", "0.1,0.2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["lam"] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("bad, says", [
+    (lambda: RIDGE.minimise("V", "lam", (1, 1), alpha=2), "first is the lower"),
+    (lambda: RIDGE.minimise("V", "lam", 1, alpha=2), "two numbers"),
+    (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha=2, lam=1), "has a value, too"),
+    (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha=[1, 2]), "several values"),
+    (lambda: RIDGE.minimise("W", "lam", (0.1, 1), alpha=2), "W"), (lambda: RIDGE.minimise("V", "mu", (0.1, 1), alpha=2), "mu"),
+    (lambda: RIDGE.solve(alpha=2, lam=1).derivative("mu"), "mu"),
+    (lambda: RIDGE.solve(alpha=[1, 2], lam=1).point(0).derivative("lam"), "one point of a batch"),
+    (lambda: hx.Solution({"q": 1.0}, 0, True).derivative("lam"), "no equations behind it"),
+    (lambda: hx.theories.glm().curve(alpha=[1, 2, 3], lam=[1, 2]), "one length"),
+    (lambda: hx.theories.glm().minimise("test_error", "lam", (0.1, 1), alpha=2, lam=1), "has a value, too"),
+])
+def test_bad_input_gets_one_line(bad, says):
+    with pytest.raises((BadInput, UnknownName), match=says) as caught:
+        bad()
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_that_can_be_solved_is_said():
+    with pytest.raises(NotConverged, match="no point between the bounds"):
+        hx.System({x: sqrt(b - a)}).minimise("x", "a", (0.2, 1), b=0.1)
