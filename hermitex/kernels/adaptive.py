@@ -207,7 +207,7 @@ class Quadratures:
         gaps: list[np.ndarray] = []
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
-            result = _contracted(values, weights, axis)
+            result = contracted(values, weights, axis)
             known, value, size = next(ways)
             assert known == axis, "the parts are not run in the order in which they were examined"
             if all(result.shape[i] == 1 for i in self._between):  # elsewhere it varies along an axis whose nodes are others too
@@ -289,7 +289,7 @@ class _Record:
         """The average and E|F|, both with the axis kept."""
         moving = rule.kind == "unit"
         if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
-            result = _contracted(values, weights, axis)
+            result = contracted(values, weights, axis)
             return result, np.maximum(np.abs(result), floor)
         v = values.swapaxes(axis, -1)
         if moving:  # the nodes, and with them the weights, differ from point to point
@@ -328,7 +328,8 @@ class _Record:
         return np.asarray(self.suspects[points].max(axis=0))
 
 
-def _contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
+def contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
+    """The plain average over one axis, which is kept."""
     if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
         return np.asarray((values * weights).sum(axis=axis, keepdims=True))
     return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))

@@ -33,4 +33,18 @@ def _size(e: Expr) -> Expr:
     return S(Abs(e))
 
 
-__all__ = ["loss"]
+def magnitude(expr: Expr) -> Expr:
+    """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
+
+    >>> from sympy.abc import x
+    >>> magnitude(x**2*(1 - x))
+    (Abs(x) + 1)*Abs(x)**2
+    """
+    if isinstance(expr, Add | Mul):
+        return expr.func(*map(magnitude, expr.args))
+    if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
+        return magnitude(expr.base)**expr.exp
+    return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
+
+
+__all__ = ["loss", "magnitude"]

@@ -22,6 +22,7 @@ import numpy as np
 from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
 
 from hermitex.errors import HermitexError
+from hermitex.kernels.cancellation import magnitude
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
 from hermitex.kernels.lowering import Lowered, NodeAxis, Statement
@@ -241,8 +242,8 @@ class Writer:
     def _line(self, s: Statement, *, clipped: bool) -> str:
         text = self._text(s.expr)
         # What is known not to be negative is not by rounding either: its root is taken further on.
-        clipped = clipped and bool(s.target.is_nonnegative) and not s.target.is_positive and not s.axes
-        text = f"np.maximum({text}, 0.0)" if clipped else text
+        if clipped and s.target.is_nonnegative and not s.target.is_positive and not s.axes:
+            text = f"not_negative({text}, {self._text(magnitude(s.expr))})"
         # A number of Python raises where it is divided by; one of NumPy gives inf.
         text = f"np.float64({float(s.expr)!r})" if s.expr.is_Rational and not s.axes else text
         for axis in reversed(s.axes):

@@ -22,15 +22,16 @@ _NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
 _FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
 
 
-def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array) -> Solution:
+def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False) -> Solution:
     """Solutions on the boundary, at points where a state x was not one: converged where such a solution was found.
 
     A right-hand side vanishes that is not above `bound` at 0. Unknowns are taken to be 0 where x is far below the start x0,
-    or where their right-hand sides vanish there.
+    or where their right-hand sides vanish there. `implicit`: also those of an implicit equation, which has no slope: it has to
+    hold exactly at 0, where it is asked last, after every other start.
     """
     n, points = x.shape
-    may = (q.positive & q.explicit)[:, None]
-    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (np.abs(x0 - q.residual(x0, p)) <= bound)
+    may = (q.positive & (q.explicit | implicit))[:, None]
+    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (_rhs(q, x0, p) <= bound) & q.explicit[:, None]
     Z = may & small
     found, slope, ok = x.copy(), np.full(points, np.nan), np.zeros(points, dtype=bool)
     open_ = Z.any(axis=0)
@@ -39,10 +40,11 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array) -> Solutio
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
             some = take(p, k)
             y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
-            vanishes = rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
+            vanishes = (rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))) & (q.explicit[:, None] | (y == 0))
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]
-            slope[k[good]] = _slope(q, pattern, y[:, good], take(some, np.flatnonzero(good)))
+            iterated = pattern & q.explicit
+            slope[k[good]] = _slope(q, iterated, y[:, good], take(some, np.flatnonzero(good))) if iterated.any() else 0.0
             ok[k[good]] = slope[k[good]] < 1
             # What does not vanish is not 0; what runs to 0 beside the others may be.
             other = pattern[:, None] & (vanishes | ~solved) | may & ~solved & ~(y >= 1e-8*np.minimum(x0[:, k], 1.0))
@@ -51,8 +53,9 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array) -> Solutio
         if not open_.any():
             break
     named = [", ".join(u for u, z in zip(q.names, column, strict=True) if z) for column in Z[:, ok].T]
-    notes = [f"{u} = 0: a boundary, towards which iteration contracts (slope {_largest(slope[ok], named, u):.3g})"
-             for u in dict.fromkeys(named)]
+    mapped = {", ".join(u for u, z, e in zip(q.names, column, q.explicit, strict=True) if z and e) for column in Z[:, ok].T} - {""}
+    notes = [f"{u} = 0: a boundary, " + (f"towards which iteration contracts (slope {_largest(slope[ok], named, u):.3g})"
+                                         if u in mapped else "where its equation holds") for u in dict.fromkeys(named)]
     return Solution(dict(zip(q.names, found, strict=True)), residual=np.where(ok, 0.0, np.inf), converged=ok,
                     iterations=np.zeros(points, dtype=int), stability=np.full(points, np.nan), error=np.full(points, np.nan),
                     method="newton at a boundary", reason=np.full(points, "", dtype=object), unknowns=q.names, notes=tuple(notes))
@@ -75,7 +78,13 @@ def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Ar
             found = _rest_solved(q, rest, y[:, k], start[:, k], take(p, k))
             y[np.ix_(rest, k)] = found.state
             solved[k] = found.converged
-    return y, solved, np.abs(y - q.residual(y, p))
+    return y, solved, _rhs(q, y, p)
+
+
+def _rhs(q: Problem, x: Array, p: Params) -> Array:
+    """|x - F| of an explicit row, |F| of an implicit one."""
+    F = q.residual(x, p)
+    return np.abs(np.where(q.explicit[:, None], x - F, F))
 
 
 def _rest_solved(q: Problem, rest: Array, y: Array, start: Array, p: Params) -> Solution:

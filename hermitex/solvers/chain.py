@@ -119,6 +119,7 @@ def robust(
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
+        found = _at_boundary(found, problem, x, p, found.state, 0.0, implicit=True)
         found = replace(found, reason=np.array([_why(bool(ok), str(r), str(t)) for ok, r, t in
                                                 zip(found.converged, found.reason, trail, strict=True)], dtype=object))
     found = found.point(0) if single else found
@@ -133,7 +134,8 @@ def _why(ok: bool, reason: str, trail: str) -> str:
     return f"{reason}{'' if grows in reason else f'; {grows}{how}'}: no finite solution was found"
 
 
-def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float) -> Solution:
+def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float, *,
+                 implicit: bool = False) -> Solution:
     """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`."""
     with np.errstate(all="ignore"):
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
@@ -141,7 +143,7 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
         if not k.size:
             return found
         bounds = np.where(found.converged, _BESIDE * found.state, bound)  # beside a solution that is very small
-        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k])
+        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit)
         good = np.flatnonzero(zero.converged)
         zero = replace(zero, iterations=found.iterations[k])
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)

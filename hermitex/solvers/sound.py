@@ -35,7 +35,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     if k.size:
         some = take(p, k)
         lost[:, k] = flat[:, k] & np.any([_clear(q, y, some) for y in (some[START], *(x[:, k]*part for part in _NEARER))], axis=0)
-        lost[:, k] &= ~np.any([_clear(q, y, some) for y in _beside(x[:, k], size[:, k])], axis=0)
+        lost[:, k] &= ~_clear_on_both_sides(q, x[:, k], size[:, k], some)
     k = np.flatnonzero(steep.any(axis=0))
     if k.size:
         some = take(p, k)
@@ -65,12 +65,18 @@ def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
             F, T = q.sized(at, some)
             return bool(np.abs(w @ F) > np.maximum(times*_EPS*(np.abs(w) @ T), _UNDERFLOW))
 
-        if least > 10*_EPS and not beyond(y, 1.0):
-            continue  # ill-conditioned, and solved
+        if least > 1e3*_EPS and not beyond(y, 1.0):
+            continue  # ill-conditioned, and solved to three digits
         elsewhere = [some[START], *(y*part for part in (*_NEARER, 1/np.abs(y).max()))]
-        if any(map(beyond, elsewhere)) and not all(map(beyond, _beside(y, size[:, [i]]))):
+        if beyond(y) or any(map(beyond, elsewhere)) and not all(map(beyond, _beside(y, size[:, [i]]))):
             said[i] = ", ".join(n for n, part in zip(q.names, np.abs(u), strict=True) if part > 0.1)
     return said
+
+
+def _clear_on_both_sides(q: Problem, x: Array, size: Array, p: Params) -> Array:
+    """Beside x, on the sides where there is a residual: exp(-exp(x)) grows on one side of what is 0 by underflow only."""
+    sides = [(_clear(q, y, p), np.isfinite(q.residual(y, p))) for y in _beside(x, size)]
+    return np.asarray(np.all([clear | ~there for clear, there in sides], axis=0) & np.any([clear for clear, _ in sides], axis=0))
 
 
 def _clear(q: Problem, x: Array, p: Params) -> Array:

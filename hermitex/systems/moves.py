@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.kernels.adaptive import contracted
 from hermitex.solvers.linear import solve
 from hermitex.systems.program import BlockCode, State
 
 _EPS = float(np.finfo(float).eps)
 OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
+OF_AVERAGE = 8*_EPS  # and of E|F| in E(F)
 _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
@@ -93,6 +95,27 @@ def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Seque
     for k in members:
         size[k] = np.abs(b[k]) + np.einsum("jb,jb->b", np.abs(A[k]), np.abs(x))
     return OF_TERMS*(np.abs(b) + np.einsum("ijb,jb->ib", np.abs(A), size))
+
+
+def rounding_of_averages(run: Callable[[Callable], State]) -> State:
+    """How far each number that `run(average)` returns moves as its averages, one by one, move by what rounding leaves of them."""
+    def moving(which: int) -> tuple[State, int]:
+        taken = 0
+
+        def average(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
+            nonlocal taken
+            taken += 1
+            plain = contracted(values, weights, axis)
+            return plain + OF_AVERAGE*contracted(np.abs(values), weights, axis) if taken == which else plain
+
+        return run(average), taken
+
+    before, averages = moving(0)
+    total = {n: np.zeros(np.shape(v)) for n, v in before.items()}
+    for k in range(1, averages + 1):
+        for n, v in moving(k)[0].items():
+            total[n] = total[n] + np.abs(v - before[n])
+    return total
 
 
 def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,9 +16,10 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Add, Expr, Mul, Pow, Symbol, numbered_symbols
+from sympy import Expr, Mul, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
+from hermitex.kernels.cancellation import magnitude
 from hermitex.kernels.lowering import Lowered, NodeAxis, Statement, lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
@@ -208,20 +209,6 @@ def _formulas(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], o
                 slopes = dict(partials(equations[u].rhs, inside, kept, missing, share))
                 found |= {("d", u, v): slopes[v] for v in inside if v in slopes}
     return list(found), list(found.values())
-
-
-def magnitude(expr: Expr) -> Expr:
-    """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
-
-    >>> from sympy.abc import x
-    >>> magnitude(x**2*(1 - x))
-    (Abs(x) + 1)*Abs(x)**2
-    """
-    if isinstance(expr, Add | Mul):
-        return expr.func(*map(magnitude, expr.args))
-    if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
-        return magnitude(expr.base)**expr.exp
-    return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
 
 
 def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozenset[Symbol]) -> BlockCode:

@@ -20,7 +20,7 @@ from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
 from hermitex.systems.coordinates import Coordinates
-from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_rows
+from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
@@ -307,8 +307,14 @@ class Run:
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
-        residual = self._residual(verdict)
-        ok = np.asarray(found.converged) & (residual <= max(100 * self.tolerance, 1e-9))
+        residual, most = self._residual(verdict), max(100*self.tolerance, 1e-9)
+        if np.any(found.converged & (residual > most)):  # an average that is nearly 0 is known to the rounding of its terms only
+            left = rounding_of_averages(lambda average: self.program.call(_VERDICT[0], self.s, self.used, average))
+            for name, v in left.items():
+                u = name.removeprefix("rhs/")
+                self.rounding[u] = np.nan_to_num(self._row(v)) + self.rounding.get(u, 0.0)
+            residual = self._residual(verdict)
+        ok = np.asarray(found.converged) & (residual <= most)
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         quadrature = np.maximum(np.minimum(self._row(self.quad.error), self.moved), self.unsettled)
@@ -368,7 +374,7 @@ class Run:
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
         if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
             total = np.minimum(total, _STEEPEST*terms + near)
-        return np.maximum(terms, total)
+        return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
 
 def _accepted(reached: float) -> str:
