@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,7 +80,9 @@ def load(text: str) -> Spec:
     """
     path, colon, name = text.rpartition(":")
     if colon and path.endswith(".py"):
-        return Spec(_from_python(Path(path), name))
+        from hermitex.face.userfile import system_of
+
+        return Spec(system_of(Path(path), name))
     if text.endswith(".py"):
         raise BadInput(f"{text}: say which object of the file is meant, {text}:NAME")
     found = from_toml(_text(Path(text)), where=text)
@@ -457,28 +459,3 @@ def split_equation(text: str) -> tuple[str, str] | None:
     if stripped.startswith("Eq(") and stripped.endswith(")") and not closed_early and len(commas) == 1:
         return stripped[3:commas[0]].strip(), stripped[commas[0] + 1:-1].strip()
     return None
-
-
-def _from_python(path: Path, name: str) -> Any:
-    """The System named `name` in a user's file, or what a function of that name returns; runs the file."""
-    from hermitex.face.userfile import module_of
-    from hermitex.systems.system import System
-
-    module = module_of(path)
-    if not hasattr(module, name):
-        raise BadInput(f"{path}: {UnknownName(name, _names(vars(module)), 'name')}")
-    found = getattr(module, name)
-    try:
-        found = found() if callable(found) and not isinstance(found, System) else found
-    except HermitexError as error:
-        raise BadInput(f"{path}: {name}(): {error}") from error
-    except Exception as error:
-        raise BadInput(f"{path}: {name}(): {type(error).__name__}: {error}") from error
-    inner = getattr(found, "system", found)
-    if not isinstance(inner, System):
-        raise BadInput(f"{path}: {name} is a {type(found).__name__}, not a System or a function that returns one")
-    return inner
-
-
-def _names(names: Iterable[str]) -> list[str]:
-    return [n for n in names if not n.startswith("_")]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import BadInput, HermitexError, UnknownName
 
 
 def module_of(path: Path) -> ModuleType:
@@ -36,6 +38,26 @@ def module_of(path: Path) -> ModuleType:
     return module
 
 
+def system_of(path: Path, name: str) -> Any:
+    """The System named `name` in a user's file, or what a function of that name returns; runs the file."""
+    from hermitex.systems.system import System
+
+    module = module_of(path)
+    if not hasattr(module, name):
+        raise BadInput(f"{path}: {UnknownName(name, _names(vars(module)), 'name')}")
+    found = getattr(module, name)
+    try:
+        found = found() if callable(found) and not isinstance(found, System) else found
+    except HermitexError as error:
+        raise BadInput(f"{path}: {name}(): {error}") from error
+    except Exception as error:
+        raise BadInput(f"{path}: {name}(): {type(error).__name__}: {error}") from error
+    inner = getattr(found, "system", found)
+    if not isinstance(inner, System):
+        raise BadInput(f"{path}: {name} is a {type(found).__name__}, not a System or a function that returns one")
+    return inner
+
+
 def _near(path: Path) -> str:
     """Files beside it with a name like it, or what there is."""
     if not path.parent.is_dir():
@@ -58,3 +80,7 @@ def _line(error: BaseException, path: Path) -> str:
             found = f", line {tb.tb_lineno}"
         tb = tb.tb_next
     return found
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [n for n in names if not n.startswith("_")]

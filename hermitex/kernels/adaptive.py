@@ -164,11 +164,14 @@ class Quadratures:
             # No value at a point: a finer rule does not mend that.
             cut = (record.tail > tolerance) & np.isfinite(record.error) & (rule.window < _WIDEST)
             rough = self._falls_short((name, part), record.error, tolerance)
-            if not wanting.any() and cut.any():
+            undefined = record.undefined & (rule.kind == "trapezoid" and not rule.shift)
+            if undefined.any():  # 0/0 at a node: beside it there may be a value
+                self.rules[name] = rule.shifted()
+            elif not wanting.any() and cut.any():
                 self.rules[name] = rule.widen(rule.window + _FURTHER)
             elif not wanting.any() and rough.any():
                 self.rules[name] = _refined(rule, record.suspects_of(rough))
-            good = good & ~(cut | rough | wanting)
+            good = good & ~(cut | rough | wanting | undefined)
         if not good.all():
             self._changed()
         return good
@@ -254,7 +257,7 @@ class Quadratures:
             short = (step < rule.step) & (rule.step > _FINEST)
             if short.any():
                 halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), _FINEST)))
-                self.rules[name] = quadrature.trapezoid(rule.step / 2**float(halvings), rule.window)
+                self.rules[name] = quadrature.trapezoid(rule.step / 2**float(halvings), rule.window, rule.shift)
         return np.asarray(short)
 
     def _changed(self) -> None:
@@ -281,6 +284,7 @@ class _Record:
     def __init__(self) -> None:
         self.error = np.full(1, _ROUNDING)
         self.tail = np.zeros(1)
+        self.undefined = np.zeros(1, dtype=bool)
         self.first = 0.0
         self.suspects: np.ndarray | None = None
 
@@ -304,6 +308,7 @@ class _Record:
             # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
             size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
         sums = v @ levels
+        self.undefined = self.undefined | np.isnan(sums[..., 0]).reshape(len(sums), -1).any(axis=1)
         steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
         first, second = steps[..., 0], steps[..., 1]
         rate = first / np.maximum(second, 1e-300)

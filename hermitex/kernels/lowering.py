@@ -42,6 +42,7 @@ from sympy import (
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.cancellation import loss
 from hermitex.kernels.recognition import recognise
+from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.sums import Arrays, Entry
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
@@ -312,6 +313,8 @@ class _Lowering:
                 if lost is not None:
                     self.lost.append(lost)
                 return done
+        if not body.free_symbols & self.hiding:
+            body = drawn_wider(body, [a.symbol for a in axes], [a.symbol for a in outer])
         return self._contracted(body, axes)
 
     def _along(self, node: Expectation) -> tuple[str, ...]:

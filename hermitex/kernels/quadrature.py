@@ -20,6 +20,7 @@ _FINEST = 1 / 64
 _MOST_PANELS = 4096
 _NODES_A_PANEL = 10  # of a trapezoid rule that is given up for panels
 _GAUSS = 18  # nodes of each part of a panel in verification
+_APART = 0.2763932022500210  # a shift that is none of the others
 _SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
 _CLOSER = 0.786151377757423
 _WIDER = 1.557377045
@@ -31,8 +32,9 @@ class Rule:
 
     The error is estimated as |fine - coarse| times the rate |fine - coarse|/|coarse - coarser| at which it shrinks.
 
-    kind "trapezoid" has a `step`; kind "panels" has `edges`, and its nodes stand panel by panel, 31 on each; kind "unit"
-    has panels of [0, 1] without the density, to be laid between moving break points.
+    kind "trapezoid" has a `step`, and a `shift` by that part of it where a node must be moved; kind "panels" has `edges`, and
+    its nodes stand panel by panel, 31 on each; kind "unit" has panels of [0, 1] without the density, to be laid between moving
+    break points.
     """
 
     nodes: np.ndarray
@@ -43,6 +45,7 @@ class Rule:
     window: float
     step: float = 0.0
     edges: np.ndarray | None = None
+    shift: float = 0.0
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -62,7 +65,7 @@ class Rule:
         """A finer rule. Trapezoid: half the step (then panels); panels: those in `suspects` (a mask) are halved."""
         if self.kind == "trapezoid":
             if self.step / 2 >= _FINEST:
-                return trapezoid(self.step / 2, self.window)
+                return trapezoid(self.step / 2, self.window, self.shift)
             return panels(np.linspace(-self.window, self.window, max(37, int(2 * self.window / (_NODES_A_PANEL * self.step)))))
         assert self.edges is not None
         middle = (self.edges[1:] + self.edges[:-1]) / 2
@@ -72,11 +75,15 @@ class Rule:
     def widen(self, window: float) -> Rule:
         """The same rule on a larger window, for integrands that grow."""
         if self.kind == "trapezoid":
-            return trapezoid(self.step, window)
+            return trapezoid(self.step, window, self.shift)
         if self.kind == "unit":
             return replace(self, window=window)
         assert self.edges is not None
         return panels(np.union1d(self.edges, [-window, window]))
+
+    def shifted(self) -> Rule:
+        """A trapezoid rule with other nodes, for what is 0/0 at one of them."""
+        return trapezoid(self.step, self.window, _APART)
 
     @cached_property
     def closer(self) -> tuple[np.ndarray, np.ndarray]:
@@ -115,19 +122,19 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def trapezoid(step: float = 0.15, window: float = WINDOW) -> Rule:
-    """The trapezoid rule on [-window, window].
+def trapezoid(step: float = 0.15, window: float = WINDOW, shift: float = 0.0) -> Rule:
+    """The trapezoid rule on [-window, window], its nodes `shift` steps beside multiples of the step.
 
     >>> rule = trapezoid(0.15)
     >>> bool(abs(rule.weights @ rule.nodes**4 - 3) < 1e-12)
     True
     """
     half = 4 * int(np.ceil(window / step / 4))
-    nodes = step * np.arange(-half, half + 1)
+    nodes = step * (np.arange(-half, half + 1) + shift)
     weights = step * _density(nodes)
     place = np.arange(len(nodes))
     coarse, coarser = (np.where(place % k == 0, k * weights, 0.0) for k in (2, 4))
-    return Rule(nodes, weights, coarse, coarser, "trapezoid", window, step=step)
+    return Rule(nodes, weights, coarse, coarser, "trapezoid", window, step=step, shift=shift)
 
 
 def panels(edges: Sequence[float] | np.ndarray) -> Rule:

@@ -40,7 +40,8 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
             some = take(p, k)
             y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
-            vanishes = (rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))) & (q.explicit[:, None] | (y == 0))
+            vanishes = rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
+            vanishes &= q.explicit[:, None] | (y == 0)
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]
             iterated = pattern & q.explicit

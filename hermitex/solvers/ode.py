@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import BadInput, UnknownName
 from .batch import Array, Params
+from .limit import over, ran_out
 from .solution import Solution, trend
 
 Rate = Callable[[float, Array, Params], Array]
@@ -92,6 +93,8 @@ def integrate(
     rtol, atol : error of a step; atol one number, or one for each variable
     most : evaluations of the rate after which `TooManySteps` is raised
 
+    Within `limit.limited` it ends after the step in which the time is up, not converged, with what was reached.
+
     Raises
     ------
     NotConverged    the step size fell to nothing or a variable became infinite; says where, carries what was reached
@@ -116,7 +119,7 @@ def integrate(
         raise BadInput("the times must be (t0, t1) or a monotone array of at least two")
     if "t" in names:
         raise BadInput("a variable cannot be named t, which is the time")
-    hooks = _hooks(events or {}, terminal, p)
+    hooks, clock = _hooks(events or {}, terminal, p), _Clock(float(times[0]), float(np.sign(times[-1] - times[0])))
     taken = count(1)
 
     def counted(s: float, y: Array) -> Array:
@@ -132,7 +135,7 @@ def integrate(
             method=method,
             t_eval=None if times.size == 2 else times,
             dense_output=dense,
-            events=list(hooks.values()) or None,
+            events=[*hooks.values(), clock],
             rtol=rtol,
             atol=atol,
             max_step=max_step,
@@ -142,7 +145,7 @@ def integrate(
         for i, name in enumerate(hooks)
     }
     last = run.y[:, -1] if run.y.size else x
-    ok = bool(run.status >= 0) and bool(np.isfinite(run.y).all())
+    ok = bool(run.status >= 0) and bool(np.isfinite(run.y).all()) and not clock.is_up
     found = Trajectory(
         {"t": run.t, **dict(zip(names, run.y, strict=True))},
         residual=float("nan"),
@@ -150,7 +153,7 @@ def integrate(
         iterations=int(run.nfev),
         error=rtol,
         method=method,
-        reason="" if ok else _reason(run, last, names),
+        reason="" if ok else f"{ran_out()} at t = {run.t[-1]:.6g}" if clock.is_up else _reason(run, last, names),
         unknowns=names,
         origin={"rtol": rtol, "atol": np.max(atol).item()},
         dense=None if run.sol is None else Interpolant(run.sol, names),
@@ -168,6 +171,21 @@ class Interpolant:
 
     def __call__(self, t: Any) -> dict[str, Any]:
         return dict(zip(self.names, self.values(t), strict=True))
+
+
+class _Clock:
+    """An event of the wall clock: positive until the time is up, from then on negative after the middle of the step."""
+
+    terminal = True
+
+    def __init__(self, t: float, sign: float) -> None:
+        self.last, self.sign, self.is_up = t, sign, False
+
+    def __call__(self, t: float, x: Array) -> float:
+        if not self.is_up:
+            self.is_up = over()
+            self.last = (self.last + t)/2 if self.is_up else t
+        return (self.last - t)*self.sign if self.is_up else 1.0
 
 
 def _fail(found: Trajectory) -> Trajectory:

@@ -68,7 +68,7 @@ def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
         if least > 1e3*_EPS and not beyond(y, 1.0):
             continue  # ill-conditioned, and solved to three digits
         elsewhere = [some[START], *(y*part for part in (*_NEARER, 1/np.abs(y).max()))]
-        if beyond(y) or any(map(beyond, elsewhere)) and not all(map(beyond, _beside(y, size[:, [i]]))):
+        if beyond(y) or (any(map(beyond, elsewhere)) and not all(map(beyond, _beside(y, size[:, [i]])))):
             said[i] = ", ".join(n for n, part in zip(q.names, np.abs(u), strict=True) if part > 0.1)
     return said
 

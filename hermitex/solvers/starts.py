@@ -1,6 +1,8 @@
-"""Further starts where a problem of few unknowns was not solved from the first one.
+"""Starts that nobody gave: where the first is a pole, and further ones where a problem of few unknowns was not solved from it.
 
-    one unknown:  F over 24 orders of magnitude; where its sign changes, halve the interval, then Newton
+    at a pole:    the unknowns without a start at other sizes, at which every equation is finite
+
+    one unknown:  F over 24 orders of magnitude; where its sign changes, halve the interval, then Newton; then the sizes above
     up to four:   Newton from x0 times powers of ten, nearest first
 """
 
@@ -17,14 +19,31 @@ from .problem import Problem
 from .solution import Solution
 
 _GRID = np.arange(-12.0, 12.01, 0.25)  # exponents of ten
+_SIZES = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0)  # of every unknown that was given no start, where that which it has is a pole
 _MOST, _TRIED = 4, 8  # unknowns, starts
 _INTERVALS, _HALVINGS = 4, 40
+
+
+def off_poles(both: Callable[[Array, Params], tuple[Array, Array]], x0: Array, free: Array, p: Params) -> Array:
+    """The starts x0, (n, B); where an equation is not finite at one, its entries `free` are the first of `_SIZES` that help."""
+    with np.errstate(all="ignore"):
+        at_pole = np.flatnonzero(~np.isfinite(both(x0, p)[0]).all(axis=0) & free.any(axis=0))
+        x0 = x0.copy()
+        for size in _SIZES:
+            if not at_pole.size:
+                break
+            trial = np.where(free[:, at_pole], size, x0[:, at_pole])
+            F, J = both(trial, take(p, at_pole))
+            good = np.isfinite(F.sum(axis=0) + J.sum(axis=(0, 1)))
+            x0[:, at_pole[good]] = trial[:, good]
+            at_pole = at_pole[~good]
+    return x0
 
 
 def further_starts(q: Problem, x0: Array, p: Params) -> Callable[[int], Array | None]:
     """start(k): the k-th further start of every point, (n, B), NaN for a point that has none; None when there are no more."""
     if len(q.names) == 1:
-        found = _intervals(q, x0, p)
+        found = [*_intervals(q, x0, p), *(np.full(x0.shape, size) for size in _SIZES)]
         return lambda k: found[k] if k < len(found) else None
     if len(q.names) > _MOST:
         return lambda k: None

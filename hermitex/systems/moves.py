@@ -121,24 +121,47 @@ def rounding_of_averages(run: Callable[[Callable], State]) -> State:
 def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
     n, points = x.shape
-    slopes = slopes_of(block, out, points)
+    partials = _partials(out, points)
+    slopes = _totals(block.members, block, partials, points)
+    rows = _totals(block.torn, block, partials, points, slopes)
     F, J = np.empty((n, points)), np.empty((n, n, points))
     for i, u in enumerate(block.torn):
         rhs = _flat(out[f"rhs/{u}"], u, points)
         F[i] = x[i] - rhs if block.explicit[i] else rhs
-        for j, v in enumerate(block.torn):
-            total = _entry(out, u, v, points) + sum(_entry(out, u, w, points) * slopes[w][j] for w in block.members)
-            J[i, j] = float(i == j) - total if block.explicit[i] else total
+        J[i] = -rows[u] if block.explicit[i] else rows[u]
+        J[i, i] += float(block.explicit[i])
     return F, J
 
 
-def slopes_of(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, list[Any]]:
-    """d member / d torn unknown, in total."""
-    slopes: dict[str, list[Any]] = {}
-    for m in block.members:
-        slopes[m] = [_entry(out, m, v, points) + sum(_entry(out, m, w, points) * slopes[w][j] for w in block.members if w in slopes)
-                     for j, v in enumerate(block.torn)]
-    return slopes
+def slopes_of(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, np.ndarray]:
+    """d member / d torn unknown, in total: (torn unknowns, points)."""
+    return _totals(block.members, block, _partials(out, points), points)
+
+
+def _totals(rows: Sequence[str], block: BlockCode, partials: Mapping[str, Mapping[str, Any]], points: int,
+            known: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+    """The slopes of `rows` by the torn unknowns, each with those of the members in it, which are known or stand before it."""
+    place = {v: j for j, v in enumerate(block.torn)}
+    found = dict(known or {})
+    for u in rows:
+        total = np.zeros((len(place), points))
+        for v, slope in partials.get(u, {}).items():
+            if v in place:
+                total[place[v]] += slope
+            elif v in found:
+                total += slope*found[v]
+        found[u] = total
+    return found
+
+
+def _partials(out: Mapping[str, Any], points: int) -> dict[str, dict[str, Any]]:
+    """{u: {v: dF_u/dv}} of those that are not 0."""
+    found: dict[str, dict[str, Any]] = {}
+    for label, value in out.items():
+        if label.startswith("d/"):
+            _, u, v = label.split("/")
+            found.setdefault(u, {})[v] = _flat(value, u, points)
+    return found
 
 
 def _flat(value: Any, u: str, points: int) -> np.ndarray:
@@ -148,7 +171,3 @@ def _flat(value: Any, u: str, points: int) -> np.ndarray:
                        "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
     return row
 
-
-def _entry(out: Mapping[str, Any], u: str, v: str, points: int) -> Any:
-    found = out.get(f"d/{u}/{v}")
-    return 0.0 if found is None else _flat(found, u, points)

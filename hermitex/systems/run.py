@@ -19,6 +19,7 @@ from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
+from hermitex.solvers.starts import off_poles
 from hermitex.systems.coordinates import Coordinates
 from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
@@ -29,7 +30,6 @@ _CHANCES = 3  # quadratures with which a point is tried that none of the methods
 _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
-_DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
@@ -264,7 +264,9 @@ class Run:
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
 
-        x0 = self._starts(block)
+        x0, given = self._starts(block)
+        if not given.all():
+            x0 = off_poles(both, x0, ~given, {"point": everything})
         domains = [self.program.domain.get(u) for u in block.torn]
         functions: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized}
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
@@ -285,25 +287,28 @@ class Run:
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in positive else v for n, v in self.s.items()}
         return self.program.call(f"block_{k + 1}", s, self.used)
 
-    def _first(self, u: str, positive: bool, guess: State) -> np.ndarray:
+    def _first(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
+        """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
         domain = self.program.domain.get(u)
         default = middle(domain) if domain else 1.0 if positive else 0.0
-        value = np.asarray(guess.get(u, default), dtype=float).reshape(-1)
-        good = ~outside(value, domain) if domain else (value > 0) | (not positive)
-        return np.array(np.broadcast_to(np.where(np.isfinite(value) & good, value, default), (self.points,)))
+        value = np.asarray(guess.get(u, np.nan), dtype=float).reshape(-1)
+        good = np.isfinite(value) & (~outside(value, domain) if domain else (value > 0) | (not positive))
+        value, given = np.where(good, value, default), good | (domain is not None)
+        return np.array(np.broadcast_to(value, (self.points,))), np.broadcast_to(given, (self.points,))
 
-    def _starts(self, block: BlockCode) -> np.ndarray:
+    def _starts(self, block: BlockCode) -> tuple[np.ndarray, np.ndarray]:
         """Of the torn unknowns; one that was given none is what its equation makes of the members that were given one."""
         guess = dict(self.guess)
         positive = dict(zip(block.torn, block.positive, strict=True))
         known = [m for m in block.members if m in guess or m in self.program.domain]
         unsaid = [u for u, explicit in zip(block.torn, block.explicit, strict=True) if explicit and u not in guess]
         if known and unsaid:
-            inner = {u: self._column(self._first(u, positive.get(u, False), guess)) for u in block.unknowns}
+            inner = {u: self._column(self._first(u, positive.get(u, False), guess)[0]) for u in block.unknowns}
             later = {u: np.float64(0.0) for u in self.program.unknowns if u not in self.s}
             out = self.program.call("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
             guess |= {u: self._row(out[f"rhs/{u}"]) for u in unsaid}
-        return np.stack([self._first(u, p, guess) for u, p in positive.items()])
+        starts, given = zip(*(self._first(u, p, guess) for u, p in positive.items()), strict=True)
+        return np.stack(starts), np.stack(given)
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
@@ -327,7 +332,7 @@ class Run:
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
-                f"small scale or diverges; take less extreme numbers{_accepted(float(quadrature[k]))}")
+                "small scale or diverges; take less extreme numbers")
         for u, domain in self.program.domain.items():
             x = self._row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
@@ -376,8 +381,3 @@ class Run:
             total = np.minimum(total, _STEEPEST*terms + near)
         return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
-
-def _accepted(reached: float) -> str:
-    """What to pass for the digits that a quadrature has reached: its error may be 1,000 tolerances."""
-    usable = 0 < reached <= _DIGITS
-    return f", or tolerance={10.0**np.ceil(np.log10(reached/1e3)):.0e} for the digits that hold" if usable else ""

@@ -21,6 +21,8 @@ from hermitex.systems.program import Program
 from hermitex.systems.run import SHORT, Run
 
 _CHUNK = 512
+_DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
+_TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
 
 def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
@@ -120,14 +122,35 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
            tolerance: float) -> Solution:
     """A batch; what misses the quadrature alone gets rules of its own, for those of others may not have suited it."""
     found = Run(program, numbers, points, guess, tolerance).solution()
-    short = [k for k in np.flatnonzero(~np.asarray(found.converged)) if str(found.reason[k]).startswith(SHORT)]
-    if points == 1 or over():
-        return found
     parts = [(np.arange(points), found)]
-    for k in short:
+    told = 0
+    for k in _short(found):
+        if over():
+            break
         one, near = ({n: (v[k:k + 1] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
-        parts.append((np.array([k]), Run(program, one, 1, near, tolerance).solution()))
-    return replace(assemble(parts, points, program.unknowns), origin=found.origin) if short else found
+        again = Run(program, one, 1, near, tolerance).solution() if points > 1 else found
+        if told < _TOLD and _short(again):
+            told += 1
+            again = _with_advice(program, one, near, again)
+        parts.append((np.array([k]), again))
+    return replace(assemble(parts, points, program.unknowns), origin=found.origin) if parts[1:] else found
+
+
+def _short(found: Solution) -> list[int]:
+    """The points that miss the quadrature alone."""
+    return [k for k, r in enumerate(np.ravel(found.reason)) if str(r).startswith(SHORT) and not np.ravel(found.converged)[k]]
+
+
+def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[str, np.ndarray], found: Solution) -> Solution:
+    """A point that was refused for its quadrature, with the least tolerance at which it is not: its error may be 1,000 of them."""
+    reached = float(found.origin["quadrature_error"])
+    tolerance = 10.0**np.ceil(np.log10(reached/1e3)) if 0 < reached <= _DIGITS else np.inf
+    while tolerance <= _DIGITS and not over():
+        if Run(program, numbers, 1, guess, tolerance).solution().converged.all():
+            why = [f"{r}, or tolerance={tolerance:.0e} for the digits that hold" for r in np.ravel(found.reason)]
+            return replace(found, reason=np.array(why, dtype=object))
+        tolerance *= 10
+    return found
 
 
 def _joined(parts: list[Solution]) -> Solution:

@@ -111,7 +111,7 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
         where = ", ".join(f"{n} = {np.broadcast_to(v, shape).flat[bad[0]]:g}" for n, v in numbers.items())
         reason = np.ravel(found.reason)[bad[0]] or "the residual stayed above the tolerance"
         error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try "
-                          "start={unknown: value} from a neighbouring point, or a looser tolerance")
+                          "start={unknown: value} from a neighbouring point")
     quadrature = np.full(shape, found.origin["quadrature_error"])
     rest = {"residual": found.residual, "stability": found.stability, "quadrature_error": quadrature, "converged": found.converged}
     values = {n: np.reshape(v, shape) if shape else v for n, v in {**found.value, **rest}.items()}

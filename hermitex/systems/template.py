@@ -135,6 +135,7 @@ def main(argv=None):
     for name, word in words.items():
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is not solved by then fails")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
@@ -165,7 +166,7 @@ def main(argv=None):
         done *= sizes[word]
         points[name] = np.tile(np.repeat(given[word][0], total//done), done//sizes[word])
     try:
-        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>)}
+        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"])}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1

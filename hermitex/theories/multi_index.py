@@ -19,7 +19,9 @@ from hermitex.errors import BadInput, BudgetExceeded, NotConverged, UnknownName
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
+from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
+from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
@@ -133,8 +135,9 @@ class MultiIndex(Theory):
         return {name: float(full[i, j]) for name, (i, j) in zip(self.order_parameters, pairs, strict=True)}
 
     # -- solving --------------------------------------------------------------------------------------------------------
-    def run(self, numbers: Mapping[str, Array], *, start: Any = None, raise_on_failure: bool = True, **options: Any) -> Solution:
-        """The fixed points at the alphas."""
+    def run(self, numbers: Mapping[str, Array], *, start: Any = None, raise_on_failure: bool = True, partial: bool = False,
+            **options: Any) -> Solution:
+        """The fixed points at the alphas; `partial`: also none of them, where the time is up."""
         informed = _informed(self.branch if start is None else start)
         alpha = np.asarray(numbers["alpha"], dtype=float)
         rows: list[_Row] = []
@@ -142,7 +145,7 @@ class MultiIndex(Theory):
             try:
                 rows.append(self._row(self.evolution.solve(float(a), informed), float(a)))
             except BudgetExceeded as ran_out:
-                if not rows:
+                if not rows and not partial:
                     raise
                 none = FixedPoint(np.zeros(self.evolution.n), float("nan"), False, reason=str(ran_out))
                 rows += [_Row(none)]*(alpha.size - len(rows))
@@ -172,9 +175,15 @@ class MultiIndex(Theory):
                         method="state evolution", branch=branch, reason=shaped([p.reason for p in points], object),
                         unknowns=self.order_parameters, notes=notes, origin={"quadrature_error": worst})
 
-    def solve(self, *, start: Any = None, raise_on_failure: bool = True, tolerance: float = 1e-9, **numbers: Any) -> Solution:
-        """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1)."""
-        found = self.run(self.complete(self.given(numbers)), start=start, raise_on_failure=False)
+    def solve(self, *, start: Any = None, raise_on_failure: bool = True, tolerance: float = 1e-9, budget: float | None = None,
+              **numbers: Any) -> Solution:
+        """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1).
+
+        `budget` seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
+        by then, BudgetExceeded.
+        """
+        with limited(budget), bounded(budget):
+            found = self.run(self.complete(self.given(numbers)), start=start, raise_on_failure=False, partial=budget is not None)
         if raise_on_failure and not np.all(found.converged):
             raise NotConverged(found, f"bayes-amp: {next(r for r in np.ravel(np.asarray(found.reason, dtype=object)) if r)}")
         return found

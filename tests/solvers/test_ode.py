@@ -1,11 +1,14 @@
 """Trajectories with names: exact solutions, conserved quantities, events, and a blow-up that is named."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import integrate
 
 
@@ -54,6 +57,18 @@ def test_a_blow_up_is_named_with_its_time_and_carries_what_was_reached():
     assert caught.value.solution["q"][-1] > 1e6
     kept = integrate(lambda t, x, p: x**2, [1.0], (0, 2), names=["q"], raise_on_failure=False)
     assert not kept.converged
+
+
+@pytest.mark.parametrize("t", [(0, 1e4), (1e4, 0), np.linspace(0, 1e4, 7)], ids=["forward", "backward", "times"])
+def test_what_takes_too_long_ends_with_what_was_reached(t):
+    begun = time.perf_counter()
+    with limited(0.1), pytest.raises(NotConverged, match=r"the budget of 0\.1 s ran out at t = ") as caught:
+        integrate(swing, [1.0, 0.0], t, names=["q", "v"], p={"k": 100.0})
+    assert time.perf_counter() - begun < 5
+    reached = caught.value.solution["t"][-1]
+    assert t[0] == reached or min(t[0], t[-1]) < reached < max(t[0], t[-1])
+    with limited(60):
+        assert integrate(swing, [1.0, 0.0], (0, 1), names=["q", "v"], p={"k": 1.0}).converged
 
 
 @pytest.mark.parametrize(("x0", "t", "names"), [

@@ -1,12 +1,13 @@
-"""Equations that contradict each other by less than rounding, unknowns at 0 of implicit equations, numbers beyond what was declared."""
+"""Equations that contradict each other by less than rounding, 0 and temperature 0, numbers beyond what was declared."""
 
+import re
 from itertools import product
 
 import numpy as np
 import pytest
-from sympy import Eq, Integer, Rational, Symbol, cosh, erf, erfc, exp, sqrt, symbols, tanh
+from sympy import Eq, Integer, Rational, Symbol, atanh, cosh, erf, erfc, exp, log, sqrt, symbols, tan, tanh
 
-from hermitex import System
+from hermitex import E, System
 
 V, H, b, c, x, y, T = symbols("V H b c x y T", real=True)
 p = Symbol("p", positive=True)
@@ -70,7 +71,7 @@ def test_0_is_none_where_the_equation_does_not_hold_there(equation):
 
 
 # -- temperature 0 -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("form", [lambda f: f, lambda f: Eq(f - x, 0), lambda f: Eq(3*x, 3*f)], ids=["explicit", "implicit", "scaled"])
+@pytest.mark.parametrize("form", [lambda f: f, lambda f: Eq(f - x, 0), lambda f: Eq(3*x, 3*f)], ids=["map", "implicit", "scaled"])
 @pytest.mark.parametrize("f", [tanh((x + b)/T), erf((x + b)/T), tanh((x + b)/T)**2, Rational(7, 10)*tanh((x + b)/T)], ids=str)
 def test_an_unknown_in_a_step_at_temperature_0(f, form):
     found = System({x: form(f)}).solve(T=0.0, b=0.3, start={"x": 0.5})
@@ -93,3 +94,34 @@ def test_what_is_0_but_for_rounding_has_its_root(g):
     w = Symbol("w", nonnegative=True)
     found = System({x: sqrt(w) + c}, where={w: 1 - b**2 - c**2}).solve(b=g, c=float(np.sqrt(1 - g**2)))
     assert found["x"] == pytest.approx(np.sqrt(1 - g**2), abs=1e-7)
+
+
+# -- starts that nobody gave -------------------------------------------------------------------------------------------
+POLES = {  # equations whose value at the plain start, 1 or 0, is none
+    "1/(1 - p)": (p, lambda u: 1/(1 - u)), "log(1 - p)": (p, lambda u: log(1 - u) - u), "atanh": (p, atanh),
+    "root": (p, lambda u: sqrt(1 - u)/(1 - u)), "1/x": (x, lambda u: 1/u), "log x": (x, lambda u: log(u) + u),
+    "tan": (p, lambda u: tan(np.pi*u/2) + 1/(1 - u)), "two": (p, lambda u: u/((1 - u)*(2 - u))),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", POLES)
+def test_the_plain_start_may_be_a_pole(name, seed):
+    u, f = POLES[name]
+    root = np.random.default_rng(seed).uniform(0.1, 0.95, size=3)
+    level = np.array([float(f(u).subs(u, r)) for r in root])
+    found = System({u: Eq(f(u), b)}).solve(b=level)  # some of them have another root, too
+    assert [float(f(u).subs(u, v)) for v in found[u.name]] == pytest.approx(level, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha, beta", [(0.05, 1e5), (0.02, 1e5), (0.1, 3e5)])
+def test_a_tolerance_that_a_refusal_names_is_accepted(alpha, beta):
+    """Hopfield's model at a low temperature: where the digits do not do, those that are offered hold."""
+    m, q, r = symbols("m q r", positive=True)
+    z = Symbol("z", real=True)
+    w = tanh(b*(m + sqrt(c*r)*z))
+    system, start = System({m: E(w, z), q: E(w**2, z), r: q/(1 - b*(1 - q))**2}), {"m": 1.0, "q": 0.99, "r": 1.0}
+    found = system.solve(b=beta, c=alpha, start=start, raise_on_failure=False)
+    named = re.search(r"tolerance=(\S+) for the digits", found.reason)
+    assert found.converged or named is None or system.solve(b=beta, c=alpha, start=start, tolerance=float(named[1])).converged
+    assert found.converged or named is not None

@@ -264,7 +264,7 @@ def test_logistic_regression_beyond_its_estimate_ends_in_seconds():
         assert time.process_time() - begun < 60
 
 
-def test_a_budget_ends_a_solve_with_its_last_state(tmp_path):
+def test_a_budget_ends_a_solve_with_its_last_state(tmp_path, capsys):
     hard = System({x: Eq(E(tanh(c*(z - x))**2, z) + 1, 0, evaluate=False)})  # it has no root, and the average is dear
     begun = time.perf_counter()
     with pytest.raises(NotConverged, match=r"the budget of 0\.2 s ran out") as caught:
@@ -280,6 +280,10 @@ def test_a_budget_ends_a_solve_with_its_last_state(tmp_path):
     assert module.solve(c=2.0, budget=60)["converged"]
     with pytest.raises(module.NotSolved, match="the budget of 0 s ran out"):
         module.solve(c=np.array([2.0, 3.0]), budget=0.0)
+    assert module.main(["--c", "2,3", "--budget", "60"]) == 0 and module.main(["--c", "2,3", "--budget", "0"]) == 1
+    assert "the budget of 0 s ran out" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        module.main(["--c", "2", "--budget", "-1"])
 
 
 def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):

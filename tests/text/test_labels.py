@@ -18,7 +18,7 @@ from hermitex.errors import HermitexError
 from hermitex.face.output import dumps
 from hermitex.show.appendix import document
 from hermitex.show.display import formula_table, latex, letter, math, words_table
-from hermitex.show.escape import balanced, cell, line, prose, tex
+from hermitex.show.escape import balanced, cell, line, prose, tex, visible
 from hermitex.show.plots import curves, save
 from hermitex.show.tables import csv_text, markdown_table, text_table
 from hermitex.solvers.table import Sweep
@@ -170,7 +170,13 @@ def test_pictures_take_any_label(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("warnings.warn", lambda *a, **k: None)  # a glyph that the font has not
             save(curves([0, 1], {n: [0, 1] for n in names}, xlabel=names[0], ylabel=names[-1]), tmp_path / "p.svg")
-        xml.dom.minidom.parse(str(tmp_path / "p.svg"))
+        drawn = xml.dom.minidom.parse(str(tmp_path / "p.svg"))
+        texts_drawn = ["".join(c.data for c in t.childNodes if c.nodeType == c.TEXT_NODE).strip()
+                       for t in drawn.getElementsByTagName("text")]
+        missing = [n for n in names if "$" not in n and visible(n).strip() not in texts_drawn]
+        assert not missing, (missing, texts_drawn)
+        legend = [g for g in drawn.getElementsByTagName("g") if g.getAttribute("id").startswith("legend")]
+        assert len(legend) == 1 and len(legend[0].getElementsByTagName("text")) >= len(names) - sum("$" in n for n in names)
 
 
 def test_a_reference_of_any_key_is_refused_in_words():

@@ -327,3 +327,15 @@ def test_arcsine_law_of_two_signs():
     theory = hx.theories.sgd("sign", "sign")
     assert theory.drift(0.5)[0] == pytest.approx(0.75*2/pi/np.sqrt(0.75), rel=1e-10)
     assert theory.escape_time(100) == pytest.approx(pi/2*(asin(0.5) - asin(0.1)), rel=1e-9)
+
+
+# -- time ------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("repetition", [0.0, 1.0])
+def test_a_budget_ends_the_flow_with_what_was_reached(repetition):
+    theory = unit(3)
+    cut = theory.solve(t=(0, 50.0), dimension=1000, repetition=repetition, budget=0, raise_on_failure=False)
+    assert not cut.converged and "the budget of 0 s ran out at t = " in cut.reason and cut["t"][-1] < 50
+    with pytest.raises(BadInput, match="not a number of seconds"):
+        theory.solve(t=(0, 1.0), dimension=1000, budget=-1)
+    whole = theory.solve(t=(0, 1.0), dimension=1000, budget=600)
+    assert whole.converged and whole["m"][-1] == theory.solve(t=(0, 1.0), dimension=1000)["m"][-1]

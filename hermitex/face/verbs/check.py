@@ -95,7 +95,7 @@ def _pages(path: Path) -> list[tuple[str, Any]]:
 def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: TextIO) -> Any:
     """Every check of a page within the budget; each is shown as it ends. A page without any establishes nothing."""
     from hermitex.symbolic.derivation import Derivation
-    from hermitex.systems.result import Checked, ResultCheck
+    from hermitex.systems.page import Checked, ResultCheck
 
     if isinstance(page, Derivation):
         page = _as_result(name, page)

@@ -9,6 +9,7 @@ import numpy as np
 from sympy import Symbol
 
 from hermitex.errors import BadInput
+from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory, integrate
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.repeated import Repeated
@@ -79,7 +80,7 @@ class OverlapFlow(Theory):
         return np.full(len(self.order_parameters), m0)
 
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10,
-              until: float | None = None, **numbers: Any) -> Trajectory:
+              until: float | None = None, budget: float | None = None, **numbers: Any) -> Trajectory:
         """The overlaps along t -> Trajectory.
 
         Parameters
@@ -87,6 +88,7 @@ class OverlapFlow(Theory):
         t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
         dimension or m0, step, repetition : as in `.letters()`; start : {overlap: value} instead of m0
         until : the time at which the first overlap reaches this level is the event "escape", where the integration ends
+        budget : seconds; what was not integrated by then is missing, and the reason says so
         """
         given = self.complete(self.given(numbers))
         times, fixed = given.pop("t"), {k: _one(k, v) for k, v in given.items()}
@@ -94,10 +96,11 @@ class OverlapFlow(Theory):
         for name, value in (start or {}).items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
-        rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
-        return integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
-                         rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
-                         raise_on_failure=raise_on_failure)
+        with limited(budget):
+            rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
+            return integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
+                             rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
+                             raise_on_failure=raise_on_failure)
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
               tolerance: float = 1e-10, title: str = "", **numbers: Any) -> Curve:

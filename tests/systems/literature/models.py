@@ -303,7 +303,7 @@ MODELS = {
 
 #: where the default start (1 for a positive unknown, 0 for the rest) is a pole of the equations or leads to another solution
 STARTS = {
-    "Gardner, G/H": {"q": 0.5}, "binary perceptron": {"q": 0.5, "qhat": 2.0, "alpha": 0.8}, "noisy perceptron": {"q": 0.5},
+    "binary perceptron": {"q": 0.5, "qhat": 2.0, "alpha": 0.8},
     "largest margin": {"k": 0.3, "t": 0.8}, "Hopfield, T = 0": {"m": 1.0, "C": 0.1, "r": 1.0},
     "Hopfield, T > 0": {"m": 1.0, "q": 0.99, "r": 1.0}, "p-spin, static": {"y": 0.3, "q": 0.7, "T": 0.6},
     "p-spin, cold": {"q": 0.75, "x": 0.5}, "Donoho-Maleki-Montanari": {"t": 1.0}, "phase retrieval": {"q": 0.3, "qhat": 0.5},

@@ -1,0 +1,45 @@
+"""E[exp(a z^2 + b z) f(z)] = s exp(b^2 s^2/2) E[f(s z + b s^2)],  s = (1 - 2a)^(-1/2): what an exponent widens is drawn wider.
+
+Beside the density of z the integrand may fall as slowly as exp(-(1 - 2a) z^2/2), beyond every window. For a > 1/2 there is no s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sympy import Add, Expr, Mul, Poly, PolynomialError, Rational, Symbol, exp, sqrt
+
+
+def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
+    """The integrand over standard normals `variables`, without exponents that are quadratic in one of them and not negative.
+
+    `around` : the variables of the averages around it, which may not stand in a.
+
+    >>> from sympy import tanh
+    >>> from sympy.abc import z
+    >>> drawn_wider(tanh(z)**2*exp(z**2/4), [z])
+    sqrt(2)*tanh(sqrt(2)*z)**2
+    >>> drawn_wider(tanh(z)*exp(-z**2), [z])
+    exp(-z**2)*tanh(z)
+    """
+    for v in variables:
+        factors = Mul.make_args(body)
+        grown = [f for f in factors if isinstance(f, exp) and v in f.free_symbols]
+        try:
+            square = Poly(Add(*(f.args[0] for f in grown)), v)
+        except PolynomialError:
+            continue
+        if square.degree() != 2:
+            continue
+        a, b, c = square.all_coeffs()
+        moving = {*variables, *around}
+        if a.is_nonpositive or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
+            continue
+        width = 1/sqrt(1 - 2*a)
+        b, kept = (b, 0) if not b.free_symbols & moving else (0, b)
+        rest = Mul(*(f for f in factors if f not in grown)).xreplace({v: width*v + b*width**2})
+        body = width*exp(Rational(1, 2)*b**2*width**2 + c + kept*width*v)*rest
+    return body
+
+
+__all__ = ["drawn_wider"]
