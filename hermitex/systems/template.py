@@ -135,7 +135,7 @@ def main(argv=None):
     for name, word in words.items():
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
-    parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is not solved by then fails")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is left by then fails")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
@@ -208,8 +208,9 @@ t         : the times to report, the first of them where the flow starts; or the
     """    parser.add_argument("--selftest",""":
         """    parser.add_argument("--t", type=values, metavar="TIMES", help="to report; or one, to reach")
     parser.add_argument("--selftest",""",
-    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>)}""":
-        """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, START, given["t"], DOMAIN, <<tolerance>>))
+    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"])}""":
+        """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, START, given["t"], DOMAIN, <<tolerance>>,
+                                         given["budget"]))
         total = len(found["t"])""",
 }
 

@@ -48,10 +48,15 @@ def test_gardner_is_solved_where_it_lives(keywords):
 
 
 def test_what_is_advised_without_a_domain_helps():
+    equation = {x: Eq(log(x - 30) - log(31 - x), a)}  # finite in (30, 31) only, where no start of its own is
     with pytest.raises(NotConverged, match=r"domain=\{unknown: \(lo, hi\)\}"):
-        gardner().solve(alpha=1, kap=0)
-    assert gardner(domain={q: (0, 1)}).solve(alpha=1, kap=0).converged
-    assert gardner().solve(alpha=1, kap=0, start={"q": 0.5}).converged
+        hx.System(equation).solve(a=1)
+    assert hx.System(equation, domain={x: (30, 31)}).solve(a=1).converged
+    assert hx.System(equation).solve(a=1, start={"x": 30.5}).converged
+
+
+def test_a_pole_at_the_plain_start_needs_no_domain():
+    assert gardner().solve(alpha=1, kap=0)["q"] == pytest.approx(gardner_by_hand(1.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("lo, hi", [(0, 1), (-3, -1), (2, oo), (-oo, -2), (-1, 1), (0, 1000)])
