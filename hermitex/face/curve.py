@@ -26,7 +26,8 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "sgd": ("hermitex.experiments.sgd", "simulate"),
                                            "bayes-amp": ("hermitex.experiments.amp", "simulate"),
                                            "small-step": ("hermitex.experiments.small_step", "simulate"),
-                                           "tree": ("hermitex.experiments.tree", "simulate")}
+                                           "tree": ("hermitex.experiments.tree", "simulate"),
+                                           "giant-step": ("hermitex.experiments.giant_step", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 

@@ -32,13 +32,14 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
     "tree": ("tree", "tree"),
+    "giant_step": ("giant_step", "giant_step"),
     "Claims": ("claims", "Claims"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
-            "kernel": "kernel_limit", "small-step": "small_step", "tree": "tree"}
+            "kernel": "kernel_limit", "small-step": "small_step", "tree": "tree", "giant-step": "giant_step"}
 
 
 def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,

@@ -34,6 +34,7 @@ THEORIES: dict[str, CurveEntry] = {
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
@@ -42,6 +43,7 @@ THEORIES: dict[str, CurveEntry] = {
 AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
+    "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER = "text", "list", "number"
@@ -73,6 +75,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
     "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
     "scenario": (TEXT, "I|II|III", "tree: fixed features (default), first layer and readout, both layers"),
+    "u": (NUMBER, "U", "giant-step: the step over d^((l-1)/2)"),
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),

@@ -1,0 +1,73 @@
+r"""w <- w + u d^((l-1)/2) (1/n) sum_mu y_mu sigma'(w.x_mu) x_mu on n = samples d^l examples: neurons of a finite network.
+
+Every neuron starts uniformly on the unit sphere and takes its step with the labels alone, less the target's mean (the network's own
+output is small at the start). Measured: the norm of its projection on V_l over its own norm, averaged over neurons; the standard
+error is over seeds, since the neurons of one seed see the same examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.theories.curve import Curve
+
+Array = np.ndarray
+_DIMENSION, _MOST, _CHUNK = 64, 2_000_000, 4096
+
+
+def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 8, neurons: int = 200,
+             progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+    """One giant step at finite size -> Curve of the mean |cos| along samples = n/d^l, standard errors over seeds.
+
+    Parameters
+    ----------
+    theory : ``giant_step(sigma, g)``; samples : n/d^l, one list
+    dimension : d (default 64); seeds : how many, or which; neurons : of each seed
+    numbers : u, Delta
+    """
+    chosen, d = seeds_of(seeds), _DIMENSION if dimension is None else int(dimension)
+    given = theory.complete(theory.given({**numbers, "samples": samples}))
+    line, step, Delta = np.atleast_1d(given["samples"]), float(given["u"]), float(given["Delta"])
+    if d <= len(theory.variables) or neurons < 1:
+        raise BadInput(f"giant-step: {neurons} neurons in dimension {d} cannot show {len(theory.variables)} directions")
+    if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= _MOST):
+        raise BadInput(f"giant-step: n = samples d^{theory.order} lies between 1 and {_MOST}, not at "
+                       f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
+    rows = []
+    for done, seed in enumerate(chosen, start=1):
+        rows.append([cosines(theory, d, round(s*d**theory.order), step, Delta, neurons, np.random.default_rng([seed, i])).mean()
+                     for i, s in enumerate(line)])
+        if progress:
+            progress(done, len(chosen))
+    mean, error = mean_and_error(rows)
+    return Curve(theory.name, {**theory.described({"u": step, "Delta": Delta}), "dimension": d, "neurons": neurons}, line,
+                 {"cosine": mean}, ("cosine",), standard_error={"cosine": error}, seeds=chosen, axis="samples",
+                 ratio=theory.ratio, sources=theory.sources)
+
+
+def cosines(theory: Any, d: int, n: int, step: float, Delta: float, neurons: int, rng: np.random.Generator) -> Array:
+    """|P_V w|/|w| of each neuron after the step; the target's variables are the first coordinates."""
+    from hermitex.kernels.compile import compile
+    from hermitex.symbolic.subspaces import orthonormal
+    from hermitex.symbols import z
+
+    slope, g = compile(theory.sigma.weak_derivative.expr), compile(theory.centred)
+    w = rng.standard_normal((neurons, d))
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    gradient, left = np.zeros((neurons, d)), n
+    while left:
+        size = min(left, _CHUNK)
+        left -= size
+        x = rng.standard_normal((size, d))
+        y = g(**{v.name: x[:, i] for i, v in enumerate(theory.variables)}) + np.sqrt(Delta)*rng.standard_normal(size)
+        field = x @ w.T
+        gradient += (np.broadcast_to(slope(**{z.name: field}), field.shape)*y[:, None]).T @ x
+    w = w + step*d**((theory.order - 1)/2)*gradient/n
+    frame = np.array(orthonormal(theory.directions).tolist(), dtype=float)
+    found: Array = np.linalg.norm(w[:, :frame.shape[1]] @ frame.T, axis=1)/np.linalg.norm(w, axis=1)
+    return found

@@ -1,0 +1,148 @@
+"""One giant step: constants, exact directions, law of the cosine by sampling, finite networks, rates, teeth, bad input."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sympy import Matrix, Rational, Symbol, oo
+
+import hermitex as hx
+from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.experiments.giant_step import simulate
+from hermitex.experiments.statistics import agreement
+from hermitex.face import cli
+from hermitex.symbolic.subspaces import spans_same
+from hermitex.theories import giant_step
+
+KNOWN = json.loads((Path(__file__).parents[1]/"reference"/"limits.json").read_text())
+NORMAL_2 = "He2(z)/sqrt(2)"
+
+
+def test_the_two_constants():
+    one, two = giant_step("relu", "z"), giant_step("relu", NORMAL_2)
+    assert one.order == 1 and two.order == 2
+    assert abs(one.solve(u=1)["cosine"] - KNOWN["giant_limits"]["l1_n=d"]) < 1e-14
+    assert abs(two.solve(u=1)["cosine"] - KNOWN["giant_limits"]["l2_n=d2"]) < 1e-12
+    assert two.solve(u=1)["order"] == 2 and two.solve(u=1)["directions"] == Matrix([[1]]) and "derived" in two.solve(u=1).notes[-1]
+
+
+@pytest.mark.parametrize("g, order, rows", [
+    ("z1*z2", 2, [[1, 0], [0, 1]]), ("(z1 + z2)**2", 2, [[1, 1]]), ("relu(z1) + z2**2", 1, [[1, 0]]),
+    ("z1*z2*z3", 3, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]), ("sign(z1*z2)", 2, [[1, 0], [0, 1]]),
+    ("He3(z1) + He3(z2) + He4(z3)", 3, [[1, 0, 0], [0, 1, 0]]), ("2*z1 - z2 + z1*z2", 1, [[2, -1]]),
+    ("sin(z1)*z2**2 - sin(z1)", 3, [[1, 0], [0, 1]])])
+def test_order_and_directions_are_exact(g, order, rows):
+    theory = giant_step("relu(z) + relu(z)**2 + z**3", g)
+    assert theory.order == order and spans_same(theory.directions, Matrix(rows))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_directions_turn_with_the_target(seed):
+    """g(R z) has the span of g, turned."""
+    p, q = [(3, 4), (5, 12), (8, 15)][seed]
+    h = {3: 5, 5: 13, 8: 17}[p]
+    a, b = f"({p}*z1 + {q}*z2)/{h}", f"({q}*z1 - {p}*z2)/{h}"
+    g = [f"He2({a}) + He3({b})", f"tanh({a})", f"He2({a}) - 2*He2({b})"][seed]
+    rows = [[[p, q]], [[p, q]], [[1, 0], [0, 1]]][seed]
+    theory = giant_step("relu(z) + z**2", g)
+    assert spans_same(theory.directions, Matrix(rows)) and theory.order == [2, 1, 2][seed]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, at", [("relu", NORMAL_2, dict(u=0.7, samples=2.0, Delta=0.3)),
+                                          ("tanh", "He3(z) + He5(z)", dict(u=3.0, samples=0.5)),
+                                          ("relu", "z**2", dict(u=-2.0, samples=oo))])
+def test_the_mean_is_that_of_the_density_and_of_an_integral(sigma, g, at):
+    theory = giant_step(sigma, g)
+    at = {k: float(v) for k, v in at.items()}
+    mean = theory.solve(**at)["cosine"]
+    assert abs(quad(lambda c: theory.density(c, **at), 0, 1, limit=200)[0] - 1) < 1e-6
+    assert abs(quad(lambda c: c*theory.density(c, **at), 0, 1, limit=200)[0] - mean) < 1e-6
+    z, ell = np.linspace(-10, 10, 200_001), theory.order
+    w = np.exp(-z*z/2)
+    c = [float(hx.compile(hx.coefficient(f, ell))()) for f in (sigma, g)]
+    signal = at["u"]*c[0]*c[1]/np.prod(np.arange(1, ell))*z**(ell - 1)
+    zs = hx.symbols.z
+    square = float(hx.compile(hx.E(hx.parse(g)**2, zs) - hx.E(hx.parse(g), zs)**2)()) + at.get("Delta", 0)
+    noise = at["u"]**2*square*float(hx.compile(hx.E(theory.sigma.weak_derivative.expr**2, zs))())/at["samples"]
+    assert abs((w*np.abs(signal)/np.sqrt(1 + signal**2 + noise)).sum()/w.sum() - mean) < 1e-8  # a kink on a grid of 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("g", ["z1*z2", "z1**2 - 2*z2**2", "z1**2 - z2**2 + z1*z3", "z1*z2*z3"])
+def test_several_directions_by_sampling(g):
+    """|u mu_l/(l-1)! C_l[Z^(l-1)]| sampled over the starts Z."""
+    theory, rng = giant_step("relu(z) + z**3", g), np.random.default_rng(1)
+    found = theory.solve(u=0.8, samples=2)
+    Z = rng.standard_normal((400_000, len(theory.variables)))
+    C = np.array(theory.tensor.full().tolist(), dtype=float)
+    for k in range(theory.order - 1):
+        C = np.einsum("n...ij,nj->n...i" if k else "...ij,nj->n...i", C, Z)
+    zs = hx.symbols.z
+    mu = float(hx.compile(hx.coefficient(theory.sigma.expr, theory.order))())/np.prod(np.arange(1, theory.order))
+    S = (0.8*mu)**2*(C**2).sum(axis=1)
+    spread = float(hx.compile(hx.E(theory.centred**2, *theory.variables)*hx.E(theory.sigma.weak_derivative.expr**2, zs))())/2
+    sampled = np.sqrt(S/(S + 1 + 0.64*spread))
+    assert abs(sampled.mean() - found["cosine"]) < 4*sampled.std()/np.sqrt(len(Z))
+
+
+@pytest.mark.parametrize("row", [r for r in KNOWN["giant_step"] if r["n_exp"] == r["ell"]], ids=lambda r: f"order {r['ell']}")
+def test_finite_dimensions_approach_the_limit_as_the_simulations_do(row):
+    theory = giant_step("relu", "z" if row["ell"] == 1 else NORMAL_2)
+    found = theory.solve(u=1, dimension=row["ds"])["cosine"]
+    limit = theory.solve(u=1)["cosine"]
+    assert np.all(np.diff(np.abs(found - limit)) < 0)
+    assert np.all(np.abs(found - row["cos"]) < 0.015)  # simulations of the sheet
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, at", [("relu", "z", dict(samples=[0.5, 2.0], u=1.0)),
+                                          ("tanh", "tanh(2*z)", dict(samples=[1.0, 3.0], u=2.0, Delta=0.2)),
+                                          ("relu", NORMAL_2, dict(samples=[1.0, 3.0], u=1.0))])
+def test_networks_agree_within_three_standard_errors(sigma, g, at):
+    theory, d = giant_step(sigma, g), 160
+    curve = theory.curve(dimension=d, **at)
+    assert agreement(curve, simulate(theory, dimension=d, seeds=8, **at)).worst("cosine") < 3
+
+
+def test_rates_and_their_status():
+    found = giant_step("relu", "He4(z)").rates()
+    delta = Symbol("delta", positive=True)
+    assert (found["samples"], found["step"]) == (4, Rational(3, 2)) and found.status["cosine"] == "theorem"
+    assert found["cosine"].subs(delta, 3) == Rational(-1, 2) and found["cosine"].subs(delta, Rational(1, 2)) == Rational(-1, 4)
+
+
+def test_a_lost_factorial_is_seen():
+    """A without (l-1)! at l = 3 gives another mean."""
+    theory = giant_step("tanh", "He3(z)")
+    doubled = theory.solve(u=[1.0, 2.0], samples=np.inf)["cosine"]
+    assert abs(doubled[1] - doubled[0]) > 0.05  # doubling the step is what losing 2! does without noise
+
+
+def test_the_command_line_and_the_picture(capsys):
+    argv = ["curve", "giant-step", "--sigma", "relu", "--target", NORMAL_2, "--u", "1", "--samples", "1,10", "--json"]
+    assert cli.main(argv) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["samples"] == [1, 10] and answer["order_parameters"]["cosine"][0] == pytest.approx(0.315952081562)
+    assert answer["parameters"]["order"] == 2 and answer["parameters"]["directions"] == [["1"]]
+    assert len(giant_step("relu", NORMAL_2).plot(points=10).get_legend().get_texts()) == 3
+
+
+@pytest.mark.parametrize("ask, kind, word", [
+    (lambda: giant_step("sign", "z"), BadInput, "derivative"), (lambda: giant_step("tanh", "He2(z)"), BadInput, "He_2"),
+    (lambda: giant_step("relu", "exp(z**2)"), HermitexError, "square integrable"),
+    (lambda: giant_step("relu", "3"), BadInput, "constant"), (lambda: giant_step("relu", "z").solve(), BadInput, "u has no value"),
+    (lambda: giant_step("relu", "z").solve(u=0), BadInput, "u must"),
+    (lambda: giant_step("relu", "z").solve(u=1, samples=0), BadInput, "samples"),
+    (lambda: giant_step("relu", "z").solve(u=1, step=2), UnknownName, "step"),
+    (lambda: giant_step("relu", "z").density(0.5, u=1), BadInput, "order 1"),
+    (lambda: giant_step("relu", "z1*z2").solve(u=1, dimension=50), BadInput, "one direction"),
+    (lambda: giant_step("relu", "z").rates(-1), BadInput, "delta"),
+    (lambda: simulate(giant_step("relu", "z1*z2"), [1], u=1, dimension=2), BadInput, "dimension"),
+    (lambda: simulate(giant_step("relu", "z"), [1e9], u=1), BadInput, "samples")])
+def test_bad_input_is_one_line(ask, kind, word):
+    with pytest.raises(kind) as caught:
+        ask()
+    assert word in str(caught.value) and "\n" not in str(caught.value)
