@@ -1,9 +1,9 @@
 r"""2-parity of anisotropic signs by a two-layer network under noisy gradient descent: the trend in d and alpha, not exponents.
 
-x_i = +-1 for i > k, +-d^(alpha/2) for the k relevant ones, inputs divided by sqrt(tr Sigma); y = the product of k signs. A network of
-N tanh neurons with bounded readout, f = (1/N) sum a_j tanh(w_j.x + b_j), trained on n samples by full-batch Langevin steps on w, b and
-a (logistic loss, weight decay, noise of temperature T). At N = 400 and these times nothing exponential in d can be seen: what can be
-is that the same n suffices for larger d when alpha grows.
+x_i = +-1 for i > k, +-d^(alpha/2) for the k relevant ones, inputs divided by sqrt(tr Sigma); y = the product of k signs. A network
+of N tanh neurons with bounded readout, f = (gain/N) sum tanh(a_j) tanh(w_j.x + b_j), is trained on n samples by full-batch Langevin
+steps on w, b and a: logistic loss, weight decay, noise of temperature T. At N = 400 and these times nothing exponential in d can be
+seen: what can be is that the same n suffices for larger d when alpha grows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
-_TEST = 1000
+_TEST, _GAIN = 1000, 20.0
 
 
-def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200, neurons: int = 400, steps: int = 600,
-             rate: float = 0.2, temperature: float = 1e-6, seeds: int | Iterable[int] = 4,
+def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200, neurons: int = 400, steps: int = 800,
+             rate: float = 1.0, temperature: float = 1e-6, seeds: int | Iterable[int] = 4,
              progress: Callable[[int, int], None] | None = None) -> Curve:
     """The test error of the sign after training, along alpha -> Curve with standard errors over seeds.
 
@@ -43,7 +43,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200
     fixed = {"k": theory.k, "dimension": dimension, "samples": samples, "neurons": neurons, "steps": steps, "rate": rate,
              "temperature": temperature, "status": "a trend at small size, not the exponents"}
     return Curve("mean-field-parity", fixed, line, {"test_error": mean}, standard_error={"test_error": error}, seeds=chosen,
-                 ratio=r"\log(x_i^2/x_j^2)/\log d", sources=("mousavi2024",))
+                 ratio=r"\log(x_i^2/x_j^2)/\log d", sources=("nitanda2024",))
 
 
 def _error(k: int, d: int, alpha: float, n: int, N: int, steps: int, rate: float, temperature: float, seed: int) -> float:
@@ -71,5 +71,3 @@ def _error(k: int, d: int, alpha: float, n: int, N: int, steps: int, rate: float
     test, label = drawn(_TEST)
     return float(np.mean(np.sign(np.tanh(test @ w.T) @ np.tanh(a)) != label))
 
-
-_GAIN = 20.0  # f = gain times the mean over neurons

@@ -33,6 +33,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "small_step": ("small_step", "small_step"),
     "tree": ("tree", "tree"),
     "giant_step": ("giant_step", "giant_step"),
+    "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
     "Claims": ("claims", "Claims"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),

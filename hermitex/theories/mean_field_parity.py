@@ -1,7 +1,7 @@
 r"""n ~ d^(1 - a), log N ~ d^(1 - a), log t ~ d^(1 - a): k-parity by a mean-field network under noisy gradient descent.
 
 y = sign(prod_{i in I} x_i), |I| = k; the relevant coordinates are larger than the others by x_i/x_j ~ d^(a/2), 0 <= a <= 1. The
-exponents do not depend on k; a correlational statistical query would need d^(k-1) samples. Status: theorem [mousavi2024], quoted and
+exponents do not depend on k; a correlational statistical query would need d^(k-1) samples. Status: theorem [nitanda2024], quoted,
 not re-derived; the reading by the effective dimension d_eff = tr Sigma/|Sigma| ~ d^(1 - a) is derived here.
 """
 
@@ -40,11 +40,11 @@ class MeanFieldParity(Shown):
         e = 1 - a
         said = "quoted, not re-derived; up to powers of log d"
         return Claims(f"{self.k}-parity, mean field", {
-            "samples": Claim(e, "theorem", "mousavi2024", f"n ~ d^samples; {said}"),
-            "width": Claim(e, "theorem", "mousavi2024", f"log N ~ d^width; {said}"),
-            "time": Claim(e, "theorem", "mousavi2024", f"log t ~ d^time; {said}"),
+            "samples": Claim(e, "theorem", "nitanda2024", f"n ~ d^samples; {said}"),
+            "width": Claim(e, "theorem", "nitanda2024", f"log N ~ d^width; {said}"),
+            "time": Claim(e, "theorem", "nitanda2024", f"log t ~ d^time; {said}"),
             "effective_dimension": Claim(e, "derived", "", "d_eff = tr Sigma/|Sigma| ~ d^effective_dimension, k fixed"),
-            "csq": Claim(Integer(max(self.k - 1, 1)), "theorem", "mousavi2024",
+            "csq": Claim(Integer(max(self.k - 1, 1)), "theorem", "nitanda2024",
                          "isotropic inputs: samples ~ d^csq of a correlational statistical query")})
 
     def effective_dimension(self, d: Any, alpha: Any) -> Expr:
@@ -83,14 +83,14 @@ class MeanFieldParity(Shown):
         """BibTeX of the source."""
         from hermitex.show.cite import bibtex
 
-        return bibtex(["mousavi2024"])
+        return bibtex(["nitanda2024"])
 
 
 def mean_field_parity(k: int) -> MeanFieldParity:
     """What k-parity costs a two-layer network of mean-field width under noisy gradient descent.
 
     n ~ d^(1 - alpha), log N and log t likewise, for inputs whose relevant coordinates are larger by d^(alpha/2), whatever k is.
-    Theorem [mousavi2024], quoted.
+    Theorem [nitanda2024], quoted.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def mean_field_parity(k: int) -> MeanFieldParity:
     MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension with their status; `.plot()`. The experiment,
     `hermitex.experiments.parity.simulate`, shows the trend for k = 2, not the exponents.
 
-    References: mousavi2024.
+    References: nitanda2024.
 
     Examples
     --------

@@ -145,6 +145,7 @@ RESULTS = {
     "WeightSpectrum": lambda: hx.theories.small_step("tanh", "relu").spectrum(psi1=4, psi2=0.8, eta=4),
     "Theory, tree": lambda: hx.theories.tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2"),
     "Theory, giant step": lambda: hx.theories.giant_step("relu", "z**2"),
+    "MeanFieldParity": lambda: hx.theories.mean_field_parity(3),
     "SourceCapacity": lambda: hx.theories.source_capacity(2, "1/3"),
     "Regimes": lambda: hx.theories.source_capacity(2, "1/3").regimes,
     "Claims": lambda: hx.theories.source_capacity().rates(),

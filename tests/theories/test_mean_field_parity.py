@@ -1,0 +1,54 @@
+"""k-parity by mean-field networks: exponents with their status, the effective dimension, the trend of a small experiment."""
+
+import numpy as np
+import pytest
+from sympy import Rational, Symbol, limit, log, oo
+
+from hermitex.errors import BadInput
+from hermitex.experiments.parity import simulate
+from hermitex.theories import mean_field_parity
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_exponents_do_not_depend_on_k(k):
+    found = mean_field_parity(k).scalings("1/4")
+    assert found["samples"] == found["width"] == found["time"] == found["effective_dimension"] == Rational(3, 4)
+    assert found["csq"] == max(k - 1, 1) and mean_field_parity(k).scalings(0)["samples"] == 1
+    assert found.status["samples"] == "theorem" and found.status["effective_dimension"] == "derived"
+    assert mean_field_parity(k).scalings()["time"] == 1 - Symbol("alpha", nonnegative=True)
+
+
+@pytest.mark.parametrize("a", ["0", "1/3", "1/2"])
+def test_the_effective_dimension_grows_with_that_exponent(a):
+    d = Symbol("d", positive=True)
+    exact = mean_field_parity(3).effective_dimension(d, a)
+    assert limit(log(exact)/log(d), d, oo) == mean_field_parity(3).scalings(a)["effective_dimension"]
+    size = 50
+    diagonal = np.ones(size)
+    diagonal[:3] = size**float(Rational(a))
+    assert abs(float(exact.subs(d, size)) - diagonal.sum()/diagonal.max()) < 1e-9
+
+
+@pytest.mark.slow
+def test_the_trend_of_the_experiment():
+    """With n = 200 fixed, isotropic 2-parity gets harder as d grows; with alpha = 1 it does not."""
+    theory = mean_field_parity(2)
+    small, large = (simulate(theory, [0, 1], dimension=d, seeds=3) for d in (20, 60))
+    assert small["test_error"][0] < 0.05 < large["test_error"][0] and large["test_error"][1] < 0.02
+    assert "trend" in large.parameters["status"]
+
+
+def test_text_and_picture():
+    theory = mean_field_parity(4)
+    assert theory.to_dict()["samples"]["value"] == "1 - alpha" and theory.bibtex().startswith("@inproceedings{nitanda2024")
+    assert theory.plot().get_xlabel() == r"$\alpha$"
+
+
+@pytest.mark.parametrize("ask, word", [
+    (lambda: mean_field_parity(0), "k is"), (lambda: mean_field_parity(2.5), "k is"),
+    (lambda: mean_field_parity(2).scalings(2), "alpha"),
+    (lambda: mean_field_parity(9).effective_dimension(3, 0), "d is"), (lambda: simulate(mean_field_parity(2), [2]), "alpha")])
+def test_bad_input_is_one_line(ask, word):
+    with pytest.raises(BadInput) as caught:
+        ask()
+    assert word in str(caught.value) and "\n" not in str(caught.value)
