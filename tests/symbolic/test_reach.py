@@ -198,6 +198,7 @@ def _moment(n):
     return S.Zero if n % 2 else factorial2(n - 1)
 
 
-@pytest.mark.parametrize("body", [Max(0, Min(7 - 9*z, 4*z - 7)), Max(0, HALF - z)*Max(0, z - 1), Heaviside(z - 2)*Heaviside(1 - z)], ids=str)
+@pytest.mark.parametrize("body", [Max(0, Min(7 - 9*z, 4*z - 7)), Max(0, HALF - z)*Max(0, z - 1),
+Heaviside(z - 2)*Heaviside(1 - z)], ids=str)
 def test_what_vanishes_everywhere_is_nothing(body):
     assert E(body, z).evalf(15) == 0
