@@ -53,7 +53,7 @@ class Quadratures:
         self.axes = tuple(axes)
         self.kinked = kinked
         self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
-                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
+                      quadrature.counting() if a.counting else quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
                       for a in self.axes if not a.summed}
         self._between = tuple(i for i, a in enumerate(self.axes, start=1) if not a.summed)
         self.grades = dict.fromkeys(kinked, 0)
@@ -310,6 +310,8 @@ class _Record:
         sums = v @ levels
         self.undefined = self.undefined | np.isnan(sums[..., 0]).reshape(len(sums), -1).any(axis=1)
         steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
+        if rule.kind == "counting":  # nothing but 0 so far: the first terms may be too small for a number, and the rest not
+            steps = np.where(size[..., None] > 1e-290, steps, 1.0)
         first, second = steps[..., 0], steps[..., 1]
         rate = first / np.maximum(second, 1e-300)
         if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
@@ -318,7 +320,8 @@ class _Record:
         self.first = max(self.first, float(first.max()))
         if not moving:
             # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
-            ends = np.abs(v[..., [0, -1]]) * rule.weights[[0, -1]]
+            last = [-1] if rule.kind == "counting" else [0, -1]
+            ends = np.abs(v[..., last]) * rule.weights[last]
             self.tail = np.maximum(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
         if rule.kind == "panels":
             parts = rule.panel_errors(v) / size[..., None]

@@ -69,6 +69,7 @@ class NodeAxis:
     beside: tuple[str, ...] = ()  # the variables that its break points move with
     summed: bool = False
     first: int = 0
+    counting: bool = False  # its nodes are 0, 1, 2, ..., as many as a sum over them needs
 
     @property
     def identifier(self) -> str:
@@ -260,10 +261,11 @@ class _Lowering:
         return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
 
     def _index(self, index: Index) -> NodeAxis:
-        key = (index.name, -1, ())
+        key = (index.name, -2 if index.endless else -1, ())
         if key not in self.axes:
-            printed = self._free(f"{index.name}_place")
-            self.axes[key] = NodeAxis(index.name, 0, Symbol(printed, integer=True), summed=True, first=index.first)
+            printed = self._free(index.name if index.endless else f"{index.name}_place")
+            self.axes[key] = NodeAxis(index.name, 0, Symbol(printed, integer=True, nonnegative=True), summed=not index.endless,
+                                      first=index.first, counting=index.endless)
         if self.axes[key].first != index.first:
             raise BadInput(f"a sum over {index.name} begins at 0 and another one at 1; give one of them another index")
         return self.axes[key]

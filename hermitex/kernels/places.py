@@ -66,7 +66,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             continue
         integrand = plain(s.expr)
         for axis in s.axes:
-            if axis.summed:
+            if axis.summed or axis.counting:
                 continue
             name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
             inside |= {v for v, along in reach.items() if along & inside}
@@ -79,7 +79,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             fast.setdefault(name, {}).update(dict.fromkeys(f for f in found.fast if not f.free_symbols & inside))
     result = {}
     for axis in lowered.axes:
-        if axis.summed:
+        if axis.summed or axis.counting:
             continue
         name = axis.identifier
         points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))

@@ -35,6 +35,7 @@ _SCIPY = {
 }
 #: SymPy's name -> (functions of scipy.special, how they are put together; {0}, {1}, ... are the arguments)
 _COMPOSED = {
+    "LogFactorial": (("gammaln",), "gammaln({0} + 1)"),
     "factorial": (("gamma",), "gamma_function({0} + 1)"),
     "uppergamma": (("gamma", "gammaincc"), "gamma_function({0})*gammaincc({0}, {1})"),
     "lowergamma": (("gamma", "gammainc"), "gamma_function({0})*gammainc({0}, {1})"),

@@ -2,6 +2,7 @@
 
     finite        E f(x) = sum_i p_i f(v_i)                     Rademacher, Bernoulli, Binomial, Die, FiniteRV, ...
     continuous    E f(x) = E_z f(F^-1(Phi(z)))                  Exponential, Uniform, Laplace, Logistic, ...; Normal: mu + s z
+    countable     E f(n) = sum_n p_n f(n), as many terms as the digits need           Poisson, Geometric, NegativeBinomial
     polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
 
 Parameters of a law enter the probabilities, or what is averaged; so they are differentiated like everything else.
@@ -35,6 +36,8 @@ from sympy import (
 from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
+from hermitex.symbolic.special import LogFactorial
+from hermitex.symbolic.sums import ArraySum, Index
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
 _MOST_TERMS = 4096
@@ -76,6 +79,15 @@ _MOMENTS: dict[str, Callable[..., Expr]] = {
     "RayleighDistribution": lambda n, s: s**n*2**Rational(n, 2)*gamma(1 + Rational(n, 2)),
     "PoissonDistribution": lambda n, c: Add(*(stirling(n, i)*c**i for i in range(n + 1))),
     "GeometricDistribution": lambda n, p: Add(*(stirling(n, i)*factorial(i)*(1 - p)**max(i - 1, 0)/p**i for i in range(n + 1))),
+}
+
+
+#: countable law -> (log of the probability of n = 0, 1, 2, ..., and the value there)
+_COUNTED: dict[str, Callable[..., tuple[Expr, Expr]]] = {
+    "PoissonDistribution": lambda n, c: (n*log(c) - c - LogFactorial(n), n),
+    "GeometricDistribution": lambda n, p: (n*log(1 - p) + log(p), n + 1),
+    "NegativeBinomialDistribution": lambda n, r, p: (
+        LogFactorial(n + r - 1) - LogFactorial(n) - LogFactorial(r - 1) + r*log(1 - p) + n*log(p), n),
 }
 
 
@@ -166,12 +178,26 @@ def _over(e: Expr, x: Any) -> list[Term]:
         b, mu, least = law.args
         value = mu + b*log(_survives(z)) if least == True else mu - b*log(_survives(-z))  # noqa: E712 - SymPy's true
         return [(S.One, e.xreplace({x: value}), (z,))]
+    if name in _COUNTED:
+        n = Index(_unused(x.name, e), endless=True)
+        logarithm, value = _COUNTED[name](n, *law.args)
+        mass = exp(logarithm)
+        # The probabilities are summed too: what leaves out a part of them is no average.
+        return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name not in _QUANTILES:
-        names = (*_QUANTILES, "LaplaceDistribution", "GumbelDistribution")
+        names = (*_QUANTILES, *_COUNTED, "LaplaceDistribution", "GumbelDistribution")
         known = ", ".join(sorted(n.removesuffix("Distribution") for n in names))
         more = "; of it only polynomials are averaged" if name in _MOMENTS else ""
         raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}{more}")
     return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
+
+
+def _unused(name: str, e: Expr) -> str:
+    """A name like that of the variable that no symbol of the expression has."""
+    taken = {str(s) for s in e.atoms(Symbol)}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _law(x: Any) -> Any:

@@ -21,10 +21,12 @@ from sympy import (
     atan,
     cancel,
     cos,
+    digamma,
     erf,
     erfc,
     erfi,
     exp,
+    loggamma,
     pi,
     sin,
     sqrt,
@@ -64,6 +66,20 @@ def owen_t(h: Any, a: Any) -> mpf:
             inside = mp.quad(lambda x: mp.exp(-h * h * x * x / 2) / (1 + x * x), mp.linspace(0, top, 3), method="gauss-legendre")
             value = mp.exp(-h * h / 2) * inside / (2 * mp.pi)
     return +value
+
+
+class LogFactorial(Function):
+    """log Gamma(x + 1), which stays a logarithm: exp(loggamma(x)) becomes gamma(x), which overflows."""
+
+    nargs = 1
+    is_real = True
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        """digamma(x + 1)."""
+        return digamma(self.args[0] + 1)
+
+    def _eval_evalf(self, prec: int) -> Expr:
+        return loggamma(self.args[0] + 1)._eval_evalf(prec)
 
 
 class OwenT(Function):

@@ -20,21 +20,25 @@ _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and 
 
 
 class Index(Symbol):
-    """The index of a sum: identity is its name and where it begins; as a number it is the place in the array."""
+    """The index of a sum: identity is its name and where it begins; as a number it is the place in the array.
 
-    __slots__ = ("first",)
+    An `endless` one runs over 0, 1, 2, ... and has no array: the sum is an average over a countable law.
+    """
+
+    __slots__ = ("endless", "first")
     first: int
+    endless: bool
 
-    def __new__(cls, name: str, first: int = 0) -> Index:
+    def __new__(cls, name: str, first: int = 0, endless: bool = False) -> Index:
         obj = Symbol.__xnew__(cls, name, integer=True, **({"positive": True} if first > 0 else {"nonnegative": True}))
-        obj.first = first
+        obj.first, obj.endless = first, endless
         return obj
 
     def __getnewargs_ex__(self) -> tuple[tuple, dict]:
-        return (self.name, self.first), {}
+        return (self.name, self.first, self.endless), {}
 
     def _hashable_content(self) -> tuple:
-        return ("index", self.name, str(self.first))
+        return ("index", self.name, str(self.first), str(self.endless))
 
 
 class Element(Symbol):
@@ -109,7 +113,8 @@ class ArraySum(Expr):
         return self if isinstance(old, Index) else None
 
     def _sympystr(self, printer: Any) -> str:
-        where = self.index.name if not self.index.first else f"({self.index.name}, {self.index.first}, N)"
+        end = "oo" if self.index.endless else "N"
+        where = f"({self.index.name}, {self.index.first}, {end})" if self.index.first or self.index.endless else self.index.name
         return f"Sum({printer._print(self.body)}, {where})"
 
     def _latex(self, printer: Any) -> str:

@@ -30,7 +30,7 @@ from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
-from hermitex.symbolic.sums import with_entries
+from hermitex.symbolic.sums import Index, with_entries
 from hermitex.systems.excerpt import flat
 from hermitex.systems.scope import written_out
 from hermitex.systems.states import States
@@ -219,6 +219,7 @@ def _checked(system: Any, point: Point) -> str:
                 for u, v in system.equations.items()}
     try:
         with budget(_CHECK_SECONDS):
+            formulas = {u: f for u, f in formulas.items() if not any(i.endless for i in f.atoms(Index))}
             for u, formula in sorted(formulas.items(), key=lambda item: _depth(item[1])):
                 formula = with_entries(formula, {n: numbers[n] for n in inside})
                 left = abs(float(evaluate_residual(formula, _CHECK_DIGITS, exact)))
@@ -425,7 +426,7 @@ def _tuple(names: Iterable[Any]) -> str:
 
 
 def _axis(a: Any) -> str:
-    return f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ''}),"
+    return f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ', False, True' if a.counting else ''}),"
 
 
 def _code(program: Any) -> str:

@@ -23,6 +23,7 @@ class Axis(NamedTuple):
     identifier: str
     depth: int
     summed: bool = False
+    counting: bool = False
 
 
 class Code(NamedTuple):

@@ -81,6 +81,49 @@ def test_finite_laws_are_finite_sums(seed: int) -> None:
     assert hx.compile(planted)() != pytest.approx(expected/weights.sum()/mass.sum(), rel=1e-10, abs=1e-12)
 
 
+PLACES = np.arange(40_000)
+COUNTED = {
+    "poisson": (stats.Poisson("n", c), lambda v: numeric.poisson(v).pmf(PLACES), [1e-4, 0.3, 2.5, 60.0, 180.0, 1000.0]),
+    "geometric": (stats.Geometric("n", c), lambda v: numeric.geom(v).pmf(PLACES), [0.9, 0.3, 0.01]),
+    "negative binomial": (stats.NegativeBinomial("n", Rational(5, 2), c), lambda v: numeric.nbinom(2.5, 1 - v).pmf(PLACES),
+                          [0.05, 0.6, 0.95])}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_countable_laws_are_sums_of_as_many_terms_as_they_need(name: str) -> None:
+    n, masses, points = COUNTED[name]
+    kernel = hx.compile(hx.E(1/(2 + n) + tanh(n/9)))
+    for v in points:
+        assert kernel(c=v) == pytest.approx(masses(v) @ (1/(2 + PLACES) + np.tanh(PLACES/9)), rel=1e-11)
+    assert kernel(c=np.array(points)) == pytest.approx([kernel(c=v) for v in points], rel=1e-12)
+
+
+def test_countable_and_normal_variables_together() -> None:
+    n = stats.Poisson("n", c)
+    nodes, mass = np.polynomial.hermite_e.hermegauss(260)
+    weights = numeric.poisson(2.5).pmf(np.arange(80))
+    expected = weights @ (np.tanh(0.4*np.sqrt(np.arange(80))[:, None]*nodes)**2 @ mass)/mass.sum()
+    assert hx.compile(hx.E(tanh(sqrt(n)*z*Rational(2, 5))**2))(c=2.5) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_countable_law_depends_on_an_unknown() -> None:
+    """A giant component: 1 - q = E (1 - q)^n, n Poisson of mean c, which is exp(-c q)."""
+    n = stats.Poisson("n", c*(1 + q)/2)
+    found = hx.System({q: 1 - hx.E(exp(-q*n))}).solve(c=2.0, start={q: 0.8})
+    assert found.converged and found.iterations < 12
+    v = found["q"]
+    assert v == pytest.approx(1 - np.exp((1 + v)*(np.exp(-v) - 1)), rel=1e-9)
+
+
+def test_a_sum_that_diverges_is_not_given_a_value() -> None:
+    n = stats.Poisson("n", c)
+    for f in (exp(n**2), exp(exp(n))):
+        with pytest.raises(HermitexError):
+            hx.compile(hx.E(f))(c=1.0)
+    with pytest.raises(HermitexError):
+        hx.compile(hx.E(exp(stats.Geometric("n", c)/2)))(c=0.3)
+
+
 def test_what_a_law_gives_exactly_is_exact() -> None:
     x = stats.Rademacher("x")
     assert hx.E(x**2) == 1 and hx.E(x) == 0

@@ -25,6 +25,7 @@ _NAMED: dict[str, Callable[..., Any]] = {
     "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
     "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
     "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
+    "LogFactorial": lambda x: mp.loggamma(x + 1),
     "SignCorrelation": sign_correlation,
     "ReErf": lambda x, y: mp.erf(mp.mpc(x, y)).real, "ImErf": lambda x, y: mp.erf(mp.mpc(x, y)).imag,
     "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe, "frac": lambda x: x - mp.floor(x),

@@ -273,7 +273,8 @@ class Reader:
                 self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
             if name.id in [i.name for i in found] or name.id in CONSTANTS or field.is_normal_name(name.id):
                 self.fail(a, "an index has a name of its own, such as k")
-            found.append(Index(name.id, first.value))
+            last = parts[2] if len(parts) == 3 else None
+            found.append(Index(name.id, first.value, isinstance(last, ast.Name) and last.id == "oo" and first.value == 0))
         if len(self.scopes) > MAX_EXPECTATIONS:
             self.fail(node, f"more than {MAX_EXPECTATIONS} sums and expectations within each other")
         self.scopes.append({i.name: i for i in found})

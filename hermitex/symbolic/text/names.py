@@ -24,7 +24,7 @@ ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "no
 _LONGEST = 100
 
 # What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
-_EXACT = {"OwenT": 2, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
+_EXACT = {"OwenT": 2, "LogFactorial": 1, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
 
 
 def function_names() -> list[str]:

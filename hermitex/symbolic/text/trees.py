@@ -34,7 +34,7 @@ _HEADS = """Add Mul Pow And Or Not ITE Abs Max Min sign Heaviside DiracDelta flo
     besseli besselj besselk bessely Derivative Subs Tuple""".split()  # noqa: SIM905
 _RELATIONS = {"<": sympy.StrictLessThan, "<=": sympy.LessThan, ">": sympy.StrictGreaterThan, ">=": sympy.GreaterThan,
               "==": sympy.Equality, "!=": sympy.Unequality}
-_SPECIAL = ("OwenT", "SignCorrelation", "ReErf", "ImErf")
+_SPECIAL = ("LogFactorial", "OwenT", "SignCorrelation", "ReErf", "ImErf")
 
 
 class _Text(StrPrinter):
@@ -88,7 +88,7 @@ def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
     if isinstance(expr, Element):
         return ["Element", _write(expr.array, ()), *(_write(i, ()) for i in expr.indices)]
     if isinstance(expr, Index):
-        return ["Index", expr.name, expr.first]
+        return ["Index", expr.name, expr.first, *([1] if expr.endless else [])]
     if isinstance(expr, Symbol):
         return _write_symbol(expr, scopes)
     if isinstance(expr, ArraySum):
@@ -190,7 +190,7 @@ class _Builder:
         if head == "E":
             return self._expectation(parts, scopes, depth)
         if head == "Index":
-            return Index(_identifier(parts[0]), _natural(parts[1]))
+            return Index(_identifier(parts[0]), _natural(parts[1]), len(parts) > 2)
         if head in ("Element", "Sum"):
             first, *rest = (self.read(p, scopes if head == "Sum" else (), depth) for p in parts)
             if not all(isinstance(i, Index) for i in rest) or not isinstance(first, Expr if head == "Sum" else Symbol):
