@@ -52,8 +52,9 @@ class Quadratures:
     def __init__(self, axes: Iterable[NodeAxis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
-        self.rules = {a.identifier: quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
-                      quadrature.counting() if a.counting else quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
+        self.rules = {a.identifier: quadrature.counting() if a.counting else
+                      quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
+                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
                       for a in self.axes if not a.summed}
         self._between = tuple(i for i, a in enumerate(self.axes, start=1) if not a.summed)
         self.grades = dict.fromkeys(kinked, 0)

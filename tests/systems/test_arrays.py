@@ -198,6 +198,16 @@ def test_an_exported_file_takes_arrays(tmp_path) -> None:
         assert json.loads(told)[name] == found[name].tolist()  # the same bits
 
 
+def test_check_draws_short_arrays() -> None:
+    entries = Sum(eta[k]/(eta[k] + nu), k)
+    same = hx.check(entries, N - nu*Sum(1/(eta[k] + nu), k))
+    assert same and same.status == "agrees" and "entries" in same.how
+    other = hx.check(entries, Sum(eta[k]/(eta[k] + nu*(1 + nu/10**9)), k))
+    assert not other and other.status == "fails"
+    assert hx.check(hx.E(Sum(beta[k]*z, k)**2, z), Sum(beta[k], k)**2)
+    assert not hx.check(hx.E(Sum(beta[k]*z, k)**2, z), Sum(beta[k]**2, k))  # right for one entry only
+
+
 # -- texts -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("text", ["Sum(eta[k]/(eta[k] + nu), k)", "Sum(A[i, j]*Sum(b[k]*E(tanh(b[k]*z)**2, z), k), i, j)/Sum(1, k)",
                                   "E(tanh(z*Sum(eta[k]*k, (k, 1, N))))"])

@@ -16,7 +16,8 @@ from hermitex.symbolic.parsing import parse
 #: law -> how many arguments it may have
 LAWS: dict[str, tuple[int, ...]] = {
     "Rademacher": (0,), "Bernoulli": (1, 3), "Binomial": (2, 4), "Die": (1,), "Coin": (), "FiniteRV": (1,),
-    "DiscreteUniform": tuple(range(1, 200)), "Poisson": (1,), "NegativeBinomial": (2,), "Geometric": (1,), "Normal": (2,), "LogNormal": (2,),
+    "DiscreteUniform": tuple(range(1, 200)), "Poisson": (1,), "NegativeBinomial": (2,), "Geometric": (1,), "Normal": (2,),
+    "LogNormal": (2,),
     "Uniform": (2,), "Exponential": (1,), "Laplace": (2,), "Logistic": (2,), "Weibull": (2,), "Pareto": (2,), "Rayleigh": (1,),
     "Frechet": (2, 3), "Gumbel": (2,), "Arcsin": (2,), "Kumaraswamy": (2,), "Gamma": (2,), "ChiSquared": (1,), "Beta": (2,),
 }
