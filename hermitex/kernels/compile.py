@@ -132,6 +132,7 @@ class Kernel(Shown):
         if not some.size or self.integrated is None:
             return value, error, 0.0
         values, arrays = given
+        self.integrated._last["error"] = 0.0
         again = np.ravel(self.integrated._evaluate({n: v[some] if v.ndim else v for n, v in values.items()}, arrays))
         below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
         value[some], error[some] = again, self.integrated.error
