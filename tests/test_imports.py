@@ -20,10 +20,10 @@ ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "ker
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "arithmetic", "special"),
     ("gaussian", "laws", "terms", "conditioning", "sizes", "sums", "series.polynomials", "engine.tidy"),
-    ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity"),
+    ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "existence", "radial"),
-    ("digits", "precise", "scales", "zero", "definite", "vanishing"),
+    ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
     ("calculus", "series", "activations", "derivation", "hermite", "invariance", "losses", "moreau", "partial_tensors", "stein",
      "subspaces", "summands", "tensors"),

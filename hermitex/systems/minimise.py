@@ -30,7 +30,7 @@ def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: 
     pairs = [_pair(n, bounds[n] if isinstance(bounds, Mapping) and n in bounds else bounds) for n in names]
     if not names or len(names) > max(_SCAN):
         raise BadInput(f"minimise: over one to {max(_SCAN)} parameters, not {len(names)}")
-    search = _Search(solve, objective, names, pairs)
+    search = _LeastSearch(solve, objective, names, pairs)
     return search.one() if len(names) == 1 else search.several()
 
 
@@ -44,7 +44,7 @@ def _pair(name: str, bounds: Any) -> tuple[float, float]:
     return lo, hi
 
 
-class _Search:
+class _LeastSearch:
     def __init__(self, solve: Callable[..., Solution], objective: str, names: list[str], bounds: list[tuple[float, float]]) -> None:
         self.solve, self.objective, self.names, self.bounds = solve, objective, names, bounds
         self.logs = [lo > 0 for lo, _ in bounds]

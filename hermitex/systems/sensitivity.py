@@ -25,7 +25,7 @@ _HELD = 1e-9  # the error of an average in a derivative that still counts
 _SINGULAR = 1e-13  # a reciprocal condition number below it: no derivative
 
 
-class Point(NamedTuple):
+class SolvedPoint(NamedTuple):
     """What a Solution keeps of its system: the system, and the numbers at which it was solved."""
 
     system: Any

@@ -26,7 +26,7 @@ from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
-from hermitex.systems.sensitivity import Point, parameter_of
+from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
 _FORMULAS = ("equations", "where", "observables")
 
@@ -315,7 +315,7 @@ class System(Shown):
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
         found = solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
                       raise_on_failure=raise_on_failure)
-        return replace(found, model=Point(self, names))
+        return replace(found, model=SolvedPoint(self, names))
 
     def minimise(self, objective: Any, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                  **numbers: Any) -> Any:
