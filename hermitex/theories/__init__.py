@@ -34,6 +34,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "tree": ("tree", "tree"),
     "giant_step": ("giant_step", "giant_step"),
     "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
+    "spiked_covariance": ("spiked_covariance", "spiked_covariance"),
     "Claims": ("claims", "Claims"),
     "Curve": ("curve", "Curve"),
     "Theory": ("theory", "Theory"),

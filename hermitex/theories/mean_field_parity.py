@@ -63,10 +63,10 @@ class MeanFieldParity(Shown):
         from hermitex.show.plots import curves
 
         line = [i/100 for i in range(101)]
-        lines = {"mean field: $n$, $\\log N$, $\\log t$": [1 - a for a in line],
-                 f"correlational query, $k = {self.k}$": [float(max(self.k - 1, 1)) if a == 0 else float("nan") for a in line]}
-        ax = curves(line, lines, ax, xlabel=r"$\alpha$", ylabel="exponent of $d$")
-        ax.plot([0], [max(self.k - 1, 1)], "o", color="#D55E00", clip_on=False)
+        ax = curves(line, {"mean field: $n$, $\\log N$, $\\log t$": [1 - a for a in line]}, ax, xlabel=r"$\alpha$",
+                    ylabel="exponent of $d$")
+        ax.plot([0], [max(self.k - 1, 1)], "o", color="#D55E00", clip_on=False, label=f"correlational query, $k = {self.k}$")
+        ax.legend(frameon=False, fontsize="small")
         ax.set_ylim(bottom=0)
         return ax
 

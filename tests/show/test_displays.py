@@ -146,6 +146,7 @@ RESULTS = {
     "Theory, tree": lambda: hx.theories.tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2"),
     "Theory, giant step": lambda: hx.theories.giant_step("relu", "z**2"),
     "MeanFieldParity": lambda: hx.theories.mean_field_parity(3),
+    "SpikedCovariance": lambda: hx.theories.spiked_covariance("He3"),
     "SourceCapacity": lambda: hx.theories.source_capacity(2, "1/3"),
     "Regimes": lambda: hx.theories.source_capacity(2, "1/3").regimes,
     "Claims": lambda: hx.theories.source_capacity().rates(),

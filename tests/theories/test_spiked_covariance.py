@@ -1,0 +1,120 @@
+"""Spiked covariance: the exponents, one formula for them, continuity, the kernel's degree, the gradient's factor, bad input."""
+
+import json
+from math import factorial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sympy import Rational, Symbol, log, simplify
+
+import hermitex as hx
+from hermitex.errors import BadInput, HermitexError
+from hermitex.symbols import rho
+from hermitex.theories import spiked_covariance
+from hermitex.theories.claims import Regimes
+from hermitex.theories.spiked_covariance import GAMMA_1, GAMMA_2, D
+
+KNOWN = json.loads((Path(__file__).parents[1]/"reference"/"limits.json").read_text())
+
+
+@pytest.mark.parametrize("row", KNOWN["start"], ids=lambda r: f"{r['gamma1']}, {r['gamma2']}")
+def test_the_table_of_starts(row):
+    found = spiked_covariance("He2").exponents(row["gamma1"], row["gamma2"])["start_exponent"]
+    assert abs(float(found) - row["pred"]) < 1e-12 and abs(float(found) - row["fit"]) < 0.025
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_formula_is_the_piecewise_and_the_overlap_of_a_random_start(seed):
+    """Drawn points, borders among them; and log delta_0 between two d, by the quadratic form of Sigma itself."""
+    rng, theory = np.random.default_rng(seed), spiked_covariance("He3")
+    for _ in range(20):
+        a, b = Rational(int(rng.integers(0, 11)), 20), Rational(int(rng.integers(0, 20)), 20)
+        at = {GAMMA_1: a, GAMMA_2: b}
+        e = theory.start_exponent.subs(at)
+        assert e == theory.start_formula.subs(at) and theory.sample_exponent.subs(at) == 1 - 4*e
+    a, b = [(0.4, 0.2), (0.3, 0.45), (0.25, 0.75), (0.0, 0.5)][seed]
+
+    def overlap(d):
+        w, c, theta = d**-0.5, d**-a, d**b  # typical coordinates of w along beta and across; mu = c beta + sqrt(1 - c^2) e
+        s = np.sqrt(1 - c*c)
+        mw = (c + s)*w
+        return (w + theta*c*mw)/np.sqrt((1 + theta*mw**2)*(1 + theta*c*c))
+
+    slope = np.log(overlap(1e13)/overlap(1e12))/np.log(10)
+    assert abs(slope - float(theory.start_formula.subs({GAMMA_1: a, GAMMA_2: b}))) < 0.03
+
+
+def test_the_printed_cases_and_the_run_time():
+    a, b, k = GAMMA_1, GAMMA_2, Symbol("k", positive=True, integer=True)
+    cells = spiked_covariance().regimes.regimes
+    printed = [k - 1, (k - 1)*(1 - 2*(b - a)), (k - 1)*(1 - b)]
+    assert all(simplify(c.values["sample_exponent"] - 1 - e) == 0 for c, e in zip(cells, printed, strict=True))
+    at = {a: Rational(1, 10), b: Rational(1, 2)}
+    times = [spiked_covariance(g).run_time for g in ("z", "He2", "He4")]
+    assert times[0] == 1 and simplify(times[1].subs(at) - log(D)/4) == 0 and times[2].subs(at) == D**Rational(1, 2)
+
+
+@pytest.mark.parametrize("k, power", [(2, 0), (3, -1), (4, -2)])
+def test_the_run_time_is_the_integral_of_the_flow(k, power):
+    times = [quad(lambda c: 1/((1 - c*c)*k*c**(k - 1)), delta, 0.5, limit=400)[0] for delta in (1e-3, 1e-4)]
+    grown = times[1] - times[0] if k == 2 else np.log10(times[1]/times[0])
+    assert abs(grown - (np.log(10)/2 if k == 2 else -power)) < 0.01
+
+
+def test_continuity_is_proved_for_every_k_and_a_planted_break_is_found():
+    regimes = spiked_covariance().regimes
+    assert regimes.continuous
+    for i, cell in enumerate(regimes.regimes):
+        wrong = type(cell)(cell.name, cell.inside, {n: v + GAMMA_2 for n, v in cell.values.items()})
+        assert not Regimes("", (*regimes.regimes[:i], wrong, *regimes.regimes[i + 1:]), regimes.borders).continuous
+
+
+def test_the_degree_of_a_kernel_is_what_simulations_learn():
+    """Along d = 150, ..., 1200 the error of exactly the learned degrees falls."""
+    theory = spiked_covariance("sign")
+    for gamma in sorted({r["gamma"] for r in KNOWN["krr_spike"]}):
+        errors = np.array([r["err"] for r in KNOWN["krr_spike"] if r["gamma"] == gamma])
+        fell = errors[-1] < 0.6*errors[0]
+        learned = int(theory.kernel_degree(gamma))
+        assert fell.tolist() == [degree <= learned for degree in (1, 2, 3, 4)], gamma
+    assert theory.kernel_degree("1/2") == 1 and theory.kernel_degree(0, kappa="5/2") == 2
+    assert theory.kernel_degree("1/2", kappa=3) == 5
+    printed = [next(ell for ell in range(1, 40) if 1 - Rational(1, ell) < g < 1 - Rational(1, ell + 1)) for g in
+               (Rational(3, 10), Rational(55, 100), Rational(97, 100) - Rational(1, 1000))]
+    assert printed == [theory.kernel_degree(g) for g in ("3/10", "11/20", "969/1000")]
+
+
+def test_the_factor_of_the_gradient_and_the_misprint_in_both_conventions():
+    """E[g' sigma'] at correlation rho: (i + 1)^2 i! a a* monic, i + 1 orthonormal; (i + 1)^2 alone is neither."""
+    z1, z2 = hx.symbols.z1, hx.symbols.z2
+    for i in (1, 2, 3):
+        theory = spiked_covariance(f"He{i + 1}")
+        exact = hx.E(hx.He(i, z1)*hx.He(i, z2)*(i + 1)**2, z1, z2, cov={(z1, z2): rho}).doit()
+        found = theory.slope_series(f"He{i + 1}")
+        assert simplify(exact - found) == 0 and found == (i + 1)**2*factorial(i)*rho**i
+        orthonormal = found/factorial(i + 1)
+        assert orthonormal == (i + 1)*rho**i and orthonormal != (i + 1)**2*rho**i
+        assert (found == (i + 1)**2*rho**i) == (i == 1)
+
+
+def test_text_and_picture():
+    theory = spiked_covariance("He3")
+    assert theory.regime(0.25, 0.3) == "spike felt" and theory.to_dict()["continuous"] is True
+    assert theory.exponents(0, 0).to_dict()["sample_exponent"] == {
+        "value": "3", "status": "theorem", "source": "mousavi2023", "words": "n ~ d^sample_exponent, the leading factor d included"}
+    assert len(theory.plot(points=40).get_legend().get_texts()) == 3
+
+
+@pytest.mark.parametrize("ask, kind, word", [
+    (lambda: spiked_covariance("exp(z**2)"), HermitexError, "square"), (lambda: spiked_covariance("2"), BadInput, "constant"),
+    (lambda: spiked_covariance("He2").exponents(0.7, 0), BadInput, "gamma_1"),
+    (lambda: spiked_covariance("He2").exponents(0, 1), BadInput, "gamma_2"),
+    (lambda: spiked_covariance("He2").kernel_degree("1/2", kappa=-1), BadInput, "kappa"),
+    (lambda: spiked_covariance().run_time, BadInput, "target"),
+    (lambda: spiked_covariance().slope_series("tanh"), BadInput, "target")])
+def test_bad_input_is_one_line(ask, kind, word):
+    with pytest.raises(kind) as caught:
+        ask()
+    assert word in str(caught.value) and "\n" not in str(caught.value)
