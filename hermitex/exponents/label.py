@@ -65,8 +65,9 @@ def label(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
     Examples
     --------
     >>> from hermitex.symbols import z1, z2, z3
-    >>> label(exp(z1 + z2*z3), channel(), (z2, z3))[0], label(2*z1*z2, channel("gaussian:1"), (z1, z2))
-    (z2*z3, (z1*z2, Named(name='gaussian', parameter=1/4)))
+    >>> g, law = label(2*z1*z2, channel("gaussian:1"), (z1, z2))
+    >>> label(exp(z1 + z2*z3), channel(), (z2, z3))[0], g, str(law)
+    (z2*z3, z1*z2, 'gaussian:1/4')
     """
     found = _without_known(shown(g, law), law, hidden)
     if g.has(Max, Min) and found[0].free_symbols - set(hidden):
