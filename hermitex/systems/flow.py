@@ -159,6 +159,14 @@ class Flow(System):
         """Not of a flow."""
         raise BadInput(_NOT_HERE.format("branches"))
 
+    def follow(self, *args: Any, **keywords: Any) -> Any:
+        """Not of a flow."""
+        raise BadInput(_NOT_HERE.format("follow"))
+
+    def minimise(self, *args: Any, **keywords: Any) -> Any:
+        """Not of a flow."""
+        raise BadInput(_NOT_HERE.format("minimise"))
+
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         title = self.name or "Flow"

@@ -30,6 +30,11 @@ class States:
         self.other: Mapping[str, Any] = {}
         self._tables: dict[int, tuple[Any, dict[str, Any]]] = {}
 
+    def at(self, numbers: Mapping[str, Any]) -> None:
+        """Other values of some of the numbers; the rules stay."""
+        self.numbers = {**self.numbers, **{n: self._column(v) for n, v in numbers.items()}}
+        self._tables = {}
+
     def _column(self, v: Any) -> Any:
         values = np.asarray(v, dtype=float)
         return values.reshape(-1, *[1]*(self.quad.ndim - 1)) if values.ndim else np.float64(values)

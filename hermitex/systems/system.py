@@ -22,6 +22,7 @@ from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
+from hermitex.systems.follow import Branch, follow
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -355,6 +356,28 @@ class System(Shown):
             raise UnknownName(str(objective), known, "quantity to minimise")
         return minimise(lambda **p: self.solve(given, start=start, tolerance=tolerance, raise_on_failure=False, **p),
                         str(objective), [str(n) for n in wanted], bounds)
+
+    def follow(self, parameter: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10,
+               **numbers: Any) -> Branch:
+        """A branch of solutions along a parameter by its arc length, through folds -> Branch.
+
+        It begins at the solution that `start` leads to at the lower end of the bounds, or else at the upper, and ends where
+        the curve leaves them: behind a fold it comes back. `.folds` are located to the tolerance.
+
+        Raises
+        ------
+        BadInput, UnknownName : one line. NotConverged : there is no solution at either end from this start.
+
+        Examples
+        --------
+        >>> from sympy import Eq, Symbol
+        >>> x, a = Symbol("x", real=True), Symbol("a", real=True)
+        >>> branch = System({x: x + a - x**2}).follow("a", (-1, 1), start={"x": 1})     # x^2 = a
+        >>> [{n: round(v, 6) + 0.0 for n, v in fold.items()} for fold in branch.folds]
+        [{'a': 0.0, 'x': 0.0}]
+        """
+        given = by_name("follow", numbers, parameters=[p.name for p in self.parameters])
+        return follow(self, str(parameter), bounds, given, by_name("start", start), tolerance)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""

@@ -188,7 +188,7 @@ class MultiIndex(Theory):
             raise NotConverged(found, f"bayes-amp: {next(r for r in np.ravel(np.asarray(found.reason, dtype=object)) if r)}")
         return found
 
-    def curve(self, alpha: Any, *, branch: str | None = None, start: Any = None, tolerance: float = 1e-9, title: str = "",
+    def curve(self, alpha: Any = None, *, branch: str | None = None, start: Any = None, tolerance: float = 1e-9, title: str = "",
               **numbers: Any) -> Curve:
         """Overlaps and test error along alpha on one branch, "uninformed" or "informed"."""
         branch = next(b for b in (branch, start, self.branch) if b is not None)

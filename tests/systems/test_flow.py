@@ -247,6 +247,8 @@ def test_a_wrong_number_in_the_file_fails_its_self_test(written):
     (lambda: hx.Flow({m: -m}, start={m: 1}).solve(t=1, tolerance=0), "tolerance"),
     (lambda: hx.Flow({m: -a*m}, start={m: 1}).solve(t=(0, 1), a=[1, 2]), "same times"),
     (lambda: hx.Flow({m: -m}, start={m: 1}).branches(), "fixed-point"),
+    (lambda: hx.Flow({m: -a*m}, start={m: 1}).follow("a", (0, 1)), "fixed-point"),
+    (lambda: hx.Flow({m: -a*m}, start={m: 1}).minimise("m", "a", (0, 1)), "fixed-point"),
     (lambda: hx.sweep(hx.Flow({m: -a*m}), {"a": [1, 2]}, parameters={"t": 1}), "where does m start"),
     (lambda: hx.sweep(hx.Flow({m: -a*m}, start={m: 1}), {"a": [1, 2]}), "t"),
     (lambda: hx.theories.sgd("erf", "sign").curve(alpha=[1, 2], m0=0.1), "along the time t"),

@@ -1,0 +1,134 @@
+"""System.follow: a branch of solutions along a parameter, through its folds, stable and unstable stretches told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.show.display import Shown
+from hermitex.show.plots import new_axes
+from hermitex.solvers.arclength import stability, trace
+from hermitex.systems.sensitivity import parameter_of, slopes
+from hermitex.systems.states import States
+
+_ROUNDS, _SHOWN = 5, 33
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Branch(Shown):
+    """Solutions along a parameter in the order in which the curve runs: `branch["q"]`, `branch["alpha"]` are arrays.
+
+    Attributes
+    ----------
+    parameter : what it was followed along;  values : {name: array (B,)}, the parameter and the unknowns
+    folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
+        where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
+    """
+
+    parameter: str
+    values: Mapping[str, np.ndarray]
+    unknowns: tuple[str, ...]
+    folds: list[dict[str, float]]
+    stability: np.ndarray
+    reason: str = ""
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.values:
+            raise UnknownName(name, self.values, "quantity of the branch")
+        return self.values[name]
+
+    def __len__(self) -> int:
+        return len(self.stability)
+
+    @property
+    def stable(self) -> np.ndarray:
+        """Whether iteration of the equations ends there."""
+        return np.asarray(self.stability < 1)
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length."""
+        columns = {**self.values, "stability": self.stability, "stable": self.stable}
+        return {n: v.tolist() for n, v in columns.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table, the folds and why it ends, ready for JSON."""
+        return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason}
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, one row a point."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
+
+    def plot(self, ax: Any = None, *, quantity: str | None = None) -> Any:
+        """An unknown (default: the first) along the parameter: a line where stable, dashed elsewhere, dots at the folds."""
+        ax, name = new_axes(ax), quantity or self.unknowns[0]
+        x, y = self[self.parameter], self[name]
+        for mask, style in ((self.stable, "-"), (~self.stable, "--")):
+            wide = mask | np.append(mask[1:], False)
+            ax.plot(np.where(wide, x, np.nan), np.where(wide, y, np.nan), style, color="C0")
+        ax.plot([f[self.parameter] for f in self.folds], [f[name] for f in self.folds], "o", color="C0", markersize=4)
+        ax.set_xlabel(self.parameter)
+        ax.set_ylabel(name)
+        return ax
+
+    def _summary(self) -> str:
+        x, end = self[self.parameter], f"; {self.reason}" if self.reason else ""
+        turns = ", ".join(f"{f[self.parameter]:.6g}" for f in self.folds)
+        return f"{self.parameter} from {x[0]:.4g} to {x[-1]:.4g}, {len(self)} points; folds at {turns or 'none'}{end}"
+
+
+def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float) -> Branch:
+    """See `System.follow`."""
+    own = parameter_of(system, name)
+    try:
+        lo, hi = (float(v) for v in bounds)
+    except (TypeError, ValueError):
+        raise BadInput(f"follow: along {own} from one number to another, (0.1, 2), not {str(bounds)[:60]!r}") from None
+    if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+        raise BadInput(f"follow: the bounds of {own} are finite and the first is the lower, not ({lo:g}, {hi:g})")
+    if own in numbers:
+        raise BadInput(f"follow: {own} varies and has a value, too")
+    inside = {a.name for a in system.arrays}
+    if several := [n for n, v in numbers.items() if n not in inside and np.ndim(v)]:
+        raise BadInput(f"follow: {several[0]} has several values; a branch is followed at one")
+    found = None
+    for end in (lo, hi):
+        found = system.solve({**numbers, own: end}, start=start, tolerance=tolerance, raise_on_failure=False)
+        if found.converged:
+            break
+    assert found is not None
+    if not found.converged:
+        raise NotConverged(found, f"follow: no solution at either end of {own} from this start: {found.reason}; "
+                                  "give a start= near one")
+    made = slopes(system, own)
+    program, given = made.program.bound({**numbers, own: end})
+    states = States(program, {n: float(v) for n, v in given.items()}, max(tolerance/30, 1e-14))
+    x0 = np.array([float(found[u]) for u in made.unknowns])
+
+    def equations(x: np.ndarray, p: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        states.at({own: p})
+        at = dict(zip(made.unknowns, x, strict=True))
+        J, b, _, _ = made.of(states, at, 1)
+        out = states.call("right_hand_sides", at)
+        rhs = np.array([out[f"rhs/{u}"][0] for u in made.unknowns])
+        return np.where(made.implicit, rhs, x - rhs), J[..., 0], -b[:, 0]
+
+    for _ in range(_ROUNDS):
+        path = trace(equations, x0, end, (lo, hi), tolerance=tolerance)
+        pick = np.unique(np.rint(np.linspace(0, path.p.size - 1, _SHOWN)).astype(int))
+        before = states.quad.arrays()
+        states.at({own: path.p[pick]})
+        states.examine(dict(zip(made.unknowns, path.x[:, pick], strict=True)))
+        if states.quad.arrays() is before:
+            break
+    states.at({own: path.p})
+    J = made.of(states, dict(zip(made.unknowns, path.x, strict=True)), path.p.size)[0]
+    radius = stability(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
+    values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
+    folds = [{own: p, **{u: float(v) for u, v in zip(made.unknowns, x, strict=True)}} for x, p in path.folds]
+    return Branch(own, values, made.unknowns, folds, radius, path.reason)
