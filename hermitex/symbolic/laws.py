@@ -138,7 +138,7 @@ def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
     >>> averaged(exp(x), [x])
     [(1/2, exp(-1), ()), (1/2, E, ())]
     >>> averaged(exp(Normal("y", 1, 2)), [Normal("y", 1, 2)])
-    [(1, exp(2*y + 1), (y,))]
+    [(1, exp(2*_y + 1), (_y,))]
     """
     terms: list[Term] = [(S.One, body, ())]
     for x in _ordered(list(variables)):

@@ -13,7 +13,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Idx, IndexedBase, Max, Sum, Symbol, exp, log, sqrt, symbols, tanh
+from sympy import Abs, Eq, Idx, IndexedBase, Max, Rational, Sum, Symbol, exp, log, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
@@ -143,6 +143,28 @@ def test_jacobians_go_through_sums_and_the_averages_in_them() -> None:
     assert hx.System({q: written}).solve(x=1.3)["q"] == pytest.approx(v, rel=1e-11)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_systems_with_sums_are_those_written_out(seed: int) -> None:
+    """The summands of the generator around an unknown, with an observable of another one."""
+    expr, numbers = _draw(seed)
+    other = _draw(seed + 50)[0]
+    rows = {n: v for n, v in numbers.items() if isinstance(v, list)}
+    right = Rational(1, 2) + tanh(expr.xreplace({x: q*lam}))/20
+    seen = other.xreplace({x: q + lam})
+    named = hx.System({q: right}, observables={"seen": seen})
+    put = lambda e: with_entries(read_sums(e), rows)  # noqa: E731
+    plain = hx.System({q: put(right)}, observables={"seen": put(seen)}, parameters=[lam])
+    used = {n: v for n, v in rows.items() if n in {a.name for a in named.arrays}}
+    a, b = named.solve(lam=np.array([0.7, 1.2]), **used), plain.solve(lam=np.array([0.7, 1.2]))
+    assert a["q"] == pytest.approx(b["q"], rel=1e-10) and a["seen"] == pytest.approx(b["seen"], rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 225))
+def test_more_systems_with_sums_are_those_written_out(seed: int) -> None:
+    test_systems_with_sums_are_those_written_out(seed)
+
+
 def test_where_names_may_speak_of_the_entry() -> None:
     g, h = symbols("g h", real=True)
     named = hx.System({nu: (nu*Sum(g, k) + lam)/n}, where={g: h/(h + nu), h: eta[k]*2},
@@ -253,3 +275,16 @@ def test_sums_that_mean_nothing_get_one_line(make) -> None:
     with pytest.raises(BadInput) as told:
         make()
     assert "\n" not in str(told.value)
+
+
+def test_a_source_that_sums_something_else_is_not_loaded() -> None:
+    from hermitex.kernels.whitelist import checked
+
+    source = hx.compile(ROOT).source
+    assert checked(source)
+    for old, new in (("summed(sum_1", "summed(open"), (", quad, eta_k", ", s, eta_k"),
+                     ("def sum_1(quad, block_size", "def sum_1(s, block_size"),
+                     ("return (E1,)", "return open(E1)"), ("size = int(size)", "size = int(size) + 1")):
+        assert old in source
+        with pytest.raises(BadInput):
+            checked(source.replace(old, new, 1))
