@@ -102,7 +102,7 @@ class SmallStep(Theory):
         for name, v in (given := self.complete(self.given(numbers))).items():
             if v.ndim:
                 raise BadInput(f"small-step: a spectrum is that of one point; {name} has {v.size} values")
-        found = self.solve(**given)
+        found = self.run(given)
         outlier = float(found["singular_value"]) if float(given["eta"]) > float(found["eta_c"]) else None
         return weight_spectrum(float(given["psi2"]), outlier, points, simulated)
 

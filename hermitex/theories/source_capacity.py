@@ -51,7 +51,7 @@ class SourceCapacity(Shown):
         def exponents(bias: Expr, m: Expr) -> dict[str, Expr]:
             return {"bias": bias, "variance": 1 - m}
 
-        cells = (
+        cells: tuple[Regime, ...] = (
             Regime(wide, (a - ell, a*q - s*ell), exponents(2*ell*one, ell/a)),
             Regime(narrow, (a - ell, s*ell - a*q, a*q - ell), exponents((2*half - 1/a)*ell + q, ell/a)),
             Regime(few, (1 - q, ell - a*q), exponents(2*a*half*q, q)),
