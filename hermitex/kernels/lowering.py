@@ -32,6 +32,7 @@ from sympy import (
     Tuple,
     cse,
     default_sort_key,
+    hyper,
     numbered_symbols,
     preorder_traversal,
     sign,
@@ -41,6 +42,7 @@ from sympy import (
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.cancellation import loss
+from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.sums import Arrays, Entry
@@ -404,13 +406,14 @@ def exact_or_none(node: Expr) -> Expr | None:
     short, constants = _constants_named(node)
     try:
         with budget(_CLOSED_FORM_SECONDS):
-            return closed_form(short).xreplace(constants)
+            found = closed_form(short).xreplace(constants)
     except Divergent as error:
         if constants:
             raise Divergent(error.integral.xreplace(constants), error.reason) from error
         raise
     except (BudgetExceeded, HermitexError):
         return None
+    return found if all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper)) else None
 
 
 def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:

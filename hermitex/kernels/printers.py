@@ -51,12 +51,12 @@ _COMPOSED = {
     "frac": ((), "np.mod({0}, 1)"),
     "Mod": ((), "np.mod({0}, {1})"),
 }
-_HYPER = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
+HYPERGEOMETRIC = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
 _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
 _HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "tame_erfc", "tame_expm1")  # of the generated module, by the name of their node
 _SHORT, _HORNER = 4, 4
 #: Names of SciPy's functions as generated source may call them.
-SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *_HYPER.values(),
+SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
 
 _FORMS = " ".join(form for _, form in _COMPOSED.values())
@@ -245,7 +245,7 @@ class NumPyPrinter(SymPyPrinter):
         return f"np.exp({self._print(e.args[0])})"
 
     def _print_hyper(self, e: Any) -> str:
-        name = _HYPER.get((len(e.ap), len(e.bq)))
+        name = HYPERGEOMETRIC.get((len(e.ap), len(e.bq)))
         if name is None:
             raise NoClosedForm(e, f"the hypergeometric function {len(e.ap)}F{len(e.bq)} has no numeric form",
                                "Put an expression in for it")

@@ -134,6 +134,12 @@ def test_what_cannot_be_tried_about_a_turn_is_undetermined(monkeypatch):
     assert hx.check(cos(2*mu), 1 - 2*sin(mu)**2)
 
 
+def test_what_is_small_beside_both_sides_is_seen_in_their_closed_forms():
+    left, right = E(z**2*exp(mu*z), z), (mu**2 + 1)*exp(mu**2/2)
+    assert hx.check(left, right)
+    assert hx.check(left, right + Max(0, -mu - 38)/10**6).status == "fails"
+
+
 def test_closed_forms_behind_a_quotient_are_a_proof():
     known = E(z*sin(mu*z), z)**2/E(sin(mu*z)**2, z)
     exact = 2*mu**2*exp(-mu**2)/(1 - exp(-2*mu**2))

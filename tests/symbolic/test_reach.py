@@ -121,6 +121,17 @@ def test_a_logarithm_with_a_shift():
     assert abs(value(slope) - root*dawson) < 1e-20
 
 
+@pytest.mark.parametrize(("body", "at"), [
+    (log(Abs(mu + s*z)), {mu: 30, s: HALF}), (Max(0, z - a)*Max(0, z - b), {a: -9, b: 8}), (Max(0, z - a)*Max(0, z - b), {a: 1, b: -1}),
+    (1/(p + z**2), {p: 5000}), (1/(p + z**2)**3, {p: 500}), (Max(0, exp(mu + s*z) - K), {mu: 0, s: Rational(1, 5), K: 2}),
+], ids=str)
+def test_kernels_of_them(body, at):
+    """The compiled kernel, whose closed form may cancel or have no numeric form, gives the digits."""
+    kernel = hx.compile(E(body, z))
+    known = E(body, z).xreplace({k: S(v) for k, v in at.items()}).evalf(15)
+    assert float(kernel(**{k.name: float(v) for k, v in at.items()})) == pytest.approx(float(known), rel=1e-8, abs=1e-16)
+
+
 # -- sums that exist though their terms do not -------------------------------------------------------------------------
 @pytest.mark.parametrize("text", ["(1 - cos(z))/z**2", "1/(exp(z) - 1) - 1/z + z**2", "(1 - cos(z1))/z1**2*z2**2",
 "(cos(z) - 1)/Abs(z)**(3/2)"])
@@ -199,6 +210,6 @@ def _moment(n):
 
 
 @pytest.mark.parametrize("body", [Max(0, Min(7 - 9*z, 4*z - 7)), Max(0, HALF - z)*Max(0, z - 1),
-Heaviside(z - 2)*Heaviside(1 - z)], ids=str)
+                                  Heaviside(z - 2)*Heaviside(1 - z)], ids=str)
 def test_what_vanishes_everywhere_is_nothing(body):
     assert E(body, z).evalf(15) == 0

@@ -249,12 +249,23 @@ class Test:
             with effort(GIVEN_UP):
                 if self.exact is not None and not self.elementary and digits is None:
                     found = self.at(parameters, functions, parts=self.exact)
-                    if found is not None and found.agree is not None:
-                        return found
+                    if found is not None:
+                        return found if found.agree is not None else self._differ(found, parameters, functions)
                 return self.at(parameters, functions, digits, deep=self.elementary)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
             return LEFT
+
+    def _differ(self, exact: Sides, parameters: Point, functions: Functions) -> Sides:
+        """Exact values that differ, as they must by less than the sides themselves show where these agree."""
+        try:
+            given = self.at(parameters, functions, deep=False)
+        except BudgetExceeded:
+            return exact
+        if given is None or not given.agree:
+            return exact
+        size = max(fabs(given.left), fabs(given.right))
+        return exact if fabs(exact.left - exact.right) <= size*mp.mpf(10)**(1 - given.agree) else given
 
     def _admissible(self, parameters: Point) -> bool:
         return all(not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
