@@ -122,7 +122,8 @@ def test_a_logarithm_with_a_shift():
 
 
 @pytest.mark.parametrize(("body", "at"), [
-    (log(Abs(mu + s*z)), {mu: 30, s: HALF}), (Max(0, z - a)*Max(0, z - b), {a: -9, b: 8}), (Max(0, z - a)*Max(0, z - b), {a: 1, b: -1}),
+    (log(Abs(mu + s*z)), {mu: 30, s: HALF}), (Max(0, z - a)*Max(0, z - b), {a: -9, b: 8}),
+    (Max(0, z - a)*Max(0, z - b), {a: 1, b: -1}),
     (1/(p + z**2), {p: 5000}), (1/(p + z**2)**3, {p: 500}), (Max(0, exp(mu + s*z) - K), {mu: 0, s: Rational(1, 5), K: 2}),
 ], ids=str)
 def test_kernels_of_them(body, at):
