@@ -7,23 +7,23 @@ by a reflection, by finitely many labels, or by an identity between the branches
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sympy import Expr, Rational, S, Symbol, cos, erf, exp, fraction, oo, sin, sqrt, tan, tanh
 from sympy.simplify.fu import TR8
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import Divergent, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, injective_odd, polynomial
+from hermitex.exponents.labels.mean_signs import decided
 from hermitex.exponents.mean import HOELDER
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece
@@ -33,7 +33,7 @@ _MOMENTS = 4
 
 
 def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None,
-                        law: Expr | None = None) -> Found:
+                        law: Expr | None = None, found: list[Certificate] | None = None) -> Found:
     """The smallest k >= 1 with lambda_k != 0, with a certificate for each order up to it.
 
     Parameters
@@ -41,6 +41,7 @@ def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None 
     labels : what the label reveals (see `channels`)
     known : the certificate of the first non-zero c_k; then k* <= k, by the label map T(y) = y
     law : P(y|z) with y a free symbol, where `labels` lists it at a few labels only; its parity in z proves zeros
+    found : certificates of the first orders, to which those found here are added
     """
     last = known.order if known is not None and isinstance(known.order, int) else MAX_ORDER
     if labels.levels is not None:
@@ -52,22 +53,30 @@ def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None 
             judge = _by_probabilities(list(classes.values())[1:], x, None, complete=True)
     else:
         judge = _by_probabilities(list(labels.probabilities), x, law, complete=law is None)
-    certificates: list[Certificate] = []
-    for k in range(1, last + 1):
-        try:
-            checkpoint(f"computing lambda_{k}")
-            if known is not None and k == known.order and known.status == "nonzero":
-                found = replace(known, quantity=_mapped(k), how=f"label map T(y) = y, so this is c_{k}: {known.how}")
-            else:
-                found = judge(k)
-        except BudgetExceeded as err:
-            return Found(None, tuple(certificates), (f"generative exponent: undetermined, {err}",))
-        certificates.append(found)
-        if found.status == "nonzero":
+    seen = labels.probabilities if labels.levels is None else (labels.levels,)
+    certificates: list[Certificate] = [] if found is None else found
+    if certificates and certificates[-1].status == "nonzero":
+        return Found(len(certificates), tuple(certificates))
+    for k in range(len(certificates) + 1, last + 1):
+        checkpoint(f"computing lambda_{k}")
+        if known is not None and k == known.order and known.status == "nonzero":
+            proof = replace(known, quantity=_mapped(k), how=f"label map T(y) = y, so this is c_{k}: {known.how}")
+        elif law is None and (why := _same_path(seen, x, k)) is not None:
+            proof = Certificate.zero(f"lambda_{k}", k, why)
+        else:
+            proof = judge(k)
+        if proof.status == "undetermined":
+            return Found(None, (*certificates, proof), (f"generative exponent: undetermined, lambda_{k}: {proof.how}",))
+        certificates.append(proof)
+        if proof.status == "nonzero":
             return Found(k, tuple(certificates))
-        if found.status == "undetermined":
-            return Found(None, tuple(certificates), (f"generative exponent: undetermined, lambda_{k}: {found.how}",))
     return Found(None, tuple(certificates), (f"generative exponent: undetermined, lambda_k = 0 for k <= {last}",))
+
+
+def _same_path(seen: Sequence[Expr], x: Symbol, k: int) -> str | None:
+    """Why every function of these tells nothing of He_k, by their level sets."""
+    found = [branch_identity(p, x, k) for p in seen if p.has(x)]
+    return found[0] if found and None not in found else None
 
 
 # -- finitely many labels ----------------------------------------------------------------------------------------------
@@ -87,8 +96,9 @@ def _by_probabilities(laws: list, x: Symbol, law: Expr | None, *, complete: bool
             return Certificate.zero(name, k, f"P(y|z) is {'even' if reflection == 1 else 'odd'} in z, He_{k} is not")
         results = []
         for p in laws:
-            value = indicator_moment(p, k) if isinstance(p, list) else E(p * He(k, x), x)
-            found = Certificate.of(value, _mapped(k), k, prefix="T the indicator of one label")
+            words = "T the indicator of one label"
+            found = Certificate.of(indicator_moment(p, k), _mapped(k), k, prefix=words) if isinstance(p, list) else \
+                decided(p * He(k, x), x, _mapped(k), k, prefix=words)
             if found.status == "nonzero":
                 return found
             results.append(found)
@@ -132,18 +142,12 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
         if k == 2 and even_injective:
             return Certificate(name, k, "nonzero", "the target is even and injective in |z|, so E[h_2 | Y] = h_2(z)",
                                S.One, (S.One, S.One))
-        identity = branch_identity(u, x, k) if reflection == 1 else None
-        if identity:
-            return Certificate.zero(name, k, identity)
         last = None
         for words, mapped in _label_maps(u, x, reflection, label):
             checkpoint(f"trying the label map {words}")
             try:
-                found = Certificate.of(E(mapped * He(k, x), x), _mapped(k), k, quick=True,
-                                       prefix=f"label map T(y) = {words}")
-            except HermitexError as err:
-                if isinstance(err, BudgetExceeded):
-                    raise
+                found = decided(mapped * He(k, x), x, _mapped(k), k, quick=True, prefix=f"label map T(y) = {words}")
+            except Divergent:
                 continue
             if found.status == "nonzero":
                 return found

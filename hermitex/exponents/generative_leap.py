@@ -20,7 +20,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.invariant_tensors import fibres
 from hermitex.exponents.directions.regression import on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
-from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
+from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.label import revealed
@@ -28,11 +28,12 @@ from hermitex.exponents.labels.families import Family, Member, family, family_of
 from hermitex.exponents.labels.hidden import mute_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
-from hermitex.symbolic.budget import attempt, checkpoint
+from hermitex.symbolic.budget import Store, checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
-_SECONDS = 20.0  # of one order at one stage
+_SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
 _WORDS = 4      # reasons that a certificate names
 
 
@@ -59,24 +60,42 @@ def generative_leap(g: Expr, law: Named | Channel, variables: Sequence[Symbol], 
     >>> [(s["order"], s["directions"].tolist()) for s in found.stages]
     [(1, [[1, 0]]), (2, [[0, 1]])]
     """
+    search = GenerativeSearch(g, law, variables, max_order)
     try:
-        return _staircase(g, law, tuple(variables), max_order)
+        return search()
     except BudgetExceeded as err:
-        return Staircase((), (), (f"generative leap: undetermined, {err}",), complete=False)
+        return search.so_far(str(err))
 
 
-def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], max_order: int) -> Staircase:
-    labels = law.labels(g)
-    # What was said of g holds for what the label sees of it: its relevant subspace is that of the label.
-    given = family(labels, law, variables)
-    found = relevant(given.seen, variables)
-    if found.dimension == 0:
-        return Staircase((), (), (), True)
-    oracle = GenerativeOracle(_carried(given, found, variables), found.names, mirrors=_mirrors(found))
-    stairs = staircase(oracle, found.dimension, max_order, name="generative leap")
-    if given.text and not stairs.complete and given.seen[0].is_polynomial(*variables):
-        stairs = _at_most_two(stairs)
-    return stairs if found.basis == Matrix.eye(len(variables)) else stairs.carried(found.outside)
+class GenerativeSearch:
+    """The same in steps: called again after its time was over, it goes on from what it found."""
+
+    def __init__(self, g: Expr, law: Named | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
+        self.g, self.law, self.variables, self.max_order = g, law, tuple(variables), max_order
+        self.climb: Climb | None = None
+
+    def __call__(self) -> Staircase:
+        """The staircase, as far as it goes."""
+        if self.climb is None:
+            # What was said of g holds for what the label sees of it: its relevant subspace is that of the label.
+            self.given = family(self.law.labels(self.g), self.law, self.variables)
+            self.seen = relevant(self.given.seen, self.variables)
+            if self.seen.dimension == 0:
+                return Staircase((), (), (), True)
+            oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen))
+            self.climb = Climb(oracle, self.seen.dimension, self.max_order, name="generative leap")
+        return self._told(self.climb())
+
+    def so_far(self, why: str) -> Staircase:
+        """What was found, and why it is not all."""
+        if self.climb is None:
+            return Staircase((), (), (f"generative leap: undetermined, {why}",), complete=False)
+        return self._told(self.climb.so_far(why))
+
+    def _told(self, stairs: Staircase) -> Staircase:
+        if self.given.text and not stairs.complete and self.given.seen[0].is_polynomial(*self.variables):
+            stairs = _at_most_two(stairs)
+        return stairs if self.seen.basis == Matrix.eye(len(self.variables)) else stairs.carried(self.seen.outside)
 
 
 def _at_most_two(stairs: Staircase) -> Staircase:
@@ -123,9 +142,7 @@ class GenerativeOracle:
         self.r = len(self.variables)
         self._source = iter(given.members)
         self._read: list[Moments] = []
-        self._symmetries: dict[tuple[Expr, ...], tuple[Symmetry, ...]] = {}
-        self._mute: dict[tuple[tuple[Expr, ...], int, int], dict[int, str]] = {}
-        self._once: dict[Matrix, GenerativeOracle] = {}
+        self._symmetries, self._mute, self._once = Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
@@ -158,14 +175,13 @@ class GenerativeOracle:
         """For the label that is left once coordinates are known: z3 frac(z1 z2) tells frac(z1 z2) then, whatever z3 is."""
         if not self.given.text or not known.rows or any(sum(1 for x in row if x != 0) > 1 for row in known.tolist()):
             return self
+        return self._once.of(known.as_immutable(), lambda: self._once_known(known))
 
-        key = known.as_immutable()
-        if key not in self._once:
-            hidden = [v for i, v in enumerate(self.variables) if all(x == 0 for x in known.col(i))]
-            u = revealed(self.given.seen[0], hidden)
-            left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
-            self._once[key] = GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
-        return self._once[key]
+    def _once_known(self, known: Matrix) -> GenerativeOracle:
+        hidden = [v for i, v in enumerate(self.variables) if all(x == 0 for x in known.col(i))]
+        u = revealed(self.given.seen[0], hidden)
+        left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
+        return GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
 
     def quickly(self, known: Matrix, k: int) -> Evidence | None:
         """What needs no integral, for a complete family: nothing left by symmetry, or all of it shown by monotone maps."""
@@ -183,7 +199,7 @@ class GenerativeOracle:
     def _exactly(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str, k: int) -> Evidence:
         """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
         try:
-            with attempt(_SECONDS, 1/2):
+            with attempt(_SECONDS):
                 tensors = [b.exact_tensor() for b in blocks if b.space.basis]
                 rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
                 directions = span(rows) if rows.rows else rows
@@ -199,7 +215,7 @@ class GenerativeOracle:
     def _look(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""
         try:
-            with attempt(_SECONDS, 1/2):
+            with attempt(_SECONDS):
                 for block in blocks:
                     block.show(found, name)
         except BudgetExceeded:
@@ -227,20 +243,17 @@ class GenerativeOracle:
 
     def symmetries(self, seen: tuple[Expr, ...]) -> tuple[Symmetry, ...]:
         """Generators of the symmetries that all the expressions share."""
-        if seen not in self._symmetries:
+        def found() -> tuple[Symmetry, ...]:
             whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
-            found = (*symmetries(whole, self.variables), *turns(whole, self.variables))
-            known = {s.matrix for s in found}
-            more = (s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known)
-            self._symmetries[seen] = (*found, *more)
-        return self._symmetries[seen]
+            plain = (*symmetries(whole, self.variables), *turns(whole, self.variables))
+            known = {s.matrix for s in plain}
+            return (*plain, *(s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known))
+
+        return self._symmetries.of(seen, found)
 
     def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
         """The orders at which a coordinate is hidden from the label (see `hidden`)."""
-        key = (seen, i, k)
-        if key not in self._mute:
-            self._mute[key] = mute_orders(seen, self.variables[i], k)
-        return self._mute[key]
+        return self._mute.of((seen, i, k), lambda: mute_orders(seen, self.variables[i], k))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import polynomial
+from hermitex.exponents.labels.mean_signs import decided
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.hermite import coefficient
+from hermitex.symbolic.hermite import He
 from hermitex.symbolic.parity import parity
 
 MAX_ORDER = 40
@@ -29,10 +30,11 @@ class Found:
     notes: tuple[str, ...] = field(default=())
 
 
-def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER) -> Found:
+def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER, known: list[Certificate] | None = None) -> Found:
     """The smallest k >= 1 with E[g He_k] != 0, with a certificate for each order up to it.
 
-    Parameters: `g` the regression function, square integrable and not constant; `x` its standard normal.
+    Parameters: `g` the regression function, square integrable and not constant; `x` its standard normal; `known` the
+    certificates of the first orders, to which those found here are added.
 
     Examples
     --------
@@ -44,8 +46,10 @@ def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER) -> F
     reflection = parity(g, x)
     poly = polynomial(g, x)
     last = max_order if poly is None else max(poly.degree(), 1)
-    certificates: list[Certificate] = []
-    for k in range(1, last + 1):
+    certificates: list[Certificate] = [] if known is None else known
+    if certificates and certificates[-1].status == "nonzero":
+        return Found(len(certificates), tuple(certificates))
+    for k in range(len(certificates) + 1, last + 1):
         name = f"c_{k}"
         try:
             checkpoint(f"computing {name}")
@@ -54,16 +58,15 @@ def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER) -> F
                 certificates.append(Certificate.zero(name, k, f"the target is {parity_word}, He_{k} is not"))
                 continue
             identity = branch_identity(g, x, k) if reflection == 1 else None
-            found = (Certificate.zero(name, k, f"the target is a function of u; {identity}") if identity
-                     else Certificate.of(coefficient(g, k, x), name, k))
-        except BudgetExceeded as err:
-            return Found(None, tuple(certificates), (f"information exponent: undetermined, {err}",))
+            found = Certificate.zero(name, k, identity) if identity else decided(g*He(k, x), x, name, k)
+        except BudgetExceeded:
+            raise
         except HermitexError as err:
             found = Certificate(name, k, "undetermined", " ".join(str(err).split()))
+        if found.status == "undetermined":
+            return Found(None, (*certificates, found), (f"information exponent: undetermined, {name}: {found.how}",))
         certificates.append(found)
         if found.status == "nonzero":
             return Found(k, tuple(certificates))
-        if found.status == "undetermined":
-            return Found(None, tuple(certificates), (f"information exponent: undetermined, {name}: {found.how}",))
     note = f"information exponent: undetermined, all coefficients of orders 1 to {last} are zero"
     return Found(None, tuple(certificates), (note,))

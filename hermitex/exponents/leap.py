@@ -9,26 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sympy import Add, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.directions.coordinate_leap import coordinate_leap
+from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.clock import Part, take_turns
+from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
 from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
-from hermitex.exponents.directions.staircase import MAX_ORDER, Evidence, Staircase, staircase
+from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
-from hermitex.symbolic.budget import attempt, checkpoint, remaining
-from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
-_SOON = 1.5  # seconds
+_SOON, _LONG = 0.6, 1.5  # seconds of the entries as functions, before and after what is quick
 
 
 @dataclass(frozen=True)
@@ -67,26 +70,73 @@ def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) ->
     >>> found.coordinate, found.order, [(s["order"], s["directions"]) for s in found.staircase.stages]
     (1, 2, [(1, Matrix([[1, 1]])), (2, Matrix([[1, -1]]))])
     """
-    variables = tuple(variables)
-    g = centred(g, variables)  # a constant charges nothing, and may hide that g is odd
-    seen = relevant(g, variables)
-    if seen.dimension == 0:
-        return Leap(Staircase((), notes=("leap: E[Y|z] does not depend on z",)), None)
-    if seen.dimension == 1:
-        return _of_one(information_exponent(seen.inner, seen.names[0]), seen)
-    last = _last_order(g, variables, max_order)
-    oracle = PolynomialOracle.of(seen.inner, seen.names) or _LeapOracle(seen.inner, seen.names)
-    steps = staircase(oracle, seen.dimension, last, name="leap").carried(seen.outside)
-    turned = not on_coordinates(seen.basis)
-    try:
-        with deadline(remaining(0.9)):  # the staircase is kept
-            coordinate, proofs, notes = coordinate_leap(g if turned else seen.inner, variables if turned else seen.names, last)
-    except BudgetExceeded as err:
-        coordinate, proofs, notes = None, (), (f"coordinate leap: undetermined, {err}",)
-    known = {(c.quantity, c.order) for c in steps.certificates}
-    more = tuple(c for c in proofs if (c.quantity, c.order) not in known) if coordinate != steps.leap else ()
-    steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
-    return Leap(_told(steps, seen), coordinate, (*steps.notes, *notes))
+    search = LeapSearch(g, variables, max_order)
+    take_turns(*search.parts)
+    return search.found()
+
+
+class LeapSearch:
+    """The two parts of the search, which take turns, and the answer put together from what they found."""
+
+    def __init__(self, g: Expr, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
+        self.g, self.variables, self.max_order = g, tuple(variables), max_order
+        self.seen: Relevant | None = None
+        self.proofs: list[Certificate] = []  # where one direction is relevant
+        self.climb: Climb | None = None
+        self.walk: CoordinateClimb | None = None
+        self.steps = Part("information exponent and leap", self._steps, Staircase((), complete=False),
+                          so_far=self._steps_so_far, decided=lambda s: s.complete)
+        self.by_coordinates = Part("coordinate leap", self._coordinates, CoordinateLeap(None),
+                                   so_far=self._coordinates_so_far, decided=lambda c: c.order is not None)
+        self.parts: tuple[Part[Any], ...] = (self.steps, self.by_coordinates)
+
+    def _prepared(self) -> Relevant:
+        """What the target depends on, and the two searches over it."""
+        if self.seen is None:
+            g = centred(self.g, self.variables)  # a constant charges nothing, and may hide that g is odd
+            seen = relevant(g, self.variables)
+            if seen.dimension > 1:
+                last = _last_order(g, self.variables, self.max_order)
+                oracle = PolynomialOracle.of(seen.inner, seen.names) or _LeapOracle(seen.inner, seen.names)
+                self.climb = Climb(oracle, seen.dimension, last, name="leap")
+                turned = not on_coordinates(seen.basis)
+                self.walk = CoordinateClimb(g if turned else seen.inner, self.variables if turned else seen.names, last)
+            self.seen = seen
+        return self.seen
+
+    def _steps(self) -> Staircase:
+        seen = self._prepared()
+        if seen.dimension == 0:
+            return Staircase((), notes=("leap: E[Y|z] does not depend on z",))
+        if self.climb is None:
+            return _of_one(information_exponent(seen.inner, seen.names[0], known=self.proofs), seen)
+        return self.climb().carried(seen.outside)
+
+    def _steps_so_far(self, why: str) -> Staircase:
+        if self.climb is None or self.seen is None:
+            return Staircase((), tuple(self.proofs), (f"information exponent: undetermined, {why}",), complete=False)
+        return self.climb.so_far(why).carried(self.seen.outside)
+
+    def _coordinates(self) -> CoordinateLeap:
+        seen = self._prepared()
+        if self.walk is None:  # one direction: every leap is its exponent, whatever the coordinates
+            found = information_exponent(seen.inner, seen.names[0], known=self.proofs) if seen.dimension else Found(None)
+            return CoordinateLeap(found.order)
+        return self.walk()
+
+    def _coordinates_so_far(self, why: str) -> CoordinateLeap:
+        return CoordinateLeap(None) if self.walk is None else self.walk.so_far(why)
+
+    def found(self) -> Leap:
+        """The answer, from what the parts have."""
+        steps, coordinate = self.steps.value, self.by_coordinates.value
+        known = {(c.quantity, c.order) for c in steps.certificates}
+        fresh = tuple(c for c in coordinate.certificates if (c.quantity, c.order) not in known)
+        more = fresh if coordinate.order != steps.leap else ()
+        steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
+        told = tuple(n for p in self.parts for n in p.notes)
+        steps = _told(steps, self.seen) if self.seen is not None and self.climb is not None else steps
+        return Leap(steps, coordinate.order, (*steps.notes, *coordinate.notes, *told))
 
 
 class _LeapOracle:
@@ -111,10 +161,13 @@ class _LeapOracle:
             found = self.moments.tensor(known, k)
             if found.status != "undetermined":
                 return found
+        found = Evidence("undetermined")
         try:
-            found = self.entries.tensor(known, k)
-        except BudgetExceeded:
-            raise
+            with attempt(None if plain else _LONG):
+                found = self.entries.tensor(known, k)
+        except BudgetExceeded as err:
+            checkpoint("the entries of a tensor")
+            found = Evidence("undetermined", note=str(err))
         except HermitexError as err:
             found = Evidence("undetermined", note=" ".join(str(err).split()))
         if found.status != "undetermined" or plain:
@@ -125,7 +178,7 @@ class _LeapOracle:
     def _soon(self, known: Matrix, k: int) -> Evidence | None:
         """By values if these are had at once, else by what needs no integral; None if neither decides it."""
         try:
-            with attempt(_SOON, 1/4):
+            with attempt(_SOON):
                 found = self.entries.tensor(known, k)
         except BudgetExceeded:
             checkpoint("the entries of a tensor")
@@ -137,11 +190,10 @@ class _LeapOracle:
         return self.moments.quickly(known, k)
 
 
-def _of_one(found: Found, seen: Relevant) -> Leap:
-    """One relevant direction: the information exponent is every leap, whatever the coordinates."""
+def _of_one(found: Found, seen: Relevant) -> Staircase:
+    """One relevant direction: the information exponent is the leap."""
     stages = () if found.order is None else ({"order": found.order, "directions": seen.outside(Matrix([[1]]))},)
-    steps = Staircase(stages, found.certificates, found.notes, complete=found.order is not None)
-    return Leap(steps, found.order, found.notes)
+    return Staircase(stages, found.certificates, found.notes, complete=found.order is not None)
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:

@@ -17,6 +17,7 @@ from hermitex.errors import BadInput, BudgetExceeded, UnknownName
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
+from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.findings import Stage
@@ -29,7 +30,7 @@ from hermitex.exponents.result import Exponents
 from hermitex.exponents.several import several
 from hermitex.exponents.stages import Threshold
 from hermitex.exponents.weak_recovery import weak_recovery
-from hermitex.symbolic.budget import DEFAULT_BUDGET, remaining
+from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import parse, real_expression, to_text
@@ -142,8 +143,7 @@ def _with_numbers(found: Exponents) -> Exponents:
     late = ""
     try:
         for x in sorted(entries, key=default_sort_key):
-            with deadline(remaining(0.9)):
-                numbers[x] = number(x)
+            numbers[x] = number(x)
     except BudgetExceeded as err:
         late = f": {err}"
     notes = (f"directions: an entry is an integral whose number was not found{late}",) if None in numbers.values() else ()
@@ -230,25 +230,32 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol,
     labels = law.labels(g)
     parts = (labels.levels,) if labels.levels is not None else labels.probabilities
     trivial = all(constant_value(p, x) is not None for p in parts)
-    integrable = square_integrable(mean, (x,), notes)
-    if unknown_mean:
-        notes.append(unknown_mean)
-    information = _information(mean, x, integrable, trivial, notes)
-    notes += information.notes
+    said: list[str] = []
+    integrable = Part("square integrability", lambda: square_integrable(mean, (x,), said), None)
+    proofs: list[Certificate] = []
+    more: list[Certificate] = []
+    first_part = Part("information exponent", lambda: _information(mean, x, integrable.value, trivial, said, proofs), Found(None),
+                      so_far=lambda why: Found(None, tuple(proofs), (f"information exponent: undetermined, {why}",)),
+                      decided=lambda f: f.order is not None, after=integrable)
+    generative_part = Part("generative exponent", lambda: _generative(g, law, labels, first_part.value, x, more), Found(None),
+                           so_far=lambda why: Found(None, tuple(more), (f"generative exponent: undetermined, {why}",)),
+                           decided=lambda f: f.order is not None)
+    recovery = Part("alpha_c", lambda: weak_recovery(g, law, x, generative_part.value.order), Threshold(None),
+                    decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative_part)
+    take_turns(integrable, first_part, *(() if trivial else (generative_part, recovery)))
+    information, generative, threshold = first_part.value, generative_part.value, recovery.value
+    notes += [*integrable.notes, *dict.fromkeys(said), *([unknown_mean] if unknown_mean else [])]
+    notes += [*first_part.notes, *information.notes]
     if trivial:
         notes.append("the label does not depend on z: no exponent exists")
-        generative, threshold = Found(None), Threshold(None)
-    else:
-        generative = _generative(g, law, labels, information, x)
-        threshold = weak_recovery(g, law, x, generative.order)
-    notes += [*generative.notes, *threshold.notes]
+    notes += [*generative_part.notes, *generative.notes, *recovery.notes, *threshold.notes]
     _hint_flint(notes, (*information.certificates, *generative.certificates))
     first = information.order
-    rates = complexity(degree=degree(mean, (x,)), square_integrable=integrable, first=first, leap=first,
+    rates = complexity(degree=degree(mean, (x,)), square_integrable=integrable.value, first=first, leap=first,
                        generative=generative.order)
     return Exponents(
         target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
-        square_integrable=integrable,
+        square_integrable=integrable.value,
         information_exponent=first, leap_exponent=first, leap_coordinate=first, staircase=_staircase(first, direction),
         generative_exponent=generative.order, generative_staircase=_staircase(generative.order, direction),
         threshold=threshold, complexity=rates, certificates=(*information.certificates, *generative.certificates),
@@ -259,21 +266,22 @@ def _staircase(order: int | None, direction: list[list[Any]]) -> tuple[Stage, ..
     return () if order is None else ({"order": order, "directions": direction},)
 
 
-def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial: bool, notes: list[str]) -> Found:
+def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial: bool, notes: list[str],
+                 proofs: list[Certificate]) -> Found:
     if mean is None or not integrable:
         return Found(None)
     if constant_value(mean, x) is not None:
         if not trivial:
             notes.append("information exponent: E[Y|z] is constant, so none exists (the label itself does depend on z)")
         return Found(None)
-    return information_exponent(mean, x)
+    return information_exponent(mean, x, known=proofs)
 
 
-def _generative(g: Expr, law: Named | Channel, labels: Any, information: Found, x: Symbol) -> Found:
+def _generative(g: Expr, law: Named | Channel, labels: Any, information: Found, x: Symbol, proofs: list[Certificate]) -> Found:
     # y itself is a label map in L2 where E[Y|z] has an information exponent.
     known = next((c for c in information.certificates if c.status == "nonzero"), None)
     conditional = law.p if isinstance(law, Channel) and not law.finite else None
-    return generative_exponent(labels, x, known=known, law=conditional)
+    return generative_exponent(labels, x, known=known, law=conditional, found=proofs)
 
 
 def _hint_flint(notes: list[str], certificates: tuple[Certificate, ...]) -> None:

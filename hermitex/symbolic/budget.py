@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token
 from functools import wraps
+from math import inf
 from typing import Any, TypeVar
 
 from hermitex.errors import BadInput, BudgetExceeded
@@ -19,11 +20,30 @@ T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
 
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
+_patience: ContextVar[float] = ContextVar("hermitex_patience", default=1.0)
 _effort: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_effort", default=None)
 
 
-@contextmanager
-def budget(seconds: float | None) -> Iterator[None]:
+class _Bound(AbstractContextManager[None]):
+    """(When it ends, its seconds) in a context variable; that around it where it ends sooner. No generator: an alarm may end
+    one between its parts, and what it set would stay.
+    """
+
+    def __init__(self, bound: ContextVar[tuple[float, float] | None], now: Callable[[], float], seconds: float | None) -> None:
+        self.bound, self.now, self.seconds = bound, now, seconds
+        self.token: Token[tuple[float, float] | None] | None = None
+
+    def __enter__(self) -> None:
+        mine = None if self.seconds is None else (self.now() + self.seconds, self.seconds)
+        self.token = self.bound.set(min((b for b in (self.bound.get(), mine) if b is not None), default=None))
+
+    def __exit__(self, *error: object) -> None:
+        token, self.token = self.token, None
+        if token is not None:
+            self.bound.reset(token)
+
+
+def budget(seconds: float | None) -> AbstractContextManager[None]:
     """Bound the work inside to `seconds` of wall time (None: no further bound); an enclosing budget still holds.
 
     Raises
@@ -32,34 +52,27 @@ def budget(seconds: float | None) -> Iterator[None]:
     """
     if not (seconds is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0)):
         raise BadInput(f"budget: a number of seconds is needed, or None for no bound, not {seconds!r}; e.g. budget=60")
-    with _bounded(_current, time.monotonic(), seconds):
-        yield
+    return _Bound(_current, time.monotonic, seconds)
 
 
-@contextmanager
-def effort(seconds: float | None) -> Iterator[None]:
+def effort(seconds: float | None) -> AbstractContextManager[None]:
     """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
-    with _bounded(_effort, time.process_time(), seconds):
-        yield
+    return _Bound(_effort, time.process_time, seconds)
 
 
 @contextmanager
-def attempt(seconds: float, share: float) -> Iterator[None]:
-    """One way of several: `seconds` of processor time, and a share of the budget that is left."""
-    with effort(seconds), budget(remaining(share)):
-        yield
-
-
-@contextmanager
-def _bounded(bound: ContextVar[tuple[float, float] | None], now: float, seconds: float | None) -> Iterator[None]:
-    """Keep (when it ends, its seconds) in `bound`: that around it where it ends sooner."""
-    outer = bound.get()
-    mine = None if seconds is None else (now + seconds, seconds)
-    token = bound.set(min((b for b in (outer, mine) if b is not None), default=None))
+def patience(factor: float) -> Iterator[None]:
+    """Let every `attempt` inside take that many times its time: what was given up once is tried again for longer."""
+    token = _patience.set(factor)
     try:
         yield
     finally:
-        bound.reset(token)
+        _patience.reset(token)
+
+
+def patient(seconds: float) -> float:
+    """The time of an attempt under the patience in force."""
+    return seconds*_patience.get()
 
 
 def checkpoint(doing: str = "") -> None:
@@ -81,8 +94,30 @@ def is_over() -> bool:
     return False
 
 
+class Store(dict[Any, Any]):
+    """What was computed, by what it was computed from.
+
+    What gave a way up on its way is kept for as long as nobody has more patience; what ended because the time around it
+    was over is not kept at all.
+    """
+
+    def of(self, key: Any, compute: Callable[[], T]) -> T:
+        """The value under a key, computed where it is not there."""
+        value: T
+        level, value = self.get(key, (0.0, None))
+        if level >= _patience.get():
+            return value
+        before = BudgetExceeded.count
+        value = compute()
+        if BudgetExceeded.count == before:
+            self[key] = inf, value
+        elif not is_over():
+            self[key] = _patience.get(), value
+        return value
+
+
 def kept(size: int = 1024) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """``lru_cache`` for what may be cut short: nothing is kept that was computed while some budget ran out.
+    """``lru_cache`` for what may be cut short: a `Store` of results.
 
     >>> @kept()
     ... def square(n):
@@ -91,24 +126,23 @@ def kept(size: int = 1024) -> Callable[[Callable[..., T]], Callable[..., T]]:
     9
     """
     def wrap(f: Callable[..., T]) -> Callable[..., T]:
-        known: dict[Any, T] = {}
+        known = Store()
 
         @wraps(f)
         def inner(*args: Any) -> T:
-            if args not in known:
-                before = BudgetExceeded.count
-                value = f(*args)
-                if BudgetExceeded.count != before:
-                    return value
-                if len(known) >= size:
-                    known.clear()
-                known[args] = value
-            return known[args]
+            if len(known) >= size:
+                known.clear()
+            return known.of(args, lambda: f(*args))
 
-        inner.cache_clear = known.clear  # type: ignore[attr-defined]
         return inner
 
     return wrap
+
+
+def ends() -> float | None:
+    """When the budget in force ends, as `time.monotonic` counts; None if there is none."""
+    now = _current.get()
+    return None if now is None else now[0]
 
 
 def remaining(share: float = 1.0) -> float | None:

@@ -12,14 +12,18 @@ import ctypes
 import inspect
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from math import inf
 from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
-from hermitex.symbolic.budget import budget
+from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 
-GRACE, LEAST, AGAIN = 0.05, 0.2, 0.2
+GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
+SOON = 0.05  # what an attempt has beyond its time, before the deadline around it rings
 
 
 class _Alarm(BaseException):
@@ -48,41 +52,58 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     return _Deadline(seconds)
 
 
+def attempt(seconds: float | None) -> AbstractContextManager[None]:
+    """One way of several: so many seconds of processor time, times the `patience` in force (None: until the budget ends).
+
+    What the machine does besides changes nothing in how far it gets. It is ended by an alarm, too, as soon as the budget in
+    force is over.
+    """
+    return _Deadline(None if seconds is None else patient(seconds), cpu=True)
+
+
 class _Deadline(AbstractContextManager[None]):
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
-        self._budget = budget(seconds)
+    def __init__(self, seconds: float | None, *, cpu: bool = False) -> None:
+        self.seconds, self._cpu = seconds, cpu
+        self._bound = effort(seconds) if cpu else budget(seconds)
         self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # its own: an outer one may ring inside
         self._over = threading.Event()
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self._budget.__enter__()
-        if self.seconds is not None:
+        self._bound.__enter__()
+        around = ends() if self._cpu else None
+        self._watched = self.seconds is not None or around is not None
+        if self._watched:
             self._thread, self._frame = threading.get_ident(), _coroutine()
-            threading.Thread(target=self._watch, name="hermitex deadline", daemon=True).start()
+            threading.Thread(target=self._watch, args=(self._clock(around),), name="hermitex deadline", daemon=True).start()
+
+    def _clock(self, around: float | None) -> Callable[[], float]:
+        """Seconds until the alarm, at least: those of the processor take that long on the wall."""
+        if not self._cpu:
+            assert self.seconds is not None
+            end = time.monotonic() + self.seconds*(1 + GRACE) + LEAST
+            return lambda: end - time.monotonic()
+        mine = inf if self.seconds is None else time.process_time() + self.seconds*(1 + GRACE) + SOON
+        outer = inf if around is None else around + SOON
+        return lambda: min(mine - time.process_time(), outer - time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         while True:  # the alarm may ring while it is being switched off
             try:
+                self._bound.__exit__(kind, error, trace)
                 self._switch_off()
                 break
             except self._alarm:
                 pass
-        self._budget.__exit__(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
         rang = behind(error) if isinstance(error, SystemError) else error
         if isinstance(rang, self._alarm):
-            assert self.seconds is not None
-            raise BudgetExceeded(self.seconds, "in a step that does not check it") from None
+            raise BudgetExceeded(self.seconds or 0, "in a step that does not check it") from None
 
-    def _watch(self) -> None:
-        assert self.seconds is not None
-        wait = self.seconds*(1 + GRACE) + LEAST
-        while not self._over.wait(wait):
-            wait = AGAIN
+    def _watch(self, left: Callable[[], float]) -> None:
+        while not self._over.wait(max(left(), AGAIN)):
             with self._lock:
-                if not self._over.is_set() and self._runs():
+                if left() <= 0 and not self._over.is_set() and self._runs():
                     _raise_in(self._thread, self._alarm)
 
     def _runs(self) -> bool:
@@ -96,7 +117,7 @@ class _Deadline(AbstractContextManager[None]):
 
     def _switch_off(self) -> None:
         self._over.set()
-        if self.seconds is not None:
+        if self._watched:
             with self._lock:  # nothing rings from here on, and what has not been heard yet is taken back
                 _raise_in(self._thread, None)
         self._frame = None

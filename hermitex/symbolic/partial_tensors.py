@@ -16,7 +16,8 @@ from math import factorial
 from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, factorial2
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
-from hermitex.symbolic.budget import budget, checkpoint, kept, remaining
+from hermitex.symbolic.budget import Store, checkpoint, kept
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.radial import radial
@@ -25,7 +26,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal,
 from hermitex.symbolic.summands import Split, Summand
 from hermitex.symbolic.terms import linear
 
-_PATIENCE = 8.0  # seconds for one closed form; the node is kept after that
+_PATIENCE = 1.5  # seconds for one closed form; the node is kept after that
 _MOST = 4096
 
 MultiIndex = tuple[int, ...]
@@ -64,13 +65,11 @@ class Given:
         self.frame = orthonormal(complement(known))
         self.u = tuple(Symbol(f"u_{i + 1}", real=True) for i in range(known.rows))
         self.w = tuple(Symbol(f"w_{i + 1}", real=True) for i in range(self.frame.rows))
-        self._found: dict[int, dict[MultiIndex, TensorEntry]] = {}
+        self._found = Store()
 
     def entries(self, k: int) -> dict[MultiIndex, TensorEntry]:
         """Every c_b(u) with |b| = k."""
-        if k not in self._found:
-            self._found[k] = self._entries(k)
-        return self._found[k]
+        return self._found.of(k, lambda: self._entries(k))
 
     def _entries(self, k: int) -> dict[MultiIndex, TensorEntry]:
         checkpoint(f"computing a tensor of order {k}")
@@ -192,43 +191,27 @@ def _directions(across: Matrix) -> Matrix:
 
 
 # -- moments of one summand --------------------------------------------------------------------------------------------
-_known: dict[tuple[Expr, tuple[Symbol, ...], MultiIndex], tuple[Expr, str]] = {}
-
-
+@kept(_MOST)
 def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
-    """E_s[f He_b(s)] and how it was found; a node where no rule applies. Remembered, unless time cut it short."""
-    key = (f, s, b)
-    if key not in _known:
-        value, how, final = _integrated(f, s, b)
-        if not final:
-            return value, how
-        if len(_known) >= _MOST:
-            _known.clear()
-        _known[key] = value, how
-    return _known[key]
-
-
-def _integrated(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str, bool]:
+    """E_s[f He_b(s)] and how it was found; a node where no rule applies."""
     from hermitex.symbolic.integrals import closed_form
 
     for flip, sign in _parities(f, s):
         if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
-            return S.Zero, "odd under a reflection", True
+            return S.Zero, "odd under a reflection"
     node = _radial(f, s, b) or E(f*He(b, s), *s)
-    left, final = remaining(), True
     try:
-        with budget(_PATIENCE if left is None else min(_PATIENCE, left/2)):
+        with attempt(_PATIENCE):
             value = closed_form(node)
-            return expand(value) if value.count_ops() < 200 else value, "exact integrals", True
+            return expand(value) if value.count_ops() < 200 else value, "exact integrals"
     except Divergent:
         raise
     except BudgetExceeded:
         checkpoint("integrating a summand")
-        final = left is None or left/2 >= _PATIENCE
     except HermitexError:
         pass
     # Monomial by monomial, constants outside: equal integrals are then equal nodes, and cancel.
-    return linear(node), "integrals without closed form", final
+    return linear(node), "integrals without closed form"
 
 
 def _radial(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> Expr | None:

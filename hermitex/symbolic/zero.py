@@ -13,7 +13,8 @@ from sympy import Expr, Integer, Mul, Rational
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mpf, nstr
-from hermitex.symbolic.budget import budget, checkpoint, remaining
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
@@ -24,6 +25,7 @@ from hermitex.symbolic.parity import parity
 
 _LIMIT = 400  # bits up to which an enclosure is refined
 _ROUGH = 8
+_REDUCED = 2.0  # seconds for a normal form; an enclosure does without it
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
 
 
@@ -134,9 +136,8 @@ def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Ex
 
 def _normal(expr: Expr) -> Expr:
     """The normal form, or the expression itself where there is none or the time runs out."""
-    left = remaining()
     try:
-        with budget(20 if left is None else min(20, left / 2)):
+        with attempt(_REDUCED):
             return normal_form(expr)
     except Divergent:
         raise

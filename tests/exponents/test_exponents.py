@@ -125,8 +125,8 @@ def test_without_flint_what_is_exact_stands():
     """
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
     assert [line.split("|")[:2] for line in out] == [["3", "1"], ["4", "4"], ["2", "2"], ["3", "1"], ["2", "2"],
-                                                     ["None", "1"]]
-    assert "pip install 'hermitex[flint]'" in out[-1] and not any("flint" in line for line in out[:-1])
+                                                     ["1", "1"]]
+    assert not any("flint" in line for line in out)
 
 
 # -- identities --------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_monotone_and_discrete():
 
 
 def test_branch_identity():
-    assert "-1/2" in branch_identity(z**2*exp(-z**2), z, 2)
+    assert "int T(w) dw = 0" in branch_identity(z**2*exp(-z**2), z, 2)
     assert branch_identity(cos(z**2*exp(-z**2)), z, 2) and branch_identity(exp(-3*z**2*exp(-z**2)), z, 2)
     for u in (z**2*exp(-z**2/2), z**4*exp(-z**2), z**2, cos(z)):  # the right rate of decay, or no identity
         assert branch_identity(u, z, 2) is None

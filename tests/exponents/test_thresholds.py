@@ -304,7 +304,7 @@ def test_a_library_that_fails_takes_its_part_only(monkeypatch):
         raise RuntimeError("Failed to converge\nafter 100 iterations.")
 
     plain = hx.exponents("z1*z2 + z2**3")
-    monkeypatch.setattr(several, "leap", fails)
+    monkeypatch.setattr(several.LeapSearch, "_steps", fails)
     found = hx.exponents("z1*z2 + z2**3")
     assert "information exponent and leap: not reached, its computation failed (RuntimeError: Failed to converge after 100 " \
         "iterations.)" in found.notes

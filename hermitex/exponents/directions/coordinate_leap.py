@@ -7,6 +7,7 @@ outside K of every multi-index of least weight outside K. Source: Abbe, Boix-Ads
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sympy import Expr, S, Symbol
 
@@ -18,6 +19,7 @@ from hermitex.exponents.directions.regression import Regression, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.invariance import unseen
@@ -25,37 +27,70 @@ from hermitex.symbolic.partial_tensors import MultiIndex
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
 
+_LONG = 1.5  # seconds of one step by the entries as functions
 
-def coordinate_leap(g: Expr, variables: Sequence[Symbol], last: int) -> tuple[int | None, tuple[Certificate, ...], tuple[str, ...]]:
-    """The coordinate leap: greedy is optimal, since the closure at a threshold grows with it."""
-    polynomial = PolynomialOracle.of(g, variables)
-    if polynomial is not None:
-        return _of_support(polynomial)
-    leap_order = 0
-    known: list[int] = []
-    proofs: list[Certificate] = []
-    try:
-        wanted = _relevant_coordinates(g, variables)
-        oracle = Regression(g, variables)
-    except (BudgetExceeded, HermitexError) as err:
-        return None, (), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
-    while set(known) < wanted:
+
+@dataclass(frozen=True)
+class CoordinateLeap:
+    """The order (None: not decided), its proofs, and what is to be said."""
+
+    order: int | None
+    certificates: tuple[Certificate, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class CoordinateClimb:
+    """The coordinate leap step by step: greedy is optimal, since the closure at a threshold grows with it.
+
+    Called again after its time was over, it goes on from the variables it has.
+    """
+
+    def __init__(self, g: Expr, variables: Sequence[Symbol], last: int) -> None:
+        self.g, self.variables, self.last = g, variables, last
+        self.known: list[int] = []
+        self.proofs: list[Certificate] = []
+        self.largest = 0
+        self.oracle: Regression | None = None
+
+    def __call__(self) -> CoordinateLeap:
+        polynomial = PolynomialOracle.of(self.g, self.variables)
+        if polynomial is not None:
+            return _of_support(polynomial)
         try:
-            order, fresh, found = _coordinate_step(oracle, sorted(known), last)
-            if order is None:
-                other = _by_symmetry(oracle, sorted(known), last, lambda a: _moment(oracle, a))
-                order, fresh, found = other or (order, fresh, found)
-        except (BudgetExceeded, HermitexError) as err:
-            return None, tuple(proofs), (f"coordinate leap: undetermined, {' '.join(str(err).split())}",)
-        if order is None:
-            return None, tuple(proofs), (f"coordinate leap: undetermined, {found}",)
-        leap_order = max(leap_order, order)
-        known += fresh
-        proofs += found
-    return leap_order, tuple(proofs), ()
+            self.oracle = self.oracle or Regression(self.g, self.variables)
+            wanted = _relevant_coordinates(self.g, self.variables)
+            while set(self.known) < wanted:
+                order, fresh, found = self._step(self.oracle)
+                if order is None:
+                    return self.so_far(found)
+                self.largest = max(self.largest, order)
+                self.known += fresh
+                self.proofs += found
+        except BudgetExceeded:
+            raise
+        except HermitexError as err:
+            return self.so_far(" ".join(str(err).split()))
+        return CoordinateLeap(self.largest, tuple(self.proofs))
+
+    def _step(self, oracle: Regression) -> tuple:
+        """By the entries as functions, or where these take long or do not decide it by single moments."""
+        known = sorted(self.known)
+        found: tuple = (None, [], "its entries take too long")
+        try:
+            with attempt(_LONG):
+                found = _coordinate_step(oracle, known, self.last)
+        except BudgetExceeded:
+            checkpoint("a step of the coordinate leap")
+        if found[0] is None:
+            return _by_symmetry(oracle, known, self.last, lambda a: _moment(oracle, a)) or found
+        return found
+
+    def so_far(self, why: str) -> CoordinateLeap:
+        """What was found, and why it is not all."""
+        return CoordinateLeap(None, tuple(self.proofs), (f"coordinate leap: undetermined, {why}",))
 
 
-def _of_support(p: PolynomialOracle) -> tuple[int, tuple[Certificate, ...], tuple[str, ...]]:
+def _of_support(p: PolynomialOracle) -> CoordinateLeap:
     """The greedy ordering of the finitely many a with c_a != 0."""
     known: set[int] = set()
     proofs: list[Certificate] = []
@@ -68,7 +103,7 @@ def _of_support(p: PolynomialOracle) -> tuple[int, tuple[Certificate, ...], tupl
             if fresh := {i for i, n in enumerate(a) if n} - known:
                 known |= fresh
                 proofs.append(Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", "exact value", p.coefficient(a)))
-    return largest, tuple(proofs), ()
+    return CoordinateLeap(largest, tuple(proofs))
 
 
 def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:

@@ -10,7 +10,10 @@ from sympy import Expr, Rational
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.certificate import Certificate
+from hermitex.symbolic.digits.enclosure import enclose, flint_available
 from hermitex.symbolic.gaussian import Expectation
+
+_BITS = 128
 
 
 class Interval(NamedTuple):
@@ -74,7 +77,7 @@ def interval_of(found: Certificate) -> Interval | None:
 
 @lru_cache(maxsize=2000)
 def around(value: Expr) -> Interval:
-    """An interval about an exact real constant: itself if it is rational, an enclosure, else its first 30 digits.
+    """An interval about an exact real constant: itself if it is rational, an enclosure, else (without flint) 30 digits.
 
     Raises
     ------
@@ -87,6 +90,11 @@ def around(value: Expr) -> Interval:
         if found is None:
             raise NoClosedForm(value, "it could not be enclosed")
         return found
+    if flint_available():
+        try:
+            return Interval(*enclose(value, bits=_BITS)[:2])
+        except NoClosedForm:  # a function that ball arithmetic does not know
+            pass
     near = fraction(Rational(value.evalf(40)))
     slack = abs(near)/10**30
     return Interval(near - slack, near + slack)

@@ -19,7 +19,9 @@ from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
 from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.directions.words import directions_words
-from hermitex.symbolic.budget import budget, checkpoint
+from hermitex.exponents.labels.branches import radial_identity
+from hermitex.symbolic.budget import Store, checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import identically_zero
@@ -44,8 +46,7 @@ class Regression:
         self.whole = split(g, self.variables)
         self.whole_is_polynomial = g.is_polynomial(*self.variables)  # its entries are cheaper than its symmetries
         self._given: dict[Matrix, Given] = {}
-        self._group: tuple[Symmetry, ...] | None = None
-        self._invariant: dict[tuple[Matrix, int], TensorSpace] = {}
+        self._invariant, self._symmetries = Store(), Store()
 
     def given(self, known: Matrix) -> Given:
         """The tensors given the span of the rows `known`."""
@@ -85,17 +86,17 @@ class Regression:
 
         C_k^U(u) = eps R.C_k^U(u) for g(R z) = eps g(z), R u = u: it lies in that space for every u.
         """
-        if (known, k) not in self._invariant:
-            group = stabiliser(self.group, known)
-            self._invariant[known, k] = tensor_space(k, len(self.variables), known, group, {})
-        return self._invariant[known, k]
+        def found() -> TensorSpace:
+            why = radial_identity((self.g,), self.variables, k) if not known.rows else None
+            zero = dict.fromkeys(multi_indices(len(self.variables), k), why) if why else None
+            return tensor_space(k, len(self.variables), known, stabiliser(self.group, known), {}, zero=zero)
+
+        return self._invariant.of((known, k), found)
 
     @property
     def group(self) -> tuple[Symmetry, ...]:
         """Generators of the symmetries of the target."""
-        if self._group is None:
-            self._group = (*symmetries(self.g, self.variables), *turns(self.g, self.variables))
-        return self._group
+        return self._symmetries.of((), lambda: (*symmetries(self.g, self.variables), *turns(self.g, self.variables)))
 
     def reduced(self, h: Expr, given: Given) -> Expr:
         """h, or 0 where algebra proves that it vanishes."""
@@ -252,7 +253,7 @@ def _block(h: Expr, u: tuple[Symbol, ...]) -> tuple[MultiIndex, Expr] | None:
     for n in range(3):
         for a in multi_indices(len(u), n):
             try:
-                with budget(2):
+                with attempt(2):
                     value = expand(closed_form(E(h*He(a, u), *u)))
                     if value != 0 and decide(value).status == "nonzero":
                         return a, value

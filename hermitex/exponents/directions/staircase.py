@@ -14,8 +14,7 @@ from typing import Any, Literal, Protocol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.symbolic.budget import checkpoint, remaining
-from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack
 
 MAX_ORDER = 12
@@ -99,38 +98,51 @@ def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, nam
     [1, 0],
     [0, 1]])},)
     """
-    known = matrix([], dimension)
-    stages: list[dict[str, Any]] = []
-    certificates: list[Certificate] = []
-    while known.rows < dimension:
-        try:
-            with deadline(remaining(0.9)):  # the stages before are kept
-                found, order = _next(oracle, known, max_order, certificates)
-            if found.status != "nonzero" or found.directions is None or not found.directions.rows:
-                why = found.note or "a tensor that is not zero showed no direction"
-                return _broken(stages, certificates, f"{name}: undetermined, {why}")
-            new = _beyond(known, found.directions)
-        except (BudgetExceeded, HermitexError) as err:
-            return _broken(stages, certificates, f"{name}: undetermined, {' '.join(str(err).split())}")
-        stages.append({"order": order, "directions": new})
-        known = span(stack(known, new))
-    return Staircase(tuple(stages), tuple(certificates))
+    climb = Climb(oracle, dimension, max_order, name=name)
+    try:
+        return climb()
+    except BudgetExceeded as err:
+        return climb.so_far(str(err))
 
 
-def _next(oracle: Oracle, known: Matrix, max_order: int, into: list[Certificate]) -> tuple[Evidence, int]:
-    """The first order whose tensor is not zero, or is undetermined; proofs are collected on the way."""
-    for k in range(1, max_order + 1):
-        checkpoint(f"order {k} of the staircase")
-        found = oracle.tensor(known, k)
-        into += found.certificates
-        if found.status != "zero":
-            return found, k
-    where = "" if known.rows == 0 else f" once {known.rows} directions are known"
-    return Evidence("undetermined", note=f"all tensors of orders 1 to {max_order} are zero{where}"), max_order
+class Climb:
+    """The same in steps: called again after its time was over, it goes on from the last order that was decided."""
 
+    def __init__(self, oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, name: str = "staircase") -> None:
+        self.oracle, self.dimension, self.max_order, self.name = oracle, dimension, max_order, name
+        self.known = matrix([], dimension)
+        self.stages: list[dict[str, Any]] = []
+        self.certificates: list[Certificate] = []
+        self.order = 1
 
-def _broken(stages: list[dict[str, Any]], certificates: list[Certificate], note: str) -> Staircase:
-    return Staircase(tuple(stages), tuple(certificates), (note,), complete=False)
+    def __call__(self) -> Staircase:
+        """The staircase, as far as it goes."""
+        while self.known.rows < self.dimension:
+            if self.order > self.max_order:
+                where = "" if self.known.rows == 0 else f" once {self.known.rows} directions are known"
+                return self.so_far(f"all tensors of orders 1 to {self.max_order} are zero{where}")
+            checkpoint(f"order {self.order} of the staircase")
+            try:
+                found = self.oracle.tensor(self.known, self.order)
+                if found.status == "zero":
+                    self.certificates += found.certificates
+                    self.order += 1
+                    continue
+                if found.status != "nonzero" or found.directions is None or not found.directions.rows:
+                    return self.so_far(found.note or "a tensor that is not zero showed no direction", found.certificates)
+                new = _beyond(self.known, found.directions)
+            except BudgetExceeded:
+                raise
+            except HermitexError as err:
+                return self.so_far(" ".join(str(err).split()))
+            self.certificates += found.certificates
+            self.stages.append({"order": self.order, "directions": new})
+            self.known, self.order = span(stack(self.known, new)), 1
+        return Staircase(tuple(self.stages), tuple(self.certificates))
+
+    def so_far(self, why: str, more: Sequence[Certificate] = ()) -> Staircase:
+        """What was found, and why it is not all."""
+        return Staircase(tuple(self.stages), (*self.certificates, *more), (f"{self.name}: undetermined, {why}",), complete=False)
 
 
 def _beyond(known: Matrix, directions: Matrix) -> Matrix:
@@ -143,8 +155,3 @@ def _beyond(known: Matrix, directions: Matrix) -> Matrix:
     if whole.rows == whole.cols:
         return complement(known)
     return complement(stack(known, complement(whole)))
-
-
-def charged(directions: Sequence[Matrix], columns: int) -> Matrix:
-    """The span of several sets of rows."""
-    return span(stack(matrix([], columns), *directions)) if any(d.rows for d in directions) else matrix([], columns)

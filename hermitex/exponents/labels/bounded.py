@@ -20,7 +20,7 @@ from sympy import Expr, Rational, Symbol
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.intervals import ZERO as NOTHING
 from hermitex.exponents.directions.intervals import Interval, scaled
-from hermitex.exponents.labels.ranges import Range, ranges
+from hermitex.exponents.labels.ranges import SOFT, Range, ranges
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.series.polynomials import to_hermite
 from hermitex.symbolic.terms import by_core
@@ -187,11 +187,19 @@ def _bounded(core: Expr, variables: tuple[Symbol, ...]) -> Bounded:
 
 def _in_bounded(f: Expr) -> Expr:
     """floor(u) = u - frac(u), |u| = u sign(u), max(a, b) = b + (a - b) 1(a > b): polynomials times bounded functions."""
-    f = f.replace(lambda e: isinstance(e, sp.Piecewise), in_heavisides)
+    f = f.replace(lambda e: isinstance(e, sp.Piecewise), in_heavisides).replace(sp.log, _softened)
     for head, step in ((sp.Max, 1), (sp.Min, -1)):
         f = f.replace(head, lambda *e, step=step: reduce(lambda a, b: b + (a - b)*sp.Heaviside(step*(a - b)), e))
     f = f.replace(sp.ceiling, lambda u: u + sp.frac(-u)).replace(sp.floor, lambda u: u - sp.frac(u))
     return f.replace(sp.Abs, lambda u: u*sp.sign(u))
+
+
+def _softened(u: Expr) -> Expr:
+    """log(1 + e^v) = v 1(v > 0) + log(1 + e^-|v|), of which the last is bounded."""
+    v = next((a.args[0] for a in sp.Add.make_args(u) if isinstance(a, sp.exp)), None)
+    if v is None or u != 1 + sp.exp(v):
+        return sp.log(u)
+    return v*sp.Heaviside(v) + SOFT(v)
 
 
 # -- where to cut ------------------------------------------------------------------------------------------------------

@@ -1,86 +1,98 @@
-"""sum over the preimages of a label of He_k phi/|u'| = 0: the proof that E[T(u(z)) He_k(z)] = 0 for every T at once.
+"""u = F(w), w = int He_k phi: the proof that E[T(u(z)) He_k(z)] = 0 for every T at once, by the level sets of u.
 
-It proves lambda_k = 0 where no symmetry does, and with it c_k = 0 for every integrable function of such a label.
+On z > 0 the antiderivative w_k = -He_{k-1} phi of He_k phi begins and ends at 0 (k even), so int T(w) dw = 0 for every T:
+an even u that is a function of w_k there, whichever, tells nothing of He_k. The same in r variables for what depends on
+x = |z|^2/2 alone: the density of x times the Laguerre polynomial of order n = k/2 has the antiderivative
+x^(r/2) L_{n-1}^(r/2)(x) exp(-x). Source: Damian et al. (2024), z^2 exp(-z^2) at k = 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from sympy import Dummy, Expr, S, Symbol, diff, exp, fraction, log, oo, powsimp, preorder_traversal
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, assoc_laguerre, cancel, exp, expand, expand_log, factor, log, powsimp, sqrt
 
-from hermitex.errors import HermitexError
-from hermitex.exponents.label import peel
-from hermitex.exponents.labels.levels import differs
-from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
-from hermitex.symbolic.bounds.transseries import Undecided, limit_of
-from hermitex.symbolic.budget import kept
-from hermitex.symbolic.hermite import He
-from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.parity import parity
+from hermitex.symbolic.radial import radial
+
+_OPS = 120
 
 
 @kept(256)
 def branch_identity(u: Expr, x: Symbol, k: int) -> str | None:
-    """Proof that E[T(u) He_k] = 0 for every T: u, or something u is a function of, has preimages that cancel; or None.
+    """Proof that E[T(u) He_k] = 0 for every T, for an even u and an even k; or None.
 
     Examples
     --------
-    >>> from sympy import cos
+    >>> from sympy import Abs, cos, log
     >>> from hermitex.symbols import z
-    >>> branch_identity(cos(z**2*exp(-z**2)), z, 2) is None, branch_identity(z**2, z, 2) is None
-    (False, True)
+    >>> branch_identity(cos(z**2*exp(-z**2)), z, 2) is None, branch_identity(log(Abs(z)) - z**2/2, z, 2) is None
+    (False, False)
+    >>> branch_identity(z**2, z, 2) is None, branch_identity(z**2*exp(-z**2), z, 4) is None
+    (True, True)
     """
-    return next((found for v in _cores(u, x) if (found := _identity(peel(v, x), x, k))), None)
+    if k % 2 or k < 2 or u.count_ops() > _OPS or parity(u, x) != 1:
+        return None
+    h = Dummy("x", positive=True)
+    found = _over_path(u.xreplace({x: sqrt(2*h)}), h, 1, k)
+    path = "|z| exp(-z**2/2)" if k == 2 else f"He_{k - 1}(z) exp(-z**2/2)"
+    return None if found is None else (f"the target is even and on z > 0 a function of w = {path}, an antiderivative of "
+                                       f"He_{k}(z) exp(-z**2/2) but for a factor, which begins and ends at 0: int T(w) dw = 0")
 
 
-def _cores(u: Expr, x: Symbol) -> Iterator[Expr]:
-    """u, and its sub-expressions v with u = F(v)."""
-    yield u
-    if u.count_ops() > 60:
-        return
-    w = Dummy("w", real=True)
-    for v in preorder_traversal(u):
-        if v not in (u, x) and isinstance(v, Expr) and v.has(x) and not u.xreplace({v: w}).has(x):
-            yield v
+@kept(256)
+def radial_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: int) -> str | None:
+    """The same for expressions that depend on r > 1 variables through |z| alone: every entry of order k vanishes.
 
-
-def _identity(u: Expr, x: Symbol, k: int) -> str | None:
-    """Proof that the preimages of almost every label cancel: sum over them of He_k phi / |u'| = 0.
-
-    For an even u with u(0+) = u(oo) = b the preimages on z > 0 come with both orientations equally often. If
-    He_k(z) exp(-z^2/2) / u'(z) = C (u(z) - b)^p on all of z > 0 their weights are +- the same function of the label.
-    Source: Damian et al. (2024), z^2 exp(-z^2) at k = 2.
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> radial_identity(((z1**2 + z2**2)*exp(-(z1**2 + z2**2)/2),), (z1, z2), 2) is None
+    False
     """
-    t = Dummy("t", positive=True)
-    try:
-        found = pieces(u, x, S.Zero, oo)
-    except HermitexError:
+    if k % 2 or k < 2:
         return None
-    if len(found) != 1 or found[0].expr.count_ops() > 40 or k % 2:
-        return None
-    half = found[0].expr.xreplace({x: t})
-    base = half.xreplace({t: S.Zero})
-    try:
-        end, _ = limit_of(expand_at_infinity(half, t))
-    except Undecided:
-        return None
-    if not base.is_finite or end != base:
-        return None
-    above = half - base
-    if not (above.is_positive or above.is_negative):
-        return None
-    weight = He(k, t) * exp(-(t**2) / 2) / diff(half, t)
-    slope = diff(log(weight), t) / diff(log(abs(above)), t)
-    if differs(slope, t):
-        return None
-    above_line, below_line = fraction(slope.together())  # multiplied out: SymPy 1.13 fails on factors whose sum is 0
-    power = powsimp(above_line.expand() / below_line.expand()).simplify()
-    if not power.is_Rational:
-        return None
-    size = abs(above) ** power
-    constant = powsimp((weight / size).simplify(), force=True).simplify()
-    if constant.has(t):
-        return None
-    size_text = f"|u - {base}|" if base else "|u|"
-    return (f"identity on the branches of u = {u}: He_{k}(z) exp(-z**2/2)/u'(z) = {constant}*{size_text}**({power}) "
-            "for z > 0, and the preimages of every label come in pairs of opposite orientation")
+    h, r = Dummy("x", positive=True), len(variables)
+    for u in seen:
+        found = radial(u, variables) if u.count_ops() <= _OPS else None
+        if found is None:
+            return None
+        weight, t = radial(Add(*(v**2 for v in variables)), variables) or (S.One, Symbol("t"))
+        profile = (found[0]/(weight/t**2).xreplace({t: found[1]}))
+        if _over_path(profile.xreplace({found[1]: sqrt(2*h)}), h, r, k) is None:
+            return None
+    path = f"x**{S(r)/2} exp(-x)" if k == 2 else f"x**{S(r)/2} L_{k//2 - 1}(x) exp(-x)"
+    return (f"the label is a function of w = {path}, x = |z|**2/2, an antiderivative of the weight of order {k} that begins and "
+            "ends at 0: int T(w) dw = 0")
+
+
+def _over_path(u: Expr, x: Symbol, r: int, k: int) -> Expr | None:
+    """u(x) as a function F(w) of w = x^(r/2) L(x) exp(-x) alone, or None."""
+    checkpoint("looking for the levels of a target")
+    n = k//2
+    w = Dummy("w", positive=True) if n == 1 else Dummy("w", real=True)  # for n > 1 it changes its sign
+    front = x**(S(r)/2)*factor(assoc_laguerre(n - 1, S(r)/2, x))
+    found = _rewritten(u, x, w, front)
+    return found if not found.has(x) else None
+
+
+def _rewritten(e: Any, x: Symbol, w: Symbol, front: Expr) -> Any:
+    """exp(-x) = w/front and, for front = x^p, log x = (log w + x)/p, wherever they stand; x is gone if u depends on w only."""
+    if not e.has(x) or e == x:
+        return e
+    args = [_rewritten(a, x, w, front) for a in e.args]
+    e = e.func(*args)
+    if isinstance(e, exp):
+        power = expand(e.args[0])
+        c = power.coeff(x, 1)
+        if not c.has(x) and (w.is_positive or c.is_Integer):
+            e = exp(power - c*x)*(w/front)**(-c)
+    elif isinstance(e, log):
+        e = expand_log(e, force=bool(w.is_positive))
+        if front.as_base_exp()[0] == x:
+            e = e.xreplace({log(x): (log(w) + x)/front.as_base_exp()[1]})
+            e = expand(e)
+    elif isinstance(e, (Add, Mul, Pow)):
+        e = powsimp(expand(e), force=True) if front.as_base_exp()[0] == x else cancel(e)
+    return e

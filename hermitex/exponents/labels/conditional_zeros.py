@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from sympy import Add, Dummy, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.budget import attempt, checkpoint
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix
 
-_SECONDS = 4.0
+_SECONDS = 1.0
 
 
 def conditional_zeros(f: Expr, variables: Sequence[Symbol], known: Matrix,
@@ -46,7 +47,7 @@ def conditional_zeros(f: Expr, variables: Sequence[Symbol], known: Matrix,
 def _integrated(integrand: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     """The expectation over some of the variables, if a rule gives it."""
     try:
-        with attempt(_SECONDS, 1/2):
+        with attempt(_SECONDS):
             value = E(integrand, *variables).doit()
     except BudgetExceeded:
         checkpoint("integrating over some of the variables")

@@ -12,12 +12,13 @@ from typing import Any
 
 from sympy import Add, Basic, Dummy, Expr, Heaviside, Mul, Piecewise, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.certificate import Certificate
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
+from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
 from hermitex.exponents.labels.levels import sign_of
-from hermitex.symbolic.budget import attempt, checkpoint, kept
+from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.weak import in_heavisides
@@ -25,7 +26,8 @@ from hermitex.symbolic.weak import in_heavisides
 _ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
-_SECONDS = 4.0    # of one expectation that no rule gives: another label map may be quicker
+_EXACT = 2.0      # seconds of one coefficient in one variable
+_SECONDS = 1.0    # of one expectation that no rule gives: another label map may be quicker
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
@@ -41,9 +43,7 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
     'nonzero'
     """
     variables = tuple(v for v in variables if v in f.free_symbols)
-    # A box of three dimensions is enclosed within the time only by luck; the other ways are quicker then.
-    ways = (by_factors, _exactly, *((by_sign, by_boxes, by_one_first, _direct) if len(variables) > 2 else
-                                    (_direct, by_one_first, by_sign, by_boxes)))
+    ways = (by_factors, _exactly, by_sign, by_boxes, by_one_first, _direct)
     found = None
     for way in ways:
         found = way(f, variables, named) or found
@@ -69,7 +69,7 @@ def _direct(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
     try:
-        with attempt(_SECONDS, 1/2):
+        with attempt(_SECONDS):
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")
@@ -78,6 +78,28 @@ def _within(work: Any) -> Any:
     except (HermitexError, ArithmeticError, NotImplementedError, RecursionError, ValueError):
         pass  # no rule for such an integrand
     return None
+
+
+def decided(f: Expr, x: Symbol, quantity: str, k: int, *, prefix: str = "", quick: bool = False) -> Certificate:
+    """E[f(x)] in one variable: its exact value or a proof, and where these take long or fail a crude enclosure."""
+    try:
+        with attempt(_EXACT):
+            found = Certificate.of(E(f, x), quantity, k, quick=quick, prefix=prefix)
+    except BudgetExceeded:
+        checkpoint(f"computing {quantity}")
+        found = Certificate(quantity, k, "undetermined", _worded(prefix, "no value within some seconds"))
+    except Divergent:
+        raise
+    except HermitexError as err:
+        found = Certificate(quantity, k, "undetermined", " ".join(str(err).split()))
+    if found.status == "undetermined":
+        crude = by_boxes(f, (x,), (quantity, k, prefix))
+        return crude if crude is not None and crude.status == "nonzero" else found
+    return found
+
+
+def _worded(prefix: str, how: str) -> str:
+    return f"{prefix}: {how}" if prefix else how
 
 
 # -- independent factors -----------------------------------------------------------------------------------------------
@@ -207,10 +229,11 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
     from hermitex.exponents.labels.bounded import enclosed  # which needs NumPy
 
     found = _within(lambda: enclosed(f, variables)) if f.count_ops() <= _OPS else None
-    if found is None or not found.excludes_zero:
+    if found is None:
         return None
     quantity, order, prefix = named
-    return Certificate(quantity, order, "nonzero", f"{prefix}: enclosed box by box", None, tuple(found))
+    status: Status = "nonzero" if found.excludes_zero else "undetermined"
+    return Certificate(quantity, order, status, _worded(prefix, "enclosed box by box"), None, tuple(found))
 
 
 # -- by its sign -------------------------------------------------------------------------------------------------------

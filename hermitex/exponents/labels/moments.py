@@ -17,7 +17,7 @@ from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.exponents.mean import in_space
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import normal_form
@@ -25,6 +25,7 @@ from hermitex.symbolic.series.fields import in_field, moment
 from hermitex.symbolic.subspaces import tidy
 
 Index = tuple[int, ...]
+_NARROW = 1e-8
 
 
 class Moments:
@@ -34,15 +35,13 @@ class Moments:
         self.member, self.variables = member, tuple(variables)
         self._square: bool | None = None if member.over_boxes is None else True
         self._signs: dict[int, int] = {}
-        self.known: dict[tuple, Certificate | None] = {}
+        self.known = Store()
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
     def certificate(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         """What is known of E[T(Y) sum_a p_a He_a]."""
-        key = tuple(sorted(form.items(), key=str))
-        if key not in self.known:
-            self.known[key] = self._found(form, name)
-        return self.known[key]
+        key = tuple(sorted(form.items(), key=lambda entry: entry[0]))
+        return self.known.of(key, lambda: self._found(form, name))
 
     def exact(self, a: Index) -> Expr:
         """E[T(Y) He_a] as an exact constant, over expectations where no rule gives its value."""
@@ -63,8 +62,10 @@ class Moments:
             return Certificate.of(value, quantity, order, prefix=prefix)  # type: ignore[arg-type]
         if self.member.over_boxes is not None:
             return self._over_boxes(form, (quantity, order, prefix))
-        if any(c.has(Expectation) for c in form.values()):
-            return self._combined(form, name)
+        if len(form) > 1 and not all(c.is_Rational for c in form.values()):
+            found = self._combined(form, name)
+            if any(c.has(Expectation) for c in form.values()) or (found is not None and (found or _is_narrow(found))):
+                return found
         if all(any((-1)**n != self._parity(i) != 0 for i, n in enumerate(a)) for a in form):
             return Certificate.zero(quantity, order, f"{prefix}: odd in a variable")  # type: ignore[arg-type]
         if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
@@ -131,7 +132,7 @@ class Moments:
         return self._signs[i]
 
     def _combined(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
-        """Entry by entry, where the coefficients themselves are known by an enclosure only."""
+        """Entry by entry, where the coefficients of these are not short: the entries are those of other forms too."""
         total = ZERO
         for a, c in form.items():
             proof = self.certificate({a: S.One}, name)
@@ -139,11 +140,15 @@ class Moments:
             if size is None:
                 return None
             total = total.plus(scaled(size, c))
-        if not total.excludes_zero:
-            return None
         quantity, order = _quantity(form, name)
-        return Certificate(quantity, order, "nonzero", f"label map T(y) = {self.member.words}: its entries enclosed",
+        status: Status = "nonzero" if total.excludes_zero else "undetermined"
+        return Certificate(quantity, order, status, f"label map T(y) = {self.member.words}: its entries enclosed",
                            None, (total.low, total.high))
+
+
+def _is_narrow(found: Certificate) -> bool:
+    """About zero to many digits: no other enclosure would tell more."""
+    return found.enclosure is not None and found.enclosure[1] - found.enclosure[0] < _NARROW
 
 
 def _quantity(form: Mapping[Index, Expr], name: str) -> tuple[str, Any]:

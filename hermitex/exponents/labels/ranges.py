@@ -203,7 +203,16 @@ def _library(name: str) -> Callable:
     return getattr(special, name)
 
 
+SOFT = sp.Function("soft", real=True)  # log(1 + exp(-|v|))
+
+
+def _soft(a: Range) -> Range:
+    m = _modulus(a)
+    return _bounded(_falling(lambda x: np.log1p(np.exp(-x)), m), 0.0, 0.7)
+
+
 _RULES: dict[Any, Callable[[Range], Range]] = {
+    SOFT: _soft,
     sp.log: lambda a: _rising(np.log, _positive(a)),
     sp.sign: lambda a: _rising(np.sign, a, exact=True),
     sp.floor: lambda a: _rising(np.floor, a, exact=True),

@@ -28,17 +28,19 @@ from hermitex.exponents.directions.invariant_tensors import (
     without_sign,
 )
 from hermitex.exponents.directions.symmetry import Symmetry
+from hermitex.exponents.labels.branches import radial_identity
 from hermitex.exponents.labels.conditional_zeros import conditional_zeros
 from hermitex.exponents.labels.families import Family
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
-from hermitex.symbolic.budget import attempt, checkpoint
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
 
 _MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
-_ONE_MAP = 4.0   # seconds of a label map that is one of many
+_ONE_MAP = 1.5   # seconds of a label map that is one of many
 _MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
 
 
@@ -99,6 +101,8 @@ class TensorBlock:
         self.flips = [s for s in generators if s.flips is not None]
         if not twisted and not known.rows:
             zero = (zero or {}) | zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
+        if not known.rows and oracle.r > 1 and (why := radial_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
+            zero = (zero or {}) | dict.fromkeys(multi_indices(oracle.r, k), why)
         self.space = tensor_space(k, oracle.r, known, group, mute, zero=zero)
 
     def show(self, found: ChargedDirections, name: str) -> None:
@@ -116,7 +120,7 @@ class TensorBlock:
     def _soon(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         """One of many label maps: if it takes long another may be easier."""
         try:
-            with attempt(_ONE_MAP, 1/3):
+            with attempt(_ONE_MAP):
                 self._by_map(moments, found, name)
         except BudgetExceeded:
             checkpoint("looking for label maps")

@@ -25,8 +25,8 @@ _MEROMORPHIC = {"exp": "exp", "sin": "sin", "cos": "cos", "tan": "tan", "cot": "
 _SWITCH = {"sign": "real_sgn", "Abs": "real_abs", "Heaviside": "real_heaviside", "floor": "real_floor",
            "ceiling": "real_ceil"}
 _EXTREMUM = {"Max": "real_max", "Min": "real_min"}
-_FROM_MINUS_INFINITY = {"acosh": 1, "loggamma": 0, "LambertW": None, "Ei": 0, "Ci": 0, "li": 1}
-_METHOD = {"loggamma": "lgamma", "LambertW": "lambertw", "Ei": "ei", "Ci": "ci"}
+_FROM_MINUS_INFINITY = {"acosh": 1, "loggamma": 0, "Ei": 0, "Ci": 0, "li": 1}
+_METHOD = {"loggamma": "lgamma", "Ei": "ei", "Ci": "ci"}
 _BESSEL = {"besselj": "bessel_j", "bessely": "bessel_y", "besseli": "bessel_i", "besselk": "bessel_k"}
 
 
@@ -97,6 +97,9 @@ class Balls:
             method = _METHOD.get(name, name)
             return lambda x, analytic=False: self._off_ray(lambda v: getattr(v, method)(), x,
                                                            _FROM_MINUS_INFINITY[name] or 0, analytic)
+        if name == "LambertW":
+            branch = int(expr.args[1]) if len(expr.args) > 1 else 0
+            return lambda x, *_, analytic=False: self.undefined if analytic else x.lambertw(branch)
         if name == "factorial":
             return lambda x, analytic=False: (x + 1).gamma()
         if name in ("polygamma", "zeta"):

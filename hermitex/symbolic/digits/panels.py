@@ -14,7 +14,8 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.symbolic.budget import budget, checkpoint
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, majorant, majorant_tail
 from hermitex.symbolic.pieces import breakpoints, pieces
@@ -192,7 +193,7 @@ def _integrated(node: Expr) -> Expr:
     try:
         from hermitex.symbolic.integrals import closed_form
 
-        with budget(3):
+        with attempt(3):
             return closed_form(node)
     except BudgetExceeded:
         checkpoint("integrating an inner expectation")
