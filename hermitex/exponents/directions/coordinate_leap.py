@@ -136,7 +136,11 @@ def _by_symmetry(oracle: Regression, known: list[int], last: int, show: Callable
             continue
         # c_a charges the same variables with a slot more in what is known.
         more = sorted(left, reverse=True) + [up(a, i) for a in sorted(left, reverse=True) for i in known]
-        seen = {a: found for a in more if (found := show(a)) is not None}
+        seen: dict[MultiIndex, Certificate] = {}
+        for a in more:
+            told = {i for b in seen for i, n in enumerate(b) if n}
+            if any(n and i not in told for i, n in enumerate(a)) and (found := show(a)) is not None:
+                seen[a] = found
         fresh = sorted({i for a in seen for i, n in enumerate(a) if n and i not in known})
         if not fresh or any(n and i not in fresh for a in left for i, n in enumerate(a)):
             return None
