@@ -19,7 +19,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.directions.relevant import along_one_direction, relevant
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
@@ -90,7 +90,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
 def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """The answer for a function that is g almost everywhere, without signs that cancel."""
-    plain = almost_everywhere(g)
+    plain = almost_everywhere(along_one_direction(g))
     if plain == g or isinstance(law, Channel):
         return _any_number(g, law, names, used)
     found = _any_number(plain, law, names, tuple(x for x in used if plain.has(x)))

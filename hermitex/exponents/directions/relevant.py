@@ -16,6 +16,7 @@ from sympy import Expr, S, Symbol
 
 from hermitex import symbols
 from hermitex.exponents.directions.axes import axes
+from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, tidy
 
@@ -119,3 +120,23 @@ def _names(basis: Matrix, variables: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
         found.append(variables[at[0]] if len(at) == 1 and row[at[0]] == 1 else None)
     left = [v for v in variables if v not in found]
     return tuple(v if v is not None else left.pop(0) for v in found)
+
+
+def along_one_direction(g: Expr) -> Expr:
+    """g with every expectation inside that depends on one direction written over that direction: E f(z1 + z2) = E f(sqrt(2) z).
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> from sympy import cos
+    >>> len(along_one_direction(E(cos(z1 + z2), z1, z2)*z1).atoms(Expectation).pop().bound)
+    1
+    """
+    def short(node: Expectation) -> Expr:
+        body, bound = node.open()
+        if len(bound) < 2 or not node.independent or body.has(Expectation):
+            return node
+        seen = relevant(body, bound)
+        return E(seen.inner, *seen.names) if seen.dimension == 1 else node
+
+    return g.xreplace({node: short(node) for node in g.atoms(Expectation) if not node.free_symbols})

@@ -19,6 +19,7 @@ from sympy import (
     Symbol,
     asinh,
     atan,
+    cancel,
     cosh,
     diff,
     erf,
@@ -36,6 +37,8 @@ from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
 
 _DEGREE_BOUND = 400
+_ROUNDED = Rational(1, 10**12)  # values that are 0 but for rounding do not differ
+_FLAT = 60  # operations of a branch that is asked whether it is constant
 
 
 def polynomial(u: Expr, x: Symbol) -> Poly | None:
@@ -71,7 +74,7 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
         found = pieces(u, x)
     except HermitexError:
         return None
-    values = {_flat(p.expr, x) for p in found}
+    values = {_flat(p, x) for p in found}
     if len(values) == 1 and not (value := values.pop()).has(x):
         return value
     return None
@@ -90,20 +93,28 @@ def differs(u: Expr, x: Symbol) -> bool:
         except (ArithmeticError, TypeError, ValueError, NotImplementedError):
             continue
         if value.is_Float:
-            if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) for old in seen):
+            if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) + _ROUNDED for old in seen):
                 return True
             seen.append(value)
     return False
 
 
-def _flat(branch: Expr, x: Symbol) -> Expr:
-    """A smooth branch with identities such as sin^2 + cos^2 = 1 used, within a size bound."""
-    if not branch.has(x) or branch.count_ops() > 60:
+def _flat(piece: Piece, x: Symbol) -> Expr:
+    """A smooth branch as a constant where identities make it one, within a size bound.
+
+    Its derivative is often an algebraic function of exponentials where it is not itself: log(1 + e^x) - log(1 + e^-x) - x.
+    """
+    branch = piece.expr
+    if not branch.has(x) or branch.count_ops() > _FLAT:
         return branch
     flat = branch.expand() if _degree_bound_safe(branch, x) else branch
-    if flat.has(x):
-        flat = flat.simplify()
-    return flat
+    if not flat.has(x):
+        return flat
+    if cancel(diff(flat, x).rewrite(exp)) == 0:
+        place = next((p for p in (S.Zero, S.One, S.NegativeOne) if piece.lo.evalf(15) < p < piece.hi.evalf(15)), None)
+        value = None if place is None else flat.xreplace({x: place})
+        return flat if value is None or not value.is_finite else value.simplify()
+    return flat.simplify()
 
 
 def _degree_bound_safe(u: Expr, x: Symbol) -> bool:
