@@ -1,1 +1,42 @@
-"""What a target asks of an algorithm: ``hermitex.exponents(g)`` is `report.exponents`; this folder holds its parts."""
+"""What a target asks of an algorithm: ``hermitex.exponents(g)`` is `report.exponents`; this folder holds its parts.
+
+The way from a target to its certificates, each step with the file that makes it::
+
+    a text, a channel, a budget                                        report
+        |   functions that agree almost everywhere; what is constant   labels.almost_everywhere, labels.levels
+        |   the directions that matter, averages written over them     directions.relevant
+        v
+    one direction: report._exponents     several: several.several
+        |
+        |   parts take turns of processor time, cheap ways first;      clock: Part, take_turns
+        |   what was given up once is tried again for longer           (symbolic.budget: patience; symbolic.deadline: attempt)
+        |
+        +-- E[Y|z]: is it in L2?                                       mean
+        |
+        +-- information exponent and leap
+        |     one direction: c_k = E[g He_k], k = 1, 2, ...            information
+        |     several: C_k^U(u) = E[g He_k(P z) | u], U <- U + what    leap, directions.staircase (Climb),
+        |     it charges; and by coordinates                           directions.regression, directions.coordinate_leap
+        |
+        +-- generative exponent and leap
+        |     what the label reveals, one normal form                  label
+        |     one direction: lambda_k != 0 by a label map              generative
+        |     several: Lambda_k(U), label maps against symmetries      generative_leap, labels.families, labels.tensors
+        |
+        +-- alpha_c, stage by stage of that staircase                  weak_recovery, thresholds
+              the law of the label by a table of mechanisms            laws.mechanisms
+
+A statement `this coefficient is zero` or `is not` is a `certificate.Certificate`. It is decided by the first of these::
+
+    zero      symmetry, parity                                         directions.symmetry, directions.invariant_tensors
+              a part of a coordinate that the label does not see       labels.hidden
+              u is a function of an antiderivative of He_k phi         labels.branches
+              exact integrals and exact algebra                        symbolic.integrals, symbolic.zero
+    not zero  the label rises with a variable                          labels.rising
+              independent factors, each exact or in a ball             labels.mean_signs, symbolic.digits.enclosure
+              entries of a tensor in intervals, then the combination   labels.moments, directions.intervals
+              ranges over boxes, for whatever has no rule              labels.bounded, labels.ranges
+    neither   undetermined, with the bound that was reached
+
+and goes back through `several` or `report` into a `result.Exponents`, which `explain` tells in words.
+"""
