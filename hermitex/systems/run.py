@@ -243,8 +243,15 @@ class Run:
             s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
             return self.program.call(name, s, self.quad.arrays())
 
+        last: list[np.ndarray] = []  # a state of all points, its residual and its Jacobian: a start is looked at twice
+
         def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-            return chain_of(block, outputs(x, p), x)
+            if last and np.array_equal(last[0], x):
+                return last[1], last[2]
+            F, J = chain_of(block, outputs(x, p), x)
+            if x.shape[1] == self.points:
+                last[:] = x.copy(), F, J
+            return F, J
 
         def step(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             out = outputs(x, p)  # x - (x - rhs) would lose an rhs far below x
