@@ -63,6 +63,7 @@ class Solution:
     notes: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
     model: Any = None  # of a System: what `derivative` asks
+    history: Mapping[str, Any] = field(default_factory=dict)  # of an iteration: {unknown: its values from the start on}
 
     def __getitem__(self, name: str) -> Any:
         """The numbers of a name; of Q, where there are Q11, Q12, ..., the matrix, after the shape of the parameters."""

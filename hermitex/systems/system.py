@@ -23,6 +23,7 @@ from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
+from hermitex.systems.iterate import iterate
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -304,8 +305,12 @@ class System(Shown):
         return cache[blocks]
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              budget: float | None = None, blocks: bool = True, raise_on_failure: bool = True, **keywords: Any) -> Any:
+              budget: float | None = None, blocks: bool = True, raise_on_failure: bool = True, method: str = "newton",
+              damping: float = 1.0, **keywords: Any) -> Any:
         """Solve for the unknowns at given parameters (numbers or arrays, broadcast together) -> Solution.
+
+        method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
+            ends at stable points only; `solution.history` holds its path.
 
         `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
@@ -314,6 +319,11 @@ class System(Shown):
 
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
+        if method not in ("newton", "iterate"):
+            raise UnknownName(str(method), ("newton", "iterate"), "method")
+        if method == "iterate":
+            settled = iterate(self, names, given, damping=damping, tolerance=tolerance, budget=budget)
+            return settled.require("damping=0.5 or smaller, or method='newton'") if raise_on_failure else settled
         found = solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
                       raise_on_failure=raise_on_failure)
         return replace(found, model=SolvedPoint(self, names))
