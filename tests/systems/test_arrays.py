@@ -284,7 +284,7 @@ def test_a_source_that_sums_something_else_is_not_loaded() -> None:
     assert checked(source)
     for old, new in (("summed(sum_1", "summed(open"), (", quad, eta_k", ", s, eta_k"),
                      ("def sum_1(quad, block_size", "def sum_1(s, block_size"),
-                     ("return (E1,)", "return open(E1)"), ("size = int(size)", "size = int(size) + 1")):
+                     ("return (E1,)", "return open(E1)"), ("step, done = max(1", "step, done = max(2")):
         assert old in source
         with pytest.raises(BadInput):
             checked(source.replace(old, new, 1))
