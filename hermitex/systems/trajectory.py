@@ -216,7 +216,7 @@ class _PointFlow:
                 reason = f"two integrations differ by {error:.1e}: the flow makes errors grow, or an average is not held"
         quadrature = {"quadrature_error": self.states.error, "nodes": self.states.quad.nodes}
         return replace(found, value=self._seen(t, x, events), converged=not reason, error=error, reason=reason,
-                       dense=None if found.dense is None else Path(found.dense, self, tuple(events)),
+                       dense=None if found.dense is None else FlowPath(found.dense, self, tuple(events)),
                        origin={"tolerance": self.tolerance, **quadrature})
 
     def _seen(self, t: np.ndarray, x: np.ndarray, events: Sequence[str]) -> dict[str, np.ndarray]:
@@ -226,7 +226,7 @@ class _PointFlow:
                 **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
 
 
-class Path:
+class FlowPath:
     """Unknowns and observables at any time in between."""
 
     def __init__(self, dense: Any, flow: _PointFlow, events: tuple[str, ...]) -> None:

@@ -30,7 +30,7 @@ _GUIDES = 4
 
 
 @dataclass(frozen=True)
-class Branch:
+class LevelBranch:
     """A maximal interval [lo, hi] on which u is smooth and monotone, with the labels at its ends."""
 
     lo: mpf
@@ -153,12 +153,12 @@ def _tolerance() -> mpf:
     return mpf(10) ** (-16 - 2 * (mp.dps - _DIGITS) + (4 if mp.dps > _DIGITS else 0))
 
 
-def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[Branch], dict[mpf, tuple[mpf, mpf]]]:
+def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[LevelBranch], dict[mpf, tuple[mpf, mpf]]]:
     """Monotone branches, and atoms {label: (E[He_2 1], P)} of the plateaus, on the window."""
     window = _window()
     low = 0 if even else -window
     u = u.xreplace({node: Float(evaluate(node, mp.dps + 5), mp.dps + 5) for node in u.atoms(Expectation)})
-    branches: list[Branch] = []
+    branches: list[LevelBranch] = []
     atoms: dict[mpf, tuple[mpf, mpf]] = {}
     for piece in pieces(u, x, low, window):
         checkpoint("cutting the target into branches")
@@ -196,7 +196,7 @@ def _he2_mass(a: mpf, b: mpf) -> mpf:
     return a * _phi(a) - b * _phi(b)
 
 
-def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[Branch]:
+def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[LevelBranch]:
     """Cut (lo, hi) at the critical points of a smooth expression, by a scan that is refined until it is stable."""
     u, slope, bend = (_function(e, x) for e in (expr, diff(expr, x), diff(expr, x, 2)))
     rough = _rough(expr, x)
@@ -204,7 +204,7 @@ def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[Branch]:
     found = []
     for a, b in pairwise(ends):
         at = [_at_end(u, end, inward) for end, inward in ((a, b), (b, a))]
-        found.append(Branch(a, b, u, slope, at[0], at[1], rough))
+        found.append(LevelBranch(a, b, u, slope, at[0], at[1], rough))
     return found
 
 
@@ -304,7 +304,7 @@ def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int,
 
 def _bisect(f: Callable, df: Callable, a: mpf, b: mpf) -> mpf:
     rising = f(b) > f(a)
-    return Branch(a, b, f, df, -mp.inf if rising else mp.inf,
+    return LevelBranch(a, b, f, df, -mp.inf if rising else mp.inf,
                   mp.inf if rising else -mp.inf).preimage(mpf(0))
 
 
@@ -330,7 +330,7 @@ def _nearest(value: mpf, knots: list[mpf]) -> mpf:
     return value if mp.isinf(value) else min((k for k in knots if mp.isfinite(k)), key=lambda k: abs(k - value))
 
 
-def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
+def _between(active: list[LevelBranch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
     """The integral over the labels in (low, high), along the branch on which it converges best.
 
     Next to the label of a branch that runs off to infinity, z^4 exp(-z^2) at 0, only that branch is a smooth variable.
@@ -346,7 +346,7 @@ def _between(active: list[Branch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
     return best
 
 
-def _along(guide: Branch, others: list[Branch], labels: tuple[mpf, mpf]) -> tuple[mpf, mpf]:
+def _along(guide: LevelBranch, others: list[LevelBranch], labels: tuple[mpf, mpf]) -> tuple[mpf, mpf]:
     a, b = (guide.preimage(label) for label in labels)
 
     def integrand(theta: mpf) -> mpf:
