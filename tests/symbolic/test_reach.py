@@ -67,7 +67,8 @@ KINKS = [Max(0, z - a)*Max(0, z - b), Max(0, z - a)*Max(0, b - z), sign(z - a)*A
 
 
 @pytest.mark.parametrize("body", KINKS, ids=str)
-@pytest.mark.parametrize("numbers", [(-1, HALF, 2), (HALF, -1, -2), (1, 1, 1)])
+@pytest.mark.parametrize("numbers", [
+    (HALF, -1, -2), *(pytest.param(n, marks=pytest.mark.slow) for n in ((-1, HALF, 2), (1, 1, 1)))])
 def test_switches_in_any_order(body, numbers):
     """One formula for every order of the places, equal ones too."""
     at = {**dict(zip((a, b, c), map(S, numbers), strict=True)), s: S(3)/4}
@@ -124,7 +125,8 @@ def test_a_logarithm_with_a_shift():
 @pytest.mark.parametrize(("body", "at"), [
     (log(Abs(mu + s*z)), {mu: 30, s: HALF}), (Max(0, z - a)*Max(0, z - b), {a: -9, b: 8}),
     (Max(0, z - a)*Max(0, z - b), {a: 1, b: -1}),
-    (1/(p + z**2), {p: 5000}), (1/(p + z**2)**3, {p: 500}), (Max(0, exp(mu + s*z) - K), {mu: 0, s: Rational(1, 5), K: 2}),
+    (1/(p + z**2), {p: 5000}), pytest.param(1/(p + z**2)**3, {p: 500}, marks=pytest.mark.slow),
+    pytest.param(Max(0, exp(mu + s*z) - K), {mu: 0, s: Rational(1, 5), K: 2}, marks=pytest.mark.slow),
 ], ids=str)
 def test_kernels_of_them(body, at):
     """The compiled kernel, whose closed form may cancel or have no numeric form, gives the digits."""
@@ -180,7 +182,7 @@ def test_three_shifted_signs_by_conditioning():
     shifts, names = (-1, HALF, Rational(1, 3)), (z1, z2, z3)
     many = E(steps(*(v + h for v, h in zip(names, shifts, strict=True))), *names, cov=pairs(names, HALF))
     one = E(Mul(*(phi(sqrt(2)*h + z) for h in shifts)), z)
-    assert abs(value(many) - value(one)) < 1e-20
+    assert abs(many.evalf(15) - one.evalf(15)) < 1e-14
 
 
 @pytest.mark.slow
@@ -194,7 +196,7 @@ def test_four_shifted_signs_by_conditioning():
 # -- moments of linear forms -------------------------------------------------------------------------------------------
 def test_a_product_of_powers_of_forms_is_not_multiplied_out():
     u, v = z1 + z2 + z3, z1 - z2
-    body = u**20*v**14*(z2 - 3*z3)**6
+    body = u**12*v**8*(z2 - 3*z3)**4
     terms = Poly(body, z1, z2, z3).terms()
     known = sum(c*Mul(*map(_moment, powers)) for powers, c in terms)
     assert E(body, z1, z2, z3).doit() == known
