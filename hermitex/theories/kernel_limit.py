@@ -7,7 +7,7 @@ P_k projects on the Hermite polynomials of total degree k, ||P_k g||^2 = sum_{|a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,7 +137,12 @@ def kernel_limit(g: Any) -> KernelLimit:
     body, variables = target(g)
     if extra := body.free_symbols - set(variables):
         raise BadInput(f"kernel: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
-    made = KernelLimit(body, variables)
+    return _made(body, variables)
+
+
+@lru_cache(maxsize=32)
+def _made(g: Expr, variables: tuple[Symbol, ...]) -> KernelLimit:
+    """One object for one target, so that what is known of its series is kept."""
+    made = KernelLimit(g, variables)
     made.expansion(0)  # a target that is not square integrable is refused here
-    object.__setattr__(made, "_known", None)
     return made
