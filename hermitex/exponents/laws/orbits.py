@@ -81,7 +81,7 @@ class Orbits:
         self.local, self.indices = [a for a, _ in both], tuple(b for _, b in both)
         faces = list(_faces(g, used, weights, flips))
         parts = [face.rule(rule) for face in faces if face.h != 0]
-        if sum(len(h) for _, _, h in parts) > _MOST:
+        if not parts or sum(len(h) for _, _, h in parts) > _MOST:
             raise NoClosedForm("alpha_c", "its orbits need too many nodes", "Give the target in another form")
         self.flat = len(parts) < len(faces) or any(w[h == 0].sum() > 1e-6 * w.sum() for _, w, h in parts)
         self.sides: list[OrbitNodes] = []
