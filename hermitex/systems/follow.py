@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
-from hermitex.show.display import Shown
+from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import stability, trace
 from hermitex.systems.sensitivity import parameter_of, slopes
@@ -75,6 +75,9 @@ class Branch(Shown):
         ax.set_xlabel(self.parameter)
         ax.set_ylabel(name)
         return ax
+
+    def _html(self) -> str:
+        return number_table({n: v.tolist() for n, v in self.values.items()}, title=self._summary())
 
     def _summary(self) -> str:
         x, end = self[self.parameter], f"; {self.reason}" if self.reason else ""
