@@ -42,9 +42,8 @@ class Flow(System):
 
     Examples
     --------
-    >>> from sympy import sqrt
+    >>> from sympy import erf, sqrt
     >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbolic.activations import erf
     >>> from hermitex.symbols import m, z, z1
     >>> learning = Flow({m: (1 - m**2)*E(z*erf(m*z + sqrt(1 - m**2)*z1), z, z1)}, domain={m: (-1, 1)})
     >>> path = learning.solve(t=[0, 1, 2], start={m: 0.1})

@@ -151,7 +151,8 @@ class Regimes(Shown):
 
     def piecewise(self, name: str) -> Piecewise:
         """The formula as one Piecewise, a case for each regime in their order."""
-        return Piecewise(*((sympify(r.values[name]), And(*(e >= 0 for e in r.inside))) for r in self.regimes), evaluate=False)
+        cases = ((sympify(r.values[name], strict=True), And(*(e >= 0 for e in r.inside))) for r in self.regimes)
+        return Piecewise(*cases, evaluate=False)
 
     def at(self, numbers: Mapping[Symbol, Any]) -> Regime:
         """The (first) regime that holds at numbers."""
@@ -166,7 +167,7 @@ class Regimes(Shown):
         found = {}
         for border in self.borders:
             a, b = (by_name[n] for n in border.regimes)
-            gaps = {n: sympify(a.values[n] - b.values[n]) for n in a.values}
+            gaps = {n: sympify(a.values[n] - b.values[n], strict=True) for n in a.values}
             found[f"{a.name} | {b.name}"] = {n: simplify(gap.subs(border.line).expand()) for n, gap in gaps.items()}
         return found
 

@@ -64,7 +64,7 @@ def _points(kind, n):
 _RANGES = {"acos": "unit", "arccos": "unit", "asin": "unit", "arcsin": "unit", "atanh": "unit", "erfinv": "unit",
            "acosh": "above one", "acoth": "above one", "zeta": "above one",
            **dict.fromkeys(("log", "ln", "sqrt", "gamma", "loggamma", "digamma", "besselj", "bessely", "besselk", "besseli",
-                            "uppergamma", "lowergamma", "LambertW"), "positive")}
+                            "uppergamma", "lowergamma", "LambertW", "LogFactorial"), "positive")}
 
 
 @pytest.mark.parametrize("name", [n for n in function_names() if n not in ("DiracDelta", "Rational", "polygamma", "erfcinv",
