@@ -161,7 +161,8 @@ class Run:
     def _wanting(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
         gaps = self._row(self.quad.reached("verified"))
-        short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP)
+        held = self._row(self.quad.reached("")) <= self.asked  # else finer rules gave no more: what is left is rounding
+        short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
         if not short.any():
             return short
         gained = self.drift < self.least/2
