@@ -55,6 +55,7 @@ from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.weak import in_heavisides
 
 _OPS = 250          # operations above which only the cheapest comparison is made
+_HIGHEST, _MOST = 40, 4  # degree and generators above which a polynomial is not factored
 _HYPERBOLIC = (tanh, sinh, cosh, coth, sech, csch)
 
 
@@ -291,7 +292,9 @@ def _log_of_polynomial(p: Expr) -> Expr:
     least = _common_exponent(p)
     p = expand(p*exp(-least))
     try:
-        content, factors = Poly(p).factor_list() if p.free_symbols else (p, [])
+        q = Poly(p) if p.free_symbols else None
+        whole = q is not None and (q.total_degree() > _HIGHEST or len(q.gens) > _MOST)  # of decimals in exponents: endless
+        content, factors = (p, []) if q is None else (S.One, [(q, 1)]) if whole else q.factor_list()
     except (BasePolynomialError, NotImplementedError):
         content, factors = S.One, [(Poly(p), 1)] if p.free_symbols else []
     logs = [k*log(_upright(q.as_expr())) for q, k in factors]

@@ -21,7 +21,7 @@ from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.coordinates import Coordinates
-from hermitex.systems.moves import OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
+from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
@@ -323,9 +323,10 @@ class Run:
         residual, most = self._residual(verdict), max(100*self.tolerance, 1e-9)
         if np.any(found.converged & (residual > most)):  # an average that is nearly 0 is known to the rounding of its terms only
             left = rounding_of_averages(lambda average: self.program.call(_VERDICT[0], self.s, self.used, average))
+            known = max(min(self.asked, 1e-11)/OF_AVERAGE, 1.0)  # an average is held to what was asked of it, relative to E|F|
             for name, v in left.items():
                 u = name.removeprefix("rhs/")
-                self.rounding[u] = np.nan_to_num(self._row(v)) + self.rounding.get(u, 0.0)
+                self.rounding[u] = np.nan_to_num(known*self._row(v)) + self.rounding.get(u, 0.0)
             residual = self._residual(verdict)
         ok = np.asarray(found.converged) & (residual <= most)
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there

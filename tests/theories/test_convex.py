@@ -72,15 +72,6 @@ def test_no_spike_is_random_features_for_other_losses_and_activations(row):
 
 
 @pytest.mark.slow
-def test_wide_huber_is_ridge():
-    numbers = {"alpha": 2, "lam": 0.05, "Delta": 0.2, **SPIKED}
-    wide, square = theory("tanh", "sin", "huber:1000").solve(**numbers), hx.theories.one_step("tanh", "sin").solve(**numbers)
-    for name in ("test_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2"):
-        assert abs(wide[name] - square[name]) < 1e-8
-    assert abs(2*wide["train_error"] - square["train_error"]) < 1e-8
-
-
-@pytest.mark.slow
 def test_the_envelope_identity():
     """d(train objective)/d lam = beta q_2/(2 alpha), for the minimum of an objective knows of lam explicitly only."""
     step = 1e-4
@@ -102,7 +93,7 @@ def test_bias_breaks_the_mirror_without_a_jump():
 
 @pytest.mark.slow
 def test_small_penalties_and_the_1_over_d_term():
-    found = theory("tanh", "sign", "logistic").solve(alpha=1, lam=[1e-1, 1e-2, 1e-3, 1e-4], **SPIKED)
+    found = theory("tanh", "sign", "logistic").solve(alpha=1, lam=[1e-1, 1e-2, 1e-3], **SPIKED)
     assert np.all(found.converged) and np.all(np.diff(found["train_error"]) < 0) and np.all(np.diff(found["q2"]) > 0)
     d = np.array([500, 1000, np.inf])
     m = theory("tanh", "sign", "logistic").solve(alpha=1, lam=0.1, dimension=d, **SPIKED)["m"]
