@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sympy import Add, Expr, Mul, Poly, PolynomialError, Rational, Symbol, exp, sqrt
+from sympy import Add, Expr, Mul, Poly, PolynomialError, Rational, Symbol, erf, erfc, exp, sqrt
 
 
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
@@ -35,10 +35,12 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         moving = {*variables, *around}
         if a.is_nonpositive or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
+        rest = Mul(*(f for f in factors if f not in grown))
+        if not a.is_nonnegative and rest.has(exp, erf, erfc):  # what may fall there may cancel what grows in another factor
+            continue
         width = 1/sqrt(1 - 2*a)
         b, kept = (b, 0) if not b.free_symbols & moving else (0, b)
-        rest = Mul(*(f for f in factors if f not in grown)).xreplace({v: width*v + b*width**2})
-        body = width*exp(Rational(1, 2)*b**2*width**2 + c + kept*width*v)*rest
+        body = width*exp(Rational(1, 2)*b**2*width**2 + c + kept*width*v)*rest.xreplace({v: width*v + b*width**2})
     return body
 
 

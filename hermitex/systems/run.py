@@ -29,6 +29,7 @@ _REFINEMENTS = 40
 _CHANCES = 3  # quadratures with which a point is tried that none of the methods solves
 _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
+_CHEAP = 100_000  # numbers in the largest array of a point
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
@@ -161,7 +162,8 @@ class Run:
     def _wanting(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
         gaps = self._row(self.quad.reached("verified"))
-        held = self._row(self.quad.reached("")) <= self.asked  # else finer rules gave no more: what is left is rounding
+        # Where finer rules gave no more, what is left is rounding: yet finer ones are tried where that costs little.
+        held = (self._row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= _CHEAP*self.points)
         short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
         if not short.any():
             return short
