@@ -78,7 +78,8 @@ def _at_roots(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         if any(f.args[0].is_number and (abs(f.args[0]) < 1) != True for f in c.atoms(sp.erfinv)):  # noqa: E712 - SymPy's true
             continue  # there is no such place on the line
         k = slope.xreplace({x: c})
-        found.append((k, -k * c))
+        if not k.has(sp.I) and not c.has(sp.I):  # else no place on the line
+            found.append((k, -k * c))
     return found
 
 
@@ -154,7 +155,7 @@ def _band(e: Expr, x: Symbol) -> list[Expr]:
 
 def _slope(g: Expr, x: Symbol) -> list[Expr]:
     """Bounds of |g'|: of a polynomial by its terms at the edge of the window, else its values at a few places."""
-    slope = sp.diff(g, x)
+    slope = sp.diff(g, x).replace(sp.DiracDelta, lambda *_: sp.S.Zero)  # a jump has no frequency
     if x not in slope.free_symbols:
         return [_size(slope)]
     if slope.is_polynomial(x):
@@ -165,7 +166,7 @@ def _slope(g: Expr, x: Symbol) -> list[Expr]:
 
 
 def _united(found: Iterable[list[Expr]]) -> list[Expr]:
-    return list(dict.fromkeys(f for part in found for f in part))[:_MOST]
+    return list(dict.fromkeys(f for part in found for f in part if not f.has(sp.I)))[:_MOST]
 
 
 # -- roots as formulas -------------------------------------------------------------------------------------------------
