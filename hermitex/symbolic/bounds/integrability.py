@@ -16,7 +16,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.existence import infinite_on_lines
-from hermitex.symbolic.bounds.transseries import Scale, Undecided, sign
+from hermitex.symbolic.bounds.transseries import Scale, Undecided, keeping, sign
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
 from hermitex.symbolic.pieces import breakpoints
@@ -139,32 +139,38 @@ def certainly_nonzero(value: Expr) -> bool:
 
 def _side(expr: Expr, x: Symbol, side: int, p: Expr) -> bool | None:
     t = Dummy("t", positive=True)
-    try:
-        found = _converges(expr.xreplace({x: side * t}), t, p, GAUSSIAN)
-    except Undecided:
-        found = None
+    found = _converges(expr.xreplace({x: side * t}), t, p, GAUSSIAN)
     return found if found is not None else _bound_converges(majorant(expr, x, side), p, local=False)
 
 
 def _near(expr: Expr, x: Symbol, point: Expr, side: int, p: Expr) -> bool | None:
     t = Dummy("t", positive=True)
-    try:
-        found = _converges(expr.xreplace({x: point + side / t}), t, p, LOCAL)
-    except Undecided:
-        found = None
+    found = _converges(expr.xreplace({x: point + side / t}), t, p, LOCAL)
     return found if found is not None else _bound_converges(local_majorant(expr, x, point, side), p, local=True)
 
 
 def _converges(f: Expr, t: Symbol, p: Expr, weight: Scale) -> bool | None:
-    """Does int^oo |f|^p weight dt converge?"""
-    series = expand_at_infinity(f, t)
-    if series.top is None:
-        return True
-    scale = weight.times(series.top, p)
-    for _, a in scale.exponents:
-        return True if sign(a) < 0 else (False if series.exact else None)
-    beyond = sign(scale.n + 1) or sign(scale.l + 1) or 1  # int dt/(t log t) diverges
-    return True if beyond < 0 else (False if series.exact else None)
+    """Does int^oo |f|^p weight dt converge? Two terms tell mostly; six where the first ones cancel."""
+    for terms in (2, 6):
+        try:
+            with keeping(terms):
+                series = expand_at_infinity(f, t)
+        except Undecided:
+            continue
+        found = True if series.top is None else _scale_converges(weight.times(series.top, p))
+        if found or series.exact:
+            return found
+    return None
+
+
+def _scale_converges(scale: Scale) -> bool | None:
+    """Does int^oo scale dt converge?"""
+    try:
+        for _, a in scale.exponents:
+            return sign(a) < 0
+        return (sign(scale.n + 1) or sign(scale.l + 1) or 1) < 0  # int dt/(t log t) diverges
+    except Undecided:
+        return None
 
 
 def _bound_converges(bound: Majorant | None, p: Expr, *, local: bool) -> bool | None:

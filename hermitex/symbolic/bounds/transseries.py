@@ -6,13 +6,26 @@ decided and not guessed. What cannot be compared exactly raises `Undecided`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cmp_to_key
 from typing import NamedTuple
 
 import sympy as sp
 from sympy import Expr, Integer, S
 
-KEPT = 6  # terms of an expansion that are kept
+_KEPT = ContextVar("kept", default=6)
+
+
+@contextmanager
+def keeping(terms: int) -> Iterator[None]:
+    """Expansions keep so many terms inside; what is left out stands in their error."""
+    before = _KEPT.set(terms)
+    try:
+        yield
+    finally:
+        _KEPT.reset(before)
 
 
 class Undecided(Exception):
@@ -149,8 +162,9 @@ def _cut(terms: list[tuple[Expr, Scale]], error: Scale | None, comparable: bool 
         orders = [compare(s, error) for _, s in terms]
         comparable = comparable and all(order < 0 for order in orders)  # c s + O(s) could cancel
         terms = [term for term, order in zip(terms, orders, strict=True) if order > 0]
-    if len(terms) > KEPT:
-        terms, error, comparable = terms[:KEPT], terms[KEPT][1], False
+    kept = _KEPT.get()
+    if len(terms) > kept:
+        terms, error, comparable = terms[:kept], terms[kept][1], False
     return Series(tuple(terms), error, comparable)
 
 
@@ -195,8 +209,9 @@ def power(u: Series, p: Expr) -> Series:
     c, s = u.terms[0]
     delta = Series(tuple((d / c, r.times(s, S.NegativeOne)) for d, r in u.terms[1:]),
                    None if u.error is None else u.error.times(s, S.NegativeOne))
-    whole = bool(p.is_Integer and 0 < p <= KEPT)
-    binomials = [sp.ff(p, k) / sp.factorial(k) for k in range((int(p) if whole else KEPT) + 1)]
+    kept = _KEPT.get()
+    whole = bool(p.is_Integer and 0 < p <= kept)
+    binomials = [sp.ff(p, k) / sp.factorial(k) for k in range((int(p) if whole else kept) + 1)]
     expanded = _compose(binomials, delta, exact=whole)
     return Series(tuple((c**p * d, ONE.times(s, p).times(r)) for d, r in expanded.terms),
                   None if expanded.error is None else expanded.error.times(ONE.times(s, p)))
@@ -250,7 +265,7 @@ def exponential(u: Series) -> Series:
         if u.error.growth() > 0:
             raise Undecided
         return Series((), scale, comparable=True)  # bounded above and below: the same size
-    series = _compose([1 / sp.factorial(k) for k in range(KEPT + 1)], Series(tuple(rest), u.error))
+    series = _compose([1 / sp.factorial(k) for k in range(_KEPT.get() + 1)], Series(tuple(rest), u.error))
     return Series(tuple((sp.exp(constant) * c, scale.times(s)) for c, s in series.terms),
                   None if series.error is None else scale.times(series.error))
 
@@ -282,4 +297,4 @@ def logarithm(u: Series) -> Series:
     parts = [Series(((a, Scale(n=k)),)) for k, a in s.exponents]
     parts += [Series(((s.n, LOG),))] if s.n != 0 else []
     parts += [Series(((sp.log(c), ONE),))] if c != 1 else []
-    return add(*parts, _compose([S.Zero, *(S.NegativeOne ** (k + 1) / k for k in range(1, KEPT + 1))], delta))
+    return add(*parts, _compose([S.Zero, *(S.NegativeOne ** (k + 1) / k for k in range(1, _KEPT.get() + 1))], delta))
