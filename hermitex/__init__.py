@@ -37,6 +37,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "System": ("systems.system", "System"),
     "Flow": ("systems.flow", "Flow"),
     "Trajectory": ("solvers.ode", "Trajectory"),
+    "Branch": ("systems.follow", "Branch"),
     "Result": ("systems.result", "Result"),
     "Solution": ("solvers.solution", "Solution"),
     "sweep": ("systems.sweep", "sweep"),

@@ -22,7 +22,7 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start",
             "parameters", "arrays", "grid", "sweep")
 KEYS = ("theory", "name", "source")
-_SWEEP = {"chunk": 50, "tolerance": 1e-11}
+_SWEEP = {"chunk": 50, "tolerance": 1e-11, "method": "newton", "damping": 1.0}
 _LARGEST, _PARTS = 1_000_000, 20
 _DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 
@@ -36,6 +36,7 @@ class Spec:
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
     tolerance: float = 1e-11
+    how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, where they are said
     arrays: Mapping[str, Any] = field(default_factory=dict)  # that are summed over
 
     @property
@@ -189,7 +190,8 @@ class _SpecReader:
                 if key not in known:
                     self.fail(name, key, UnknownName(key, known, "parameter"))
         arrays = self._arrays(system)
-        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]), arrays)
+        how: dict[str, Any] = {k: options[k] for k in ("method", "damping") if k in self.section("sweep")}
+        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]), how, arrays)
 
     def _arrays(self, system: Any) -> dict[str, Any]:
         """The arrays that are summed over, each under [arrays] and nowhere else."""
@@ -257,8 +259,7 @@ class _SpecReader:
         self.letters = self._letters()
         read = {name: {self._symbol(name, k): self._formula(name, k, v) for k, v in self.section(name).items()}
                 for name in ("where", "observables")}
-        lines = {self._symbol(kind, k): self._equation(k, v) if kind == "equations" else self._formula(kind, k, v)
-                 for k, v in equations.items()}
+        lines = {self._symbol(kind, k): self._equation(kind, k, v) for k, v in equations.items()}
         more = {name: self._of_unknowns(name, equations) for name in ("domain", "start")}
         try:
             system = (System if kind == "equations" else Flow)(
@@ -275,13 +276,18 @@ class _SpecReader:
         return system
 
     def _of_unknowns(self, section: str, equations: Mapping[str, Any]) -> dict[str, Any]:
-        """[domain] q = "0 < q < 1" and [start] q = 0.9, for unknowns of the spec."""
+        """[domain] q = "0 < q < 1" and [start] q = 0.9, for unknowns of the spec; [start] Q = [[1, 0.5], [0.5, 1]] of a matrix."""
         from hermitex.systems.domain import domains
 
         found: dict[str, Any] = {}
+        matrices = {k: self._rows(k, v) for k, v in equations.items() if isinstance(v, list)}
+        names = [*(k for k in equations if k not in matrices), *_entry_names(matrices)]
         for key, value in self.section(section).items():
-            if key not in equations:
-                self.fail(section, key, UnknownName(key, equations, "unknown"))
+            if section == "start" and key in matrices:
+                found[key] = self._start_of_matrix(key, value, matrices[key])
+                continue
+            if key not in names:
+                self.fail(section, key, UnknownName(key, [*names, *matrices], "unknown"))
             if section == "start":
                 found[key] = self._number(section, key, value)
                 continue
@@ -290,6 +296,13 @@ class _SpecReader:
             except HermitexError as error:
                 self.fail(section, key, str(error).removeprefix("spec: "))
         return found
+
+    def _start_of_matrix(self, key: str, value: Any, rows: list[list[Any]]) -> list[list[float]]:
+        fits = isinstance(value, list) and all(isinstance(r, list) and len(r) == len(rows[0]) for r in value)
+        if not fits or len(value) != len(rows):
+            self.fail("start", key, f"{key} is a matrix; give {len(rows)} rows of {len(rows[0])} numbers, "
+                                    f"{[[1 if i == j else 0 for j in range(len(rows[0]))] for i in range(len(rows))]}")
+        return [[self._number("start", key, v) for v in row] for row in value]
 
     def _letters(self) -> dict[str, Any]:
         """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
@@ -303,10 +316,9 @@ class _SpecReader:
             given |= {k: (section, letters.get(k, "real")) for k in self.section(section)}
         given |= {k: ("functions", "function") for k in self.section("functions")}
         given |= {k: ("symbols", v) for k, v in self.section("symbols").items()}
-        for key, value in self.section("equations").items():  # Q = [["..", ".."], ["..", ".."]]: a matrix
-            if isinstance(value, list):
-                rows = self._rows(key, value)
-                given |= {f"{key}{i + 1}{j + 1}": given[key] for i, row in enumerate(rows) for j in range(len(row))}
+        for section in ("equations", "flow"):  # Q = [["..", ".."], ["..", ".."]]: a matrix
+            matrices = {k: self._rows(k, v) for k, v in self.section(section).items() if isinstance(v, list)}
+            given |= {name: given[key] for name, key in _entry_names(matrices).items()}
         for key, (section, kind) in given.items():
             if section == "symbols" and not isinstance(kind, str):
                 self.fail(section, key, 'a letter is declared by a word: "real", "positive", "nonnegative", "function"')
@@ -364,15 +376,15 @@ class _SpecReader:
             self.fail("equations", key, 'a matrix is a list of rows of equal length, [["a", "b"], ["b", "c"]], 9 by 9 at most')
         return value
 
-    def _equation(self, key: str, value: Any) -> Any:
+    def _equation(self, kind: str, key: str, value: Any) -> Any:
         from sympy import Eq
 
         if isinstance(value, list):
-            return [[self._formula("equations", key, v) for v in row] for row in self._rows(key, value)]
-        sides = split_equation(value) if isinstance(value, str) else None
+            return [[self._formula(kind, key, v) for v in row] for row in self._rows(key, value)]
+        sides = split_equation(value) if isinstance(value, str) and kind == "equations" else None
         if sides is None:
-            return self._formula("equations", key, value)
-        left, right = (self._formula("equations", key, side) for side in sides)
+            return self._formula(kind, key, value)
+        left, right = (self._formula(kind, key, side) for side in sides)
         made = Eq(left, right, evaluate=False)
         if left == right:
             self.fail("equations", key, "both sides are the same")
@@ -413,6 +425,8 @@ class _SpecReader:
         return [self._number("grid", key, v) for v in values]
 
     def _options(self) -> dict[str, Any]:
+        from hermitex.systems.iterate import METHODS
+
         options = self.section("sweep")
         for key, value in options.items():
             if key not in _SWEEP:
@@ -420,9 +434,20 @@ class _SpecReader:
             number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
             if key == "chunk" and not (number and isinstance(value, int)):
                 self.fail("sweep", key, f"a whole number of points, 1 or more, not {value!r}")
+            if key in ("method", "damping") and "flow" in self.table:
+                self.fail("sweep", key, "a flow is integrated over time; it is for [equations]")
+            if key == "damping" and not (number and value <= 1):
+                self.fail("sweep", key, f"the weight of the new value, above 0 and at most 1, not {value!r}")
+            if key == "method" and value not in METHODS:
+                self.fail("sweep", key, UnknownName(str(value), METHODS, "method"))
             if key == "tolerance" and not (number and value < 1):
                 self.fail("sweep", key, f"a number between 0 and 1, not {value!r}")
         return options
+
+
+def _entry_names(matrices: Mapping[str, list[list[Any]]]) -> dict[str, str]:
+    """{Q11: Q, Q12: Q, ...} of the matrices of a spec."""
+    return {f"{key}{i + 1}{j + 1}": key for key, rows in matrices.items() for i, row in enumerate(rows) for j in range(len(row))}
 
 
 class UnknownSection(BadInput):

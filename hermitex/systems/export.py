@@ -32,6 +32,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.symbolic.sums import Index, with_entries
 from hermitex.systems.excerpt import flat
+from hermitex.systems.matrices import flat_start
 from hermitex.systems.scope import written_out
 from hermitex.systems.states import States
 from hermitex.systems.template import FLOW_PAGE, FORMULAS, PAGE, PLACES
@@ -84,7 +85,8 @@ Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
 
 
 def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Iterable[Numbers] | None = None,
-          start: Numbers | None = None, tolerance: float = 1e-11, check: bool = True) -> Exported:
+          start: Numbers | None = None, tolerance: float = 1e-11, check: bool = True, method: str = "newton",
+          damping: float = 1.0) -> Exported:
     """Write the standalone solver of a system; the file is whole or is not there.
 
     Parameters
@@ -93,7 +95,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     reference : parameter values (one point or several) for its self-test; default: points found by trial. Of arrays that are
         summed over it takes the first 60 entries (of matrices as many); the file itself takes any length.
     start : {unknown: first guess}, the default of its `solve` and where the self-test begins
-    tolerance : the default of its `solve`
+    tolerance, method, damping : the defaults of its `solve`; those of `System.solve`
     check : re-check the residuals of the first reference point with mpmath
 
     Raises
@@ -113,13 +115,15 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     (2, 1, 'mpmath, 20 digits, 2 of 2 equations')
     """
     try:
-        first = {**system.start, **{str(u): float(v) for u, v in (start or {}).items()}}
+        given = flat_start({str(u): v for u, v in (start or {}).items()}, [u.name for u in system.unknowns])
+        first = {**system.start, **{u: float(v) for u, v in given.items()}}
     except (TypeError, ValueError):
         raise BadInput(f"export: start = {start!r} holds something that is no number; the file begins at one number each") from None
     check_place(path)
-    points = _reference(system, reference, first, tolerance)
+    how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
+    points = _reference(system, reference, first, how)
     checked = _checked(system, points[0]) if check else ""
-    text = render(system, points, start=first, tolerance=tolerance, checked=checked)
+    text = render(system, points, start=first, how=how, checked=checked)
     deviation = _selftest(text)
     write_whole(path, text)
     return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked, deviation)
@@ -144,15 +148,15 @@ def _selftest(text: str) -> float:
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
-def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, tolerance: float) -> list[Point]:
+def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, how: Numbers) -> list[Point]:
     if given is not None:
         wanted = [given] if isinstance(given, Mapping) else list(given)
-        return [_solved(system, p, start, tolerance) for p in wanted]
+        return [_solved(system, p, start, how) for p in wanted]
     found: list[Point] = []
     failure: HermitexError | None = None
     for k in range(_TRIES):
         try:
-            found.append(_solved(system, _trial(system, k), start, tolerance))
+            found.append(_solved(system, _trial(system, k), start, how))
         except HermitexError as error:
             failure = failure or error
         if len(found) == _POINTS or not system.parameters:
@@ -190,15 +194,15 @@ def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
             for k, v in point.items()}
 
 
-def _solved(system: Any, point: Mapping[str, Any], start: Numbers, tolerance: float) -> Point:
+def _solved(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers) -> Point:
     point = _shortened(system, point)
     inside = {a.name for a in system.arrays}
     if system.is_flow:
         given, time = {str(k): v for k, v in point.items() if str(k) != TIME}, float(point.get(TIME, _TIME))
-        path = system.solve(given, t=time, start=start, tolerance=tolerance)
+        path = system.solve(given, t=time, start=start, **how)
         return {**{k: v if k in inside else float(v) for k, v in given.items()}, TIME: time}, {
             n: float(v) for n, v in path.value.items()}
-    found = system.solve(point, start=start, tolerance=tolerance)
+    found = system.solve(point, start=start, **how)
     known = {p.name for p in _parameters(system)}
     inside = {a.name for a in system.arrays}
     numbers = {("lamda" if k == "lam" and k not in known else str(k)): v if str(k) in inside else float(v)
@@ -267,7 +271,7 @@ def _depth(expr: Any) -> int:
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
-def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None, tolerance: float, checked: str = "") -> str:
+def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None, how: Numbers, checked: str = "") -> str:
     """The text of the file, read again and compared with what was meant (`verified`)."""
     from hermitex import __version__
 
@@ -288,7 +292,8 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     rules = f"lambda: Quadratures(AXES, {program.kinked}{grid})" if axes else "Exact"
     own_page = {
         **dict.fromkeys(PLACES, ""), "start": "{}", "domain": "{}",
-        "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(tolerance),
+        "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(how["tolerance"]),
+        "method": literal(how.get("method", "newton")), "damping": repr(how.get("damping", 1.0)),
         "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
     own_text = page_of.render(own_page)
@@ -442,6 +447,8 @@ def _code(program: Any) -> str:
         entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, "
                           f"{e.first}),\n" for e in program.arrays.entries)
         notes += f"    arrays=Arrays((\n{entries}    )),\n"
+    if program.positive:
+        notes += f"    positive={_tuple(program.positive)},\n"
     if program.domain:
         notes += f"    domain={_domain(program.domain)},\n"
     if program.start:

@@ -146,7 +146,7 @@ class Flow(System):
                          method=method, events=tuple(own), terminal=tuple(terminal))
         return found.require("a looser tolerance=, a shorter time, or method='Radau'") if raise_on_failure else found  # type: ignore[return-value]
 
-    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,
+    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
                tolerance: float = OF_A_FLOW) -> Any:
         """Write a standalone integrator with the formulas and its own self-test; it needs NumPy and SciPy.
 

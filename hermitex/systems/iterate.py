@@ -11,70 +11,109 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
-from hermitex.solvers.interval import middle
+from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import limited, over, ran_out
 from hermitex.solvers.solution import Solution
-from hermitex.systems.solve import checked_start, points_of
+from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, shaped, solved
 from hermitex.systems.states import States
 
-_STEPS, _ROUNDS, _STAYS, _FLOOR = 20_000, 5, 1e-5, 1e-6
+METHODS = ("newton", "iterate")
+_STEPS, _ROUNDS, _STAYS, _FLOOR, _TINY = 20_000, 5, 1e-5, 1e-6, 1e-300
 
 
-def iterate(system: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], *, damping: float, tolerance: float,
-            budget: float | None) -> Solution:
-    """See `System.solve(method="iterate")`; `solution.history` holds {unknown: its values from the start on}, step by step."""
+def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
+              budget: float | None) -> Solution:
+    """The solution at every point, converged or not, by Newton's method with what stands behind it, or by the map itself.
+
+    Of an iteration `solution.history` holds {unknown: its values from the start on, step by step}, of one batch of points.
+    """
+    if method not in METHODS:
+        raise UnknownName(str(method), METHODS, "method")
+    if method == "newton":
+        return solved(program, numbers, start=start, tolerance=tolerance, budget=budget)
     if not (isinstance(damping, int | float) and 0 < damping <= 1):
         raise BadInput(f"solve: damping is the weight of the new value, above 0 and at most 1, not {damping!r}")
-    program, rest = system.compile().bound(numbers)
+    program, rest = program.bound(numbers)
     if program.implicit:
         raise BadInput(f"solve: the equation of {sorted(program.implicit)[0]} is implicit, so there is no map to iterate; "
                        "method='newton' solves it")
     flat, shape = points_of(program, rest)
     points = int(np.prod(shape))
     given = checked_start(program, {**program.start, **start}, shape)
-    positive = {u.name for u in system.positive}
-    default = {u: middle(program.domain[u]) if u in program.domain else float(u in positive) for u in program.unknowns}
+    default = {u: middle(program.domain[u]) if u in program.domain else float(u in program.positive) for u in program.unknowns}
     x0 = np.array([np.broadcast_to(given.get(u, np.float64(default[u])), (points,)) for u in program.unknowns], dtype=float)
-    states = States(program, flat, max(tolerance/3, 1e-15))
+    parts, paths = [], []
     with limited(budget):
-        states.examine(dict(zip(program.unknowns, x0, strict=True)))
-        for _ in range(_ROUNDS):
-            before = states.quad.arrays()
-            path, done = _path(program, states, x0, damping, tolerance)
-            states.examine(dict(zip(program.unknowns, np.where(np.isfinite(path[-1]), path[-1], x0), strict=True)))
-            if states.quad.arrays() is before:
-                break
-        why = ran_out(f"the iteration did not settle in {len(path) - 1} steps")
-    last = np.where(np.isfinite(path[-1]), path[-1], x0).reshape(len(x0), *shape)
-    found = system.solve({**numbers}, start=dict(zip(program.unknowns, last, strict=True)), tolerance=tolerance, budget=budget,
-                         raise_on_failure=False)
-    x = np.array([np.asarray(found[u], dtype=float).reshape(points) for u in program.unknowns])
-    size = np.maximum(np.abs(path[-1]), _FLOOR)
-    stays = (np.abs(x - path[-1]) <= _STAYS*size).all(axis=0)
-    ok = done & stays & np.atleast_1d(np.asarray(found.converged))
+        for k in range(0, points, CHUNK):
+            here = {n: (v[k:k + CHUNK] if v.ndim else v) for n, v in flat.items()}
+            found, path = _settled(program, here, x0[:, k:k + CHUNK], float(damping), tolerance)
+            parts.append(found)
+            paths.append(path)
+    whole = replace(shaped(parts[0] if len(parts) == 1 else joined(parts), shape), method="iterate")
+    if len(parts) > 1:
+        return whole
+    history = {u: paths[0][:, i].reshape(-1, *shape) for i, u in enumerate(program.unknowns)}
+    return replace(whole, history=history, iterations=len(paths[0]) - 1)
+
+
+def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, damping: float, tolerance: float
+             ) -> tuple[Solution, np.ndarray]:
+    """A batch of points, and its path (steps + 1, n, B)."""
+    points = x0.shape[1]
+    states = States(program, numbers, max(tolerance/3, 1e-15))
+    states.examine(dict(zip(program.unknowns, x0, strict=True)))
+    for _ in range(_ROUNDS):
+        before = states.quad.arrays()
+        path, done, gap, why = _path(program, states, x0, damping, tolerance)
+        states.examine(dict(zip(program.unknowns, np.where(done, path[-1], x0), strict=True)))
+        if states.quad.arrays() is before:
+            break
+    why = np.where(why == "", ran_out(f"the iteration did not settle in {len(path) - 1} steps"), why)
+    begin = {u: np.maximum(v, _TINY) if u in program.positive else v
+             for u, v in zip(program.unknowns, np.where(done, path[-1], x0), strict=True)}
+    wide = {n: np.broadcast_to(v, (points,)) for n, v in numbers.items()}
+    found = solved(program, wide, start=begin if wide else {u: v[0] for u, v in begin.items()}, tolerance=tolerance, budget=None)
+    x = np.array([np.atleast_1d(found[u]) for u in program.unknowns])
+    last = np.where(np.isfinite(path[-1]), path[-1], np.nan)
+    stays = (np.abs(x - last) <= _STAYS*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
+    ok = done & stays & np.atleast_1d(found.converged)
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
     reason = np.where(~ok & (reason == ""), "where the iteration hardly moves is no solution", reason)
-    values = dict(found.value)
+    values = {n: np.atleast_1d(v) for n, v in found.value.items()}
     for i, u in enumerate(program.unknowns):  # what did not settle is shown where it stands
-        values[u] = np.where(ok, x[i], path[-1][i]).reshape(shape)
-    history = {u: path[:, i].reshape(-1, *shape) for i, u in enumerate(program.unknowns)}
-    scalar = not shape
-    return replace(found, value={n: float(v) if scalar else v for n, v in values.items()}, history=history, method="iterate",
-                   converged=bool(ok[0]) if scalar else ok, reason=str(reason[0]) if scalar else reason, iterations=len(path) - 1)
+        values[u] = np.where(ok, x[i], last[i])
+    seen = [n for n in values if n not in program.unknowns]
+    values |= {n: np.where(ok | done, values[n], np.nan) for n in seen}
+    return replace(found, value=values, converged=ok, reason=reason, iterations=np.full(points, len(path) - 1),
+                   residual=np.where(ok, found.residual, gap), stability=np.atleast_1d(found.stability),
+                   error=np.where(ok, found.error, np.nan)), path
 
 
-def _path(program: Any, states: States, x0: np.ndarray, damping: float, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """(steps + 1, n, B) from the start on, and which points have settled; a settled one stays."""
-    x, path, done = x0, [x0], np.zeros(x0.shape[1], dtype=bool)
-    for _ in range(_STEPS):
-        out = states.call("right_hand_sides", dict(zip(program.unknowns, x, strict=True)))
-        rhs = np.array([np.broadcast_to(out[f"rhs/{u}"], x[0].shape) for u in program.unknowns])
-        gap = np.abs(rhs - x)/np.maximum(np.abs(x), _FLOOR)
-        done = (gap <= tolerance).all(axis=0)
-        lost = ~np.isfinite(rhs).all(axis=0)
-        if np.all(done | lost) or over():
-            break
-        x = np.where(done | lost, x, x + damping*(rhs - x))
-        path.append(x)
-    return np.array(path), done
+def _path(program: Any, states: States, x0: np.ndarray, damping: float, tolerance: float
+          ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(steps + 1, n, B) from the start on, which points have settled, how far each still moves, and why one was lost.
+
+    A point stays where it settled, and before the step that leads out of its domain.
+    """
+    x, path = x0, [x0]
+    why = np.full(x0.shape[1], "", dtype=object)
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            out = states.call("right_hand_sides", dict(zip(program.unknowns, x, strict=True)))
+            rhs = np.array([np.broadcast_to(out[f"rhs/{u}"], x[0].shape) for u in program.unknowns])
+            gap = (np.abs(rhs - x)/np.maximum(np.abs(x), _FLOOR)).max(axis=0)
+            done = (gap <= tolerance) & (why == "")
+            new = x + damping*(rhs - x)
+            for u, value in zip(program.unknowns, new, strict=True):
+                away = ~np.isfinite(value)
+                why[away & (why == "")] = f"the iteration runs away: {u} is not finite after {len(path)} steps"
+                if u in program.domain:
+                    left = outside(value, program.domain[u]) & ~done & (why == "")
+                    why[left] = f"step {len(path)} of the iteration leaves the domain {said(u, program.domain[u])}"
+            stay = done | (why != "")
+            if np.all(stay) or over():
+                break
+            x = np.where(stay, x, new)
+            path.append(x)
+    return np.array(path), done, gap, why

@@ -136,4 +136,6 @@ def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, A
                 found[entry] = v
             elif form.format(name, j + 1, i + 1) not in names:
                 found[entry] = v  # what is unknown there is answered by whoever reads the start
+            elif not np.array_equal(table[j, i], v):
+                raise BadInput(f"start: {name} is symmetric, and its start is not: {name}{i + 1}{j + 1} = {v} and {table[j, i]}")
     return found

@@ -61,6 +61,7 @@ class Program:
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
     arrays: Arrays | None = None  # that are summed over
     given: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)  # their entries, where they are known: see `bound`
+    positive: tuple[str, ...] = ()  # unknowns known to be
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
     start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -129,7 +130,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
-                   lowered.arrays())
+                   lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:

@@ -20,7 +20,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import SHORT, Run
 
-_CHUNK = 512
+CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 _TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
@@ -53,11 +53,11 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
     parts = []
     guess = checked_start(program, {**program.start, **start}, shape)
     with limited(budget):
-        for first in range(0, points, _CHUNK):
-            chunk = {n: (v[first:first + _CHUNK] if v.ndim else v) for n, v in flat.items()}
-            near = {u: (v[first:first + _CHUNK] if v.ndim else v) for u, v in guess.items()}
-            parts.append(_batch(program, chunk, min(_CHUNK, points - first), near, tolerance))
-    found = parts[0] if len(parts) == 1 else _joined(parts)
+        for first in range(0, points, CHUNK):
+            chunk = {n: (v[first:first + CHUNK] if v.ndim else v) for n, v in flat.items()}
+            near = {u: (v[first:first + CHUNK] if v.ndim else v) for u, v in guess.items()}
+            parts.append(_batch(program, chunk, min(CHUNK, points - first), near, tolerance))
+    found = parts[0] if len(parts) == 1 else joined(parts)
     return shaped(found.with_stability_said(), shape)
 
 
@@ -153,7 +153,7 @@ def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[s
     return found
 
 
-def _joined(parts: list[Solution]) -> Solution:
+def joined(parts: list[Solution]) -> Solution:
     """Chunks of points, one after another."""
     def stack(name: str) -> Any:
         return np.concatenate([np.atleast_1d(np.asarray(getattr(p, name))) for p in parts])

@@ -1,6 +1,6 @@
 """The face of an exported file: what stands between its generated functions and the solver that it shares with the session.
 
-    solve(alpha=..., lamda=...)  ->  solve_all(CODE, numbers, start, tolerance)  ->  systems.solve.solved, as in the session
+    solve(alpha=..., lamda=...)  ->  solve_all(CODE, numbers, start, tolerance)  ->  systems.iterate.solved_by, as in the session
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.solvers.limit import limited
+from hermitex.systems.iterate import solved_by
 from hermitex.systems.program import BlockCode
-from hermitex.systems.solve import solved
 from hermitex.systems.trajectory import many
 
 
@@ -39,6 +39,7 @@ class Code(NamedTuple):
     notes: tuple[str, ...] = ()
     arrays: Any = None  # that are summed over
     given: Mapping[str, Any] = {}
+    positive: tuple[str, ...] = ()
     domain: Mapping[str, tuple[float, float]] = {}
     start: Mapping[str, float] = {}
 
@@ -101,18 +102,18 @@ class NotSolved(ArithmeticError):
 
 
 def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float,
-              budget: float | None = None) -> dict[str, Any]:
+              budget: float | None = None, method: str = "newton", damping: float = 1.0) -> dict[str, Any]:
     """Every unknown and observable in the common shape of the parameters."""
     code, numbers = code.bound(numbers)
-    found = solved(code, numbers, start=start, tolerance=tolerance, budget=budget)  # type: ignore[arg-type]
+    found = solved_by(method, damping, code, numbers, start=start, tolerance=tolerance, budget=budget)
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     good = np.ravel(found.converged)
     if not good.all():
         bad = np.flatnonzero(~good)
         where = ", ".join(f"{n} = {np.broadcast_to(v, shape).flat[bad[0]]:g}" for n, v in numbers.items())
         reason = np.ravel(found.reason)[bad[0]] or "the residual stayed above the tolerance"
-        error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try "
-                          "start={unknown: value} from a neighbouring point")
+        advice = "damping=0.5 or smaller" if method == "iterate" else "start={unknown: value} from a neighbouring point"
+        error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try {advice}")
     quadrature = np.full(shape, found.origin["quadrature_error"])
     rest = {"residual": found.residual, "stability": found.stability, "quadrature_error": quadrature, "converged": found.converged}
     values = {n: np.reshape(v, shape) if shape else v for n, v in {**found.value, **rest}.items()}

@@ -27,9 +27,9 @@ from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
 from hermitex.solvers.table import Sweep
 from hermitex.systems.flow import Flow
+from hermitex.systems.iterate import METHODS, solved_by
 from hermitex.systems.names import by_name, spelt
 from hermitex.systems.program import Program
-from hermitex.systems.solve import solve
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
 _OF_A_SYSTEM = 1e-11
@@ -39,7 +39,7 @@ _COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a c
 def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, parameters: Mapping[str, float] | None = None,
           progress: Callable[[Progress], None] | bool = False, checkpoint: str | os.PathLike[str] | None = None,
           workers: int | None = None, resume: bool = True, chunk: int = 50, tolerance: float | None = None,
-          budget: float | None = None) -> Sweep:
+          budget: float | None = None, method: str = "newton", damping: float = 1.0) -> Sweep:
     """Solve a system or a theory at every point of a grid.
 
     Parameters
@@ -54,6 +54,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
     tolerance : of each solve, relative (default: 1e-11, of a flow 1e-9)
     budget : seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
+    method, damping : of a System or a theory, as of `System.solve`; an iteration begins at the same start at every point
 
     Returns
     -------
@@ -78,17 +79,22 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     if budget is not None and not budget >= 0:
         raise BadInput(f"sweep: budget = {budget!r} is not a number of seconds")
     until = None if budget is None else time.time() + budget
+    if method not in METHODS:
+        raise UnknownName(str(method), METHODS, "method")
+    how = (method, float(damping))
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
         by_name("sweep", grid, parameters)
-        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, system)
+        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, how, system)
     elif isinstance(system, Flow):
+        if method != "newton":
+            raise BadInput(f"sweep: a Flow is integrated over time; method={method!r} is for a System")
         line = _of_flow(system, grid, parameters or {}, tolerance, until)
     else:
         program = _program(system)
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
-        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until)
+        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until, how)
     return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                       resume=resume, signature=line.signature, chunk=chunk)
 
@@ -103,7 +109,7 @@ def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any],
         raise BadInput(f"sweep: where does {missing[0]} start? Give the flow start={{{missing[0]!r}: number}}")
     if not np.all(np.asarray(grid.get(TIME, fixed.get(TIME)), dtype=float) >= 0):
         raise BadInput("sweep: t is a time to reach from 0, none below it")
-    return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, dict(flow.start), dict(flow.domain))
+    return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, start=dict(flow.start), domain=dict(flow.domain))
 
 
 def _program(system: Any) -> Program:
@@ -149,6 +155,7 @@ class GridLine:
     fixed: Mapping[str, float]
     tolerance: float
     until: float | None = None  # when the budget ends, by the clock that all processes share
+    how: tuple[str, float] = ("newton", 1.0)  # method and damping
 
     @property
     def signature(self) -> str:
@@ -157,8 +164,13 @@ class GridLine:
 
         arrays = {n: hashlib.sha256(np.ascontiguousarray(v).tobytes()).hexdigest() for n, v in self.program.given.items()}
         own = [sorted(p.items()) for p in (self.program.domain, self.program.start) if p]
-        return digest([self.program.source, *([arrays] if arrays else []), *own, sorted(self.fixed.items()), self.tolerance,
-                       _COLUMNS, __version__, np.__version__])
+        return digest([self.program.source, *([arrays] if arrays else []), *own, *self._how, sorted(self.fixed.items()),
+                       self.tolerance, _COLUMNS, __version__, np.__version__])
+
+    @property
+    def _how(self) -> list[Any]:
+        """How it is solved, where that is not by Newton's method."""
+        return [] if self.how[0] == "newton" else [self.how]
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -174,17 +186,25 @@ class GridLine:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
         with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
-            rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
-            self._together(piece, rows, range(1, points))
-            for order in (range(points), range(points - 1, -1, -1)):
-                self._alone(piece, rows, order)
+            if self.how[0] == "newton":
+                rows = self._along(piece, points)
+            else:
+                found = self._solve(piece, range(points), {})
+                rows = {k: found.point(k) for k in range(points)}
             cut = over() and not all(s.converged for s in rows.values())
         columns = self._columns([rows[k] for k in range(points)])
         return {**columns, PASSING: np.full(points, True)} if cut else columns
 
+    def _along(self, piece: Piece, points: int) -> dict[int, Solution]:
+        rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
+        self._together(piece, rows, range(1, points))
+        for order in (range(points), range(points - 1, -1, -1)):
+            self._alone(piece, rows, order)
+        return rows
+
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
         numbers = {**self.fixed, **{spelt(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
-        return solve(self.program, numbers, start=start, tolerance=self.tolerance, raise_on_failure=False)
+        return solved_by(*self.how, self.program, numbers, start=start, tolerance=self.tolerance, budget=None)
 
     def _start(self, found: Solution) -> dict[str, float]:
         near = {u: float(found[u]) for u in self.unknowns if u in found} if found.converged else {}
@@ -281,8 +301,8 @@ class TheoryLine(GridLine):
         from hermitex import __version__
 
         structure = [f"{f.name}={getattr(self.theory, f.name)!r}" for f in fields(self.theory)]
-        return digest([type(self.theory).__name__, structure, sorted(self.fixed.items()), self.tolerance, _COLUMNS, __version__,
-                       np.__version__])
+        return digest([type(self.theory).__name__, structure, *self._how, sorted(self.fixed.items()), self.tolerance, _COLUMNS,
+                       __version__, np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -295,5 +315,6 @@ class TheoryLine(GridLine):
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
         theory = _SEEN.setdefault(self.signature, self.theory)
         numbers = {**self.fixed, **{n: v[np.asarray(index)] for n, v in piece.items()}}
-        found: Solution = theory.solve(raise_on_failure=False, start=start or None, tolerance=self.tolerance, **numbers)
+        how = dict(zip(("method", "damping"), self.how, strict=True)) if self._how else {}
+        found: Solution = theory.solve(raise_on_failure=False, start=start or None, tolerance=self.tolerance, **how, **numbers)
         return found

@@ -23,7 +23,7 @@ from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
-from hermitex.systems.iterate import iterate
+from hermitex.systems.iterate import solved_by
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -315,17 +315,11 @@ class System(Shown):
         `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
         """
-        from hermitex.systems.solve import solve
-
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
-        if method not in ("newton", "iterate"):
-            raise UnknownName(str(method), ("newton", "iterate"), "method")
-        if method == "iterate":
-            settled = iterate(self, names, given, damping=damping, tolerance=tolerance, budget=budget)
-            return settled.require("damping=0.5 or smaller, or method='newton'") if raise_on_failure else settled
-        found = solve(self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget,
-                      raise_on_failure=raise_on_failure)
+        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget)
+        if raise_on_failure:
+            found.require("damping=0.5 or smaller, or method='newton'" if method == "iterate" else "")
         return replace(found, model=SolvedPoint(self, names))
 
     def minimise(self, objective: Any, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
@@ -394,11 +388,15 @@ class System(Shown):
         names = {p.name for p in self.parameters}
         return by_name("solve", {k: v for k, v in numbers.items() if spelt(k, names) in names}, parameters=names)
 
-    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11) -> Any:
-        """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`."""
+    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+               **how: Any) -> Any:
+        """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`.
+
+        method, damping : what its `solve` does where nothing else is said; as of `solve`
+        """
         from hermitex.systems.export import write
 
-        return write(self, path, reference=reference, start=start, tolerance=tolerance)
+        return write(self, path, reference=reference, start=start, tolerance=tolerance, **how)
 
     def branches(self, starts: Mapping[str, Mapping[str, Any]] | None = None, numbers: Mapping[str, Any] | None = None, *,
                  tolerance: float = 1e-11, **keywords: Any) -> tuple[Any, ...]:

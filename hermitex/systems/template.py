@@ -51,7 +51,8 @@ Written by hermitex <<version>>; needs <<needs>> and nothing else.
 <<imports>>
 
 
-def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None):
+def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None,
+          method=<<method>>, damping=<<damping>>):
     """Solve the equations at every point of the parameters.
 
     Parameters
@@ -60,6 +61,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None):
     start     : {unknown: first guess}, beside START; else 1 for what Newton's method seeks as positive, or 0
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
     budget    : seconds; what is not solved by then has not converged
+    method    : "newton", or "iterate", x <- x + damping (rhs(x) - x), which ends at stable points only
 
     Returns
     -------
@@ -71,7 +73,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None):
     ValueError : a parameter is not finite, or the shapes do not broadcast.
     """
     numbers = {<<given>>}
-    return solve_all(CODE, numbers, START if start is None else start, tolerance, budget)
+    return solve_all(CODE, numbers, START if start is None else start, tolerance, budget, method, damping)
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
@@ -136,6 +138,8 @@ def main(argv=None):
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is left by then fails")
+    parser.add_argument("--method", default=<<method>>, help="newton, or iterate: the map itself")
+    parser.add_argument("--damping", type=float, default=<<damping>>, metavar="WEIGHT", help="of --method iterate")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
@@ -166,7 +170,8 @@ def main(argv=None):
         done *= sizes[word]
         points[name] = np.tile(np.repeat(given[word][0], total//done), done//sizes[word])
     try:
-        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"])}
+        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"], given["method"],
+                                       given["damping"])}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1
@@ -199,16 +204,21 @@ t         : the times to report, the first of them where the flow starts; or the
     start     : {variable: number}, beside START""",
     "relative, for the unknowns; the quadrature is held to a third of it": "relative, at every time: two integrations agree to it",
     "what is not solved by then": "what is not integrated by then",
-    "solve_all(CODE, numbers, START if start is None else start, tolerance, budget)":
+    "budget=None,\n          method=<<method>>, damping=<<damping>>):": "budget=None):",
+    '    method    : "newton", or "iterate", x <- x + damping (rhs(x) - x), which ends at stable points only\n': "",
+    '    parser.add_argument("--method", default=<<method>>, help="newton, or iterate: the map itself")\n': "",
+    "solve_all(CODE, numbers, START if start is None else start, tolerance, budget, method, damping)":
         "flow_all(CODE, numbers, {**START, **(start or {})}, t, DOMAIN, tolerance, budget)",
     "START = <<start>>": "START = <<start>>\nDOMAIN = <<domain>>",
     """    missing = [word""": """    if given["t"] is None:
         parser.error("give --t, the times to report, or --selftest")
     missing = [word""",
-    """    parser.add_argument("--selftest",""":
+    """    parser.add_argument("--damping", type=float, default=<<damping>>, metavar="WEIGHT", help="of --method iterate")
+    parser.add_argument("--selftest",""":
         """    parser.add_argument("--t", type=values, metavar="TIMES", help="to report; or one, to reach")
     parser.add_argument("--selftest",""",
-    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"])}""":
+    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"], given["method"],
+                                       given["damping"])}""":
         """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, START, given["t"], DOMAIN, <<tolerance>>,
                                          given["budget"]))
         total = len(found["t"])""",

@@ -15,6 +15,7 @@ from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
+from hermitex.systems.iterate import METHODS
 from hermitex.systems.minimise import minimise
 from hermitex.theories.curve import Curve
 from hermitex.theories.optimum import TheoryPoint
@@ -94,14 +95,20 @@ class Theory(Shown):
         return {**{k: np.asarray(d, dtype=float) for k, d in known.items() if d is not self.REQUIRED and d is not None}, **values}
 
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              budget: float | None = None, **numbers: Any) -> Solution:
+              budget: float | None = None, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Solution:
         """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state.
 
-        `budget` seconds: what is not solved by then is not converged, and its reason says so.
+        `budget` seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
+        `System.solve`; a theory with a solver of its own has no map to iterate, and says so.
         """
         given = self.given(numbers)
+        if method not in METHODS:
+            raise UnknownName(str(method), METHODS, "method")
+        how = {} if method == "newton" else {"method": method, "damping": damping}
         with limited(budget):
-            found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance)
+            found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)
+        if how and not all("iterate" in str(m) for m in np.ravel(np.asarray(found.method, dtype=object))):
+            raise BadInput(f"{self.name}: it has a solver of its own, not a map to iterate; leave method= out")
         if raise_on_failure and not np.all(found.converged):
             why = next((r for r in np.ravel(np.asarray(found.reason, dtype=object)) if "; take " in str(r)), None)
             if why:  # the reason says what to type next

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import solve_ivp
-from sympy import Eq, Idx, IndexedBase, Rational, Sum, Symbol, cos, erf, oo, sin, sqrt, symbols, tanh
+from sympy import Eq, Idx, IndexedBase, Matrix, Rational, Sum, Symbol, cos, erf, oo, sin, sqrt, stats, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
@@ -125,6 +125,44 @@ def test_a_sum_over_an_array_is_a_rate(tmp_path):
     sys.modules["sums_flow"] = module
     found.loader.exec_module(module)
     assert module.solve(t=2, **arrays)["x"] == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_flow_has_laws_and_matrices():
+    """dQ/dt = B - A Q - Q A^T relaxes as matrix exponentials say; a sign and a count drive it, through their laws."""
+    from scipy.linalg import expm, solve_continuous_lyapunov
+
+    mark, count = stats.Rademacher("mark"), stats.Poisson("count", a)
+    drive = hx.E((mark*z + 1)**2*count) + hx.E(tanh(mark + z)**2)
+    S = Matrix(2, 2, lambda i, j: Symbol(f"S{min(i, j) + 1}{max(i, j) + 1}", real=True))
+    A, B = Matrix([[2, 1], [0, 1]]), Matrix([[1, 1], [1, 3]])
+    flow = hx.Flow([(S, drive*B - A*S - S*A.T)], start={"S": [[1, 0.5], [0.5, 2]]})
+    nodes, weights = hermegauss(120)
+    force = 2*0.7 + weights @ np.tanh(1 + nodes)**2/weights.sum()
+    A, B, x0 = np.array(A, dtype=float), np.array(B, dtype=float), np.array([[1, 0.5], [0.5, 2]])
+    rest = solve_continuous_lyapunov(A, force*B)
+    times = np.array([0, 0.3, 1.0])
+    exact = np.array([rest + expm(-A*s) @ (x0 - rest) @ expm(-A*s).T for s in times])
+    path = flow.solve(t=times, a=0.7)
+    assert path["S"] == pytest.approx(exact, rel=1e-8) and path.at(0.3)["S12"] == pytest.approx(exact[1, 0, 1], rel=1e-8)
+    read = spec.from_toml("""
+[symbols]
+a = "positive"
+[laws]
+mark = "Rademacher()"
+count = "Poisson(a)"
+[where]
+force = "E((mark*z + 1)**2*count, mark, count, z) + E(tanh(mark + z)**2, mark, z)"
+[flow]
+S = [["force - 4*S11 - 2*S12", "force - 3*S12 - S22"], ["force - 3*S12 - S22", "3*force - 2*S22"]]
+[start]
+S = [[1, 0.5], [0.5, 2]]
+[grid]
+t = [0.3, 1.0]
+[parameters]
+a = 0.7
+""")
+    table = hx.sweep(read.system, read.grid, parameters=read.parameters)
+    assert table["S12"] == pytest.approx(exact[1:, 0, 1], rel=1e-8)
 
 
 def test_time_stands_in_a_rate_and_in_a_name():

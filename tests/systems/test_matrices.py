@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sympy import Determinant, Eq, ImmutableMatrix, Matrix, MatrixSymbol, Symbol, Trace, eye, symbols, tanh
 
 import hermitex as hx
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.face.spec import from_toml
 from hermitex.symbols import z1, z2
 
@@ -93,3 +98,44 @@ def test_matrices_that_do_not_fit_get_one_line(make) -> None:
     with pytest.raises(BadInput) as told:
         make()
     assert "\n" not in str(told.value)
+
+
+SPEC = """
+[equations]
+Q = [["1/(1 + c*Q11)", "c*Q12**3 + Q12/2"], ["c*Q12**3 + Q12/2", "1/(2 + c*Q22)"]]
+[start]
+Q = [[1, 0.8], [0.8, 0.5]]
+[domain]
+Q11 = "0 < Q11 < 2"
+[parameters]
+c = 1
+"""
+
+
+def test_a_spec_starts_and_bounds_a_matrix() -> None:
+    """Q12 = c Q12^3 + Q12/2 has the solutions 0 and 1/sqrt(2 c): the start says which."""
+    spec = from_toml(SPEC)
+    assert spec.system.start == {"Q11": 1.0, "Q12": 0.8, "Q22": 0.5} and spec.system.domain == {"Q11": (0.0, 2.0)}
+    found = spec.system.solve(c=1)
+    assert found["Q"][0, 1] == pytest.approx(2**-0.5) and found["Q"][1, 1] == pytest.approx(2**0.5 - 1)
+    assert from_toml(SPEC.replace("0.8", "0")).system.solve(c=1)["Q12"] == 0
+
+
+@pytest.mark.parametrize("old, new, says", [
+    ("[[1, 0.8], [0.8, 0.5]]", "[[1, 0.8], [0.3, 0.5]]", "symmetric"), ("[[1, 0.8], [0.8, 0.5]]", "0.5", "2 rows of 2 numbers"),
+    ("[[1, 0.8], [0.8, 0.5]]", "[[1, 0.8]]", "2 rows of 2 numbers"), ("[[1, 0.8], [0.8, 0.5]]", '[[1, "a"], ["a", 1]]', "start"),
+    ("[[1, 0.8], [0.8, 0.5]]", "[[3, 0.8], [0.8, 0.5]]", "outside its domain 0 < Q11 < 2"), ("Q11 =", "Q13 =", "Q12"),
+])
+def test_a_bad_start_of_a_matrix_gets_one_line(old: str, new: str, says: str) -> None:
+    with pytest.raises(HermitexError, match=says) as told:
+        from_toml(SPEC.replace(old, new))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.slow
+def test_a_file_starts_at_a_matrix(tmp_path: Path) -> None:
+    system = from_toml(SPEC.replace("[start]\nQ = [[1, 0.8], [0.8, 0.5]]\n", "")).system
+    system.export(tmp_path / "file.py", reference={"c": 1.0}, start={"Q": [[1, 0.8], [0.8, 0.5]]})
+    done = subprocess.run([sys.executable, "-I", str(tmp_path / "file.py"), "--c", "1", "--json"], capture_output=True, text=True,
+                          timeout=60)
+    assert json.loads(done.stdout)["Q12"] == pytest.approx([2**-0.5])

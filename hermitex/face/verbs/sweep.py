@@ -65,7 +65,7 @@ def _sweep(found: Any, args: argparse.Namespace) -> Any:
         workers = None if client else args.workers or os.cpu_count() or 1
         numbers = {**found.parameters, **found.arrays}
         return sweep(found.system, found.grid, client, parameters=numbers, workers=workers, progress=progress,
-                     checkpoint=args.output, resume=args.resume, chunk=found.chunk, tolerance=found.tolerance)
+                     checkpoint=args.output, resume=args.resume, chunk=found.chunk, tolerance=found.tolerance, **found.how)
 
 
 @contextmanager
