@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from sympy import Expr, Rational, S, Symbol, cos, erf, exp, fraction, oo, sin, sqrt, tan, tanh
-from sympy.simplify.fu import TR8
+from sympy import Expr, Heaviside, S, Symbol, erf, exp, oo, sqrt, tan
 
-from hermitex.errors import Divergent, HermitexError
+from hermitex.errors import Divergent
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete, injective_in_modulus, injective_odd, polynomial
-from hermitex.exponents.labels.mean_signs import decided
+from hermitex.exponents.labels.mean_signs import by_boxes, decided
 from hermitex.exponents.mean import HOELDER
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
@@ -143,12 +142,7 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
             return Certificate(name, k, "nonzero", "the target is even and injective in |z|, so E[h_2 | Y] = h_2(z)",
                                S.One, (S.One, S.One))
         last = None
-        for words, mapped in _label_maps(u, x, reflection, label):
-            checkpoint(f"trying the label map {words}")
-            try:
-                found = decided(mapped * He(k, x), x, _mapped(k), k, quick=True, prefix=f"label map T(y) = {words}")
-            except Divergent:
-                continue
+        for found in _maps(u, x, k, label):
             if found.status == "nonzero":
                 return found
             last = found if found.status == "undetermined" or last is None else last
@@ -162,66 +156,20 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
     return judge
 
 
-def _label_maps(u: Expr, x: Symbol, reflection: int | None, label: str) -> Iterator[tuple[str, Expr]]:
-    """Maps T and T(u): powers (exact values where there are any), then bounded maps in the scale of the label."""
-    if u.has(tan):
-        yield from _periodic_maps(u, label)
-        return
+def _maps(u: Expr, x: Symbol, k: int, label: str) -> Iterator[Certificate]:
+    """E[T(u) He_k] for powers T(y) = y**p, exact where anything is, then for steps T(y) = 1(y > c), which have every moment."""
+    from hermitex.exponents.labels.bounded import thresholds  # which needs NumPy
+
     for p in range(1, _MOMENTS + 1):
-        if not integrable(u**p, x, HOELDER):
+        if u.has(tan) or not integrable(u**p, x, HOELDER):
             break  # E[T(Y) He_k] need not exist
-        yield (label if p == 1 else f"{label}**{p}"), u**p
-    centre, spread = (S.Zero, _scale(u, x)[1]) if reflection == -1 else _scale(u, x)
-    for shift in (S.Zero,) if reflection == -1 else (S.Zero, Rational(1, 2), -Rational(1, 2)):
-        w = (u - centre) / spread - shift
-        text = str((Symbol(label) - centre) / spread - shift)
-        above, below = fraction(_in_sines(w).together())  # 1/(1 + (a/b)^2) = b^2/(a^2 + b^2) has no pole
-        if reflection != -1:
-            yield f"1/(1 + w**2), w = {text}", below**2 / (above**2 + below**2)
-            yield f"exp(-w**2), w = {text}", exp(-(w**2))
-            yield f"cos(w), w = {text}", cos(w)
-        yield f"w/(1 + w**2), w = {text}", above * below / (above**2 + below**2)
-        yield f"sin(w), w = {text}", sin(w)
-        yield f"tanh(w), w = {text}", tanh(w)
-
-
-def _periodic_maps(u: Expr, label: str) -> Iterator[tuple[str, Expr]]:
-    """Bounded maps of a label with infinitely many poles, written without them: w = sin/cos, 1/(1 + w^2) = cos^2."""
-    for shift in (S.Zero, S.One, S.NegativeOne, S.Half):
-        above, below = fraction(_in_sines(u - shift).together())
-        size = (above**2 + below**2).expand()
-        size = TR8(size) if size.count_ops() < 60 else size  # sin^4 + cos^4 = 3/4 + cos(4 z)/4 is seen not to vanish
-        text = str(Symbol(label) - shift)
-        yield f"w/(1 + w**2), w = {text}", above * below / size
-        yield f"1/(1 + w**2), w = {text}", below**2 / size
-
-
-def _in_sines(w: Expr) -> Expr:
-    return w.replace(tan, lambda u: sin(u) / cos(u))
-
-
-def _scale(u: Expr, x: Symbol) -> tuple[Expr, Expr]:
-    """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
-    from hermitex.symbolic.arithmetic import mpf
-    from hermitex.symbolic.precise import evaluate
-
-    values = []
-    for point in (-1.7, -1.1, -0.63, -0.31, 0.29, 0.57, 1.03, 1.61):
+        checkpoint("trying label maps")
+        words = label if p == 1 else f"{label}**{p}"
         try:
-            values.append(evaluate(u, 30, subs={x: Rational(str(point))}))
-        except (HermitexError, ZeroDivisionError, ValueError):
+            yield decided(u**p * He(k, x), x, _mapped(k), k, quick=True, prefix=f"label map T(y) = {words}")
+        except Divergent:
             continue
-    if len(values) < 4:
-        return S.Zero, S.One
-    values.sort()
-    spread = _one_digit(values[-2] - values[1])
-    middle = (values[len(values) // 2] + values[(len(values) - 1) // 2]) / 2
-    # An odd target has its centre at 0; a rounded one must stay there.
-    centre = S.Zero if abs(middle) < mpf(10) ** -6 * abs(values[-2] - values[1]) else _one_digit(middle)
-    return centre, spread or S.One
-
-
-def _one_digit(value: object) -> Expr:
-    from hermitex.symbolic.arithmetic import nstr
-
-    return Rational(nstr(value, 1))
+    for c in thresholds(u, (x,)):
+        found = by_boxes(Heaviside(u - c) * He(k, x), (x,), (_mapped(k), k, f"label map T(y) = 1({label} > {c})"))
+        if found is not None:
+            yield found

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Float, Symbol
+from sympy import Add, Basic, Dummy, Expr, Float, Mul, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.labels.mean_signs import holding
 from hermitex.exponents.laws.density import array_function
 from hermitex.symbolic.budget import checkpoint, effort, kept
 from hermitex.symbolic.digits.panels import whitened
@@ -85,7 +84,7 @@ def _over_one(f: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
         held: dict[Expr, Dummy] = {}
         try:
             with effort(_RULE):
-                inner = E(holding(f, v, set(variables), held), v).doit()
+                inner = E(_holding(f, v, set(variables), held), v).doit()
         except BudgetExceeded:
             checkpoint("integrating over one variable")
             continue
@@ -94,6 +93,17 @@ def _over_one(f: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
         if not inner.has(Expectation):
             return inner.xreplace({d: e for e, d in held.items()})
     return None
+
+
+def _holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
+    """The expression with what does not hold v put into parameters, each as large as it can be: sign(z1 - z2 z3)."""
+    if v not in e.free_symbols:
+        return held.setdefault(e, Dummy("c", real=True)) if e.free_symbols & inside else e  # type: ignore[arg-type]
+    if not isinstance(e, (Add, Mul)):
+        return e.func(*(_holding(a, v, inside, held) for a in e.args)) if e.args else e
+    fixed = [a for a in e.args if v not in a.free_symbols and a.free_symbols & inside]
+    rest = [a if v not in a.free_symbols else _holding(a, v, inside, held) for a in e.args if a not in fixed]
+    return e.func(*rest, *([held.setdefault(e.func(*fixed), Dummy("c", real=True))] if fixed else []))
 
 
 def _by_grid(f: Expr, variables: tuple[Symbol, ...]) -> float | None:

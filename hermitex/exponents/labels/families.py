@@ -1,8 +1,8 @@
 """E[T(Y) | z] for label maps T, in several variables: what a label reveals, as a family of functions of z.
 
 A label with finitely many values has finitely many maps up to constants: powers of y, or the probabilities of its
-values; what all of them leave at zero is zero. Any other label has the maps tried here, powers first, then bounded maps
-in the scale of the label; one that charges a tensor proves it, all together prove no zero.
+values; what all of them leave at zero is zero. Any other label has the maps tried here, powers and steps; one that charges a
+tensor proves it, all together prove no zero.
 """
 
 from __future__ import annotations
@@ -12,28 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sympy import (
-    Abs,
-    Add,
-    Expr,
-    Heaviside,
-    Max,
-    Min,
-    Mul,
-    Rational,
-    S,
-    Symbol,
-    ceiling,
-    cos,
-    exp,
-    floor,
-    fraction,
-    sign,
-    sin,
-    tanh,
-)
+from sympy import Expr, Heaviside, Symbol
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
@@ -131,20 +111,15 @@ def _power(text: str, p: int) -> str:
 
 # -- label maps --------------------------------------------------------------------------------------------------------
 def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    """T(u): powers, exact where anything is; then maps that factorise over sums or are bounded, in the scale of u."""
-    if isinstance(u, (Max, Min)):
-        yield from _below(u, variables, text)
-    if isinstance(u, (floor, ceiling)):
-        yield from (Member(f"1({text} > {n} - 1/2)", Heaviside(u.args[0] - (n if isinstance(u, floor) else n - 1)))
-                    for n in (0, 1, 2, -1))
+    """T(u): powers, exact where anything is, and steps 1(u > c), which see every label."""
     if u.is_polynomial(*variables):
         yield from _polynomial_powers(u, variables, text)
+        yield from _steps(u, variables, text)
     else:
         powers = _powers_in_space(u, variables, text)
         yield from islice(powers, 1)
         yield from _steps(u, variables, text)
         yield from powers
-    yield from _bounded(u, variables, text)
 
 
 def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
@@ -165,16 +140,6 @@ def _steps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member
             yield Member(f"1({text} > {c})", step, over_boxes=Bounded(step, variables))
 
 
-def _below(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    """1(max <= c) = prod 1(a <= c): the indicators that factorise over the arguments of an extremum."""
-    centre, spread = _scale(u, variables)
-    for c in dict.fromkeys((S.Zero, centre, centre + spread)):
-        if isinstance(u, Max):
-            yield Member(f"1({text} < {c})", Mul(*(Heaviside(c - a) for a in u.args)))
-        else:
-            yield Member(f"1({text} > {c})", Mul(*(Heaviside(a - c) for a in u.args)))
-
-
 def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
     p = in_field(u, variables)
     if p is None:
@@ -186,83 +151,3 @@ def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Ite
         if len(power)*len(p) > (_TERMS if p.ring.domain.is_QQ else _TERMS//10):
             return
         power = power*p
-
-
-def _bounded(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    centre, spread = _scale(u, variables)
-    if (size := _modulus(u)/abs(spread)) != Abs(u)/abs(spread):  # even maps, without the signs they do not see
-        text_of = str(Symbol(text)/spread)
-        yield Member(f"1/(1 + w**2), w = {text_of}", 1/(1 + size**2))
-        yield Member(f"cos(w), w = {text_of}", cos(size))
-        yield Member(f"sign({text})", Mul(*(f if isinstance(f, sign) else sign(f) for f in Mul.make_args(u))))
-    for c in dict.fromkeys((S.Zero, centre)):
-        w = (u - c)/spread
-        label = str((Symbol(text) - c)/spread)
-        if c == 0:
-            yield from _in_space([Member(f"exp(-w), w = {label}", exp(-w)), Member(f"exp(w), w = {label}", exp(w))], variables)
-        yield Member(f"sin(w), w = {label}", _apart(sin(w)))
-        yield Member(f"cos(w), w = {label}", _apart(cos(w)))
-        above, below = fraction(w.together())
-        yield Member(f"w/(1 + w**2), w = {label}", above*below/(above**2 + below**2))
-        yield Member(f"1/(1 + w**2), w = {label}", below**2/(above**2 + below**2))
-        yield Member(f"tanh(w), w = {label}", tanh(w))
-        yield Member(f"exp(-w**2), w = {label}", exp(-w**2))
-    quarter = _modulus(u)**Rational(-1, 4)
-    yield from _in_space([Member(f"Abs(w)**(-1/4), w = {text}", quarter),
-                          Member(f"sign(w)*Abs(w)**(-1/4), w = {text}", sign(u)*quarter)], variables)
-
-
-def _modulus(u: Expr) -> Expr:
-    """|u|, the signs among its factors left out."""
-    return Mul(*(Abs(f) for f in Mul.make_args(u) if not isinstance(f, sign))).powsimp()
-
-
-def _in_space(members: Iterable[Member], variables: tuple[Symbol, ...]) -> Iterator[Member]:
-    """Those of which E[T(Y) He_a] is known to exist."""
-    return (m for m in members if in_space(m.mean, variables, HOELDER))
-
-
-def _apart(e: Expr) -> Expr:
-    """sin(a + b), cos(a + b) as sums of products where a and b share no variable, so that expectations factorise."""
-    if not isinstance(e, (sin, cos)):  # sin(-a) is -sin(a) at once
-        factor, wave = e.as_coeff_Mul()
-        return e if wave == e else factor*_apart(wave)
-    (w,) = e.args
-    w = w.expand() if w.count_ops() < 60 else w
-    if not isinstance(w, Add):
-        return e.func(w)
-    groups = _independent(w)
-    if len(groups) == 1:
-        return e.func(w)
-    a, b = groups[0], Add(*groups[1:])
-    if isinstance(e, sin):
-        return sin(a)*_apart(cos(b)) + cos(a)*_apart(sin(b))
-    return cos(a)*_apart(cos(b)) - sin(a)*_apart(sin(b))
-
-
-def _independent(w: Add) -> list[Expr]:
-    """The terms of a sum, gathered into parts that share no variable."""
-    groups: list[Expr] = []
-    for term in w.args:
-        touching = [g for g in groups if g.free_symbols & term.free_symbols]
-        groups = [g for g in groups if g not in touching] + [Add(term, *touching)]
-    return groups
-
-
-def _scale(u: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, Expr]:
-    """A rational centre and spread of the label, of one digit: any value is right, a good one makes the test sharp."""
-    from hermitex.symbolic.arithmetic import nstr
-    from hermitex.symbolic.precise import evaluate
-
-    values = []
-    for k in range(12):
-        point = {v: Rational((37*k + 29*i + 11) % 83, 31) - Rational(13, 10) for i, v in enumerate(variables)}
-        try:
-            values.append(evaluate(u, 20, subs=point))
-        except (HermitexError, ZeroDivisionError, ValueError):
-            continue
-    if len(values) < 4:
-        return S.Zero, S.One
-    values.sort()
-    spread = Rational(nstr(values[-3] - values[2], 1))
-    return Rational(nstr(values[len(values)//2], 1)), spread or S.One

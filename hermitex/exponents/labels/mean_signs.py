@@ -1,7 +1,7 @@
-"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, by one variable first, or by its sign.
+"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, by its sign, or box by box.
 
 E[sum_t c_t prod_j f_tj] = sum_t c_t prod_j E[f_tj] where the factors f_tj of a term share no variable; each is enclosed
-once. E = E[E[f | rest]] where one variable integrates in closed form. And f >= 0 that is not zero has E[f] > 0.
+once. And f >= 0 that is not zero has E[f] > 0.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, Heaviside, Mul, Piecewise, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
+from sympy import Add, Dummy, Expr, Heaviside, Mul, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
 
-from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
@@ -21,7 +21,6 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
-from hermitex.symbolic.weak import in_heavisides
 
 _ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
@@ -43,7 +42,7 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
     'nonzero'
     """
     variables = tuple(v for v in variables if v in f.free_symbols)
-    ways = (by_factors, _exactly, by_sign, by_boxes, by_one_first, _direct)
+    ways = (by_factors, _exactly, by_sign, by_boxes, _direct)
     found = None
     for way in ways:
         found = way(f, variables, named) or found
@@ -161,7 +160,7 @@ def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interva
         if not mine:
             size, value = scaled(size, g), value*g
             continue
-        proof = _mean(E(g, *mine))
+        proof = _within(lambda mine=mine, g=g: _mean(E(g, *mine)))
         if proof is not None and proof.status == "zero":
             return ZERO, S.Zero
         found.append(proof)
@@ -175,52 +174,8 @@ def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interva
 
 
 @kept(2000)
-def _kept(node: Expr) -> Certificate | None:
-    found = Certificate.of(node, "E", 0, quick=True)
-    return found
-
-
-def _mean(node: Expr) -> Certificate | None:
-    return _within(lambda: _kept(node))
-
-
-# -- one variable first ------------------------------------------------------------------------------------------------
-def by_one_first(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
-    """E[E[f | all but one]] for a variable over which a rule gives the inner expectation."""
-    if len(variables) < 2:
-        return None
-    quantity, order, prefix = named
-    try:
-        f = f.replace(lambda n: isinstance(n, Piecewise), in_heavisides)
-    except NoClosedForm:
-        return None
-    for v in variables:
-        others = tuple(w for w in variables if w != v)
-        held: dict[Expr, Dummy] = {}
-        body = holding(f, v, set(variables), held)
-        inner = _within(lambda v=v, body=body: E(body, v).doit())
-        if inner is None or inner.has(Expectation):
-            continue
-        outer = inner.xreplace({d: e for e, d in held.items()})
-        if outer == 0:
-            return Certificate.zero(quantity, order, f"{prefix}: exact integral over {v}")
-        if not outer.free_symbols & set(others):
-            return Certificate.of(outer, quantity, order, prefix=f"{prefix}, integrated over {v}")
-        found = _direct(outer, others, (quantity, order, f"{prefix}, integrated over {v} first"))
-        if found is not None and found.status != "undetermined":
-            return found
-    return None
-
-
-def holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
-    """The expression with what does not hold v put into parameters, each as large as it can be: sign(z1 - z2 z3)."""
-    if v not in e.free_symbols:
-        return held.setdefault(e, Dummy("c", real=True)) if e.free_symbols & inside else e  # type: ignore[arg-type]
-    if not isinstance(e, (Add, Mul)):
-        return e.func(*(holding(a, v, inside, held) for a in e.args)) if e.args else e
-    fixed = [a for a in e.args if v not in a.free_symbols and a.free_symbols & inside]
-    rest = [a if v not in a.free_symbols else holding(a, v, inside, held) for a in e.args if a not in fixed]
-    return e.func(*rest, *([held.setdefault(e.func(*fixed), Dummy("c", real=True))] if fixed else []))
+def _mean(node: Expr) -> Certificate:
+    return Certificate.of(node, "E", 0, quick=True)
 
 
 # -- box by box --------------------------------------------------------------------------------------------------------

@@ -68,23 +68,8 @@ class Moments:
                 return found
         if all(any((-1)**n != self._parity(i) != 0 for i, n in enumerate(a)) for a in form):
             return Certificate.zero(quantity, order, f"{prefix}: odd in a variable")  # type: ignore[arg-type]
-        if (proof := self._homogeneous(form, (quantity, order, prefix))) is not None:
-            return proof
         integrand = self.member.mean*Add(*(c*He(a, self.variables) for a, c in form.items()))
-        found = nonzero_mean(integrand, self.variables, (quantity, order, prefix))
-        if found is None or found.status == "undetermined":  # a sign says less than a value
-            return self._risen(form, quantity, order, prefix) or found
-        return found
-
-    def _risen(self, form: Mapping[Index, Expr], quantity: str, order: Any, prefix: str) -> Certificate | None:
-        """The sign of one entry, where the label map rises or falls."""
-        if len(form) != 1:
-            return None
-        ((a, c),) = form.items()
-        found = self.rise(self.member.mean, self.variables, a)
-        if found is None or not (c.is_positive or c.is_negative):
-            return None
-        return Certificate(quantity, order, "nonzero", f"{prefix}: {found}")
+        return nonzero_mean(integrand, self.variables, (quantity, order, prefix))
 
     def rise(self, f: Expr, variables: Sequence[Symbol], a: Index) -> str | None:
         """Why E[f He_a] is not zero, for f the label map over some coordinates, where it rises or falls with them."""
@@ -107,21 +92,6 @@ class Moments:
 
     def _moment(self, a: Index) -> Expr:
         return self.poly.ring.domain.to_sympy(moment(self.poly, a))
-
-    def _homogeneous(self, form: Mapping[Index, Expr], named: tuple[str, Any, str]) -> Certificate | None:
-        """E[f (sum z_i^2 - r)] = E[z . grad f] = p E[f] for f of degree p: not zero where f has one sign, p != 0."""
-        from hermitex.exponents.laws.scaling import degree
-
-        f, r = self.member.mean, len(self.variables)
-        squares = [tuple(2*int(i == j) for j in range(r)) for i in range(r)]
-        if set(form) != set(squares) or len(set(form.values())) > 1 or not (f.is_nonnegative or f.is_nonpositive):
-            return None
-        p = degree(f, self.variables) if f.has(*self.variables) else None
-        if p is None or not p.is_positive:
-            return None
-        quantity, order, prefix = named
-        how = f"{prefix}: of degree {p} and of one sign, so E[f (sum z_i^2 - {r})] = {p} E[f] by Stein"
-        return Certificate(quantity, order, "nonzero", how)
 
     def _parity(self, i: int) -> int:
         """+1 or -1 where E[T(Y)|z] is seen to be even or odd in z_i, else 0."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sympy import Abs, Add, Dummy, Expr, Heaviside, Max, Min, Mul, Piecewise, Poly, Pow, S, Symbol, expand, factor_terms, sign
+from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Poly, Pow, S, Symbol, expand, sign
 from sympy.core.relational import Relational
 
 from hermitex.exponents.laws.sections import switch_arguments
@@ -91,42 +91,6 @@ def _weights(degree: np.ndarray, zero: list[np.ndarray]) -> np.ndarray | None:
     if np.abs(rows @ even - right).max() < _ZERO:
         return even
     return np.where(live, np.round(found, 12), 0.0)
-
-
-def degree(g: Expr, used: Sequence[Symbol]) -> Expr | None:
-    """p with g(s z) = s^p g(z) for s > 0, or None."""
-    if (p := _by_parts(g, set(used))) is not None and p != 0:
-        return p
-    s = Dummy("s", positive=True)
-    if g.count_ops() > 80:
-        return None
-    ratio = factor_terms(g.xreplace({x: s * x for x in used})) / factor_terms(g)
-    if ratio.free_symbols - {s}:
-        ratio = ratio.simplify()
-    if ratio.free_symbols - {s}:
-        return None
-    base, p = ratio.as_base_exp()
-    return p if base == s and p.is_Rational and p != 0 else None
-
-
-def _by_parts(e: Expr, used: set[Symbol]) -> Expr | None:
-    """The degree read off the tree: of a product the sum, of a sum or an extremum the one its terms share."""
-    if not e.free_symbols & used:
-        return S.Zero
-    if isinstance(e, Symbol):
-        return S.One
-    if isinstance(e, Pow) and e.exp.is_Rational:
-        below = _by_parts(e.base, used)
-        return None if below is None else below * e.exp
-    if not isinstance(e, (Add, Mul, Max, Min, Abs)):
-        return None
-    parts = [_by_parts(a, used) for a in e.args]
-    if any(p is None for p in parts):
-        return None
-    known = [p for p in parts if p is not None]
-    if isinstance(e, (Mul, Abs)):
-        return sum(known, S.Zero)
-    return known[0] if len(set(known)) == 1 else None
 
 
 # -- the lines along which an integral over orbits is singular ----------------------------------------------------------
