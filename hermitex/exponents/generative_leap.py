@@ -25,7 +25,7 @@ from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetrie
 from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
-from hermitex.exponents.labels.hidden import mute_orders
+from hermitex.exponents.labels.hidden import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
 from hermitex.symbolic.budget import Store, checkpoint
@@ -142,7 +142,7 @@ class GenerativeOracle:
         self.r = len(self.variables)
         self._source = iter(given.members)
         self._read: list[Moments] = []
-        self._symmetries, self._mute, self._once = Store(), Store(), Store()
+        self._symmetries, self._vanishing, self._once = Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
@@ -183,7 +183,7 @@ class GenerativeOracle:
         left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
         return GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
 
-    def quickly(self, known: Matrix, k: int) -> Evidence | None:
+    def by_symmetry(self, known: Matrix, k: int) -> Evidence | None:
         """What needs no integral, for a complete family: nothing left by symmetry, or all of it shown by monotone maps."""
         name = _name(f"{self.letter}_{k}", known, self.variables)
         blocks = [TensorBlock(self, known, k, (m,), (m.member.mean,), True) for m in self.members()]
@@ -251,9 +251,9 @@ class GenerativeOracle:
 
         return self._symmetries.of(seen, found)
 
-    def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
+    def vanishing_orders(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
         """The orders at which a coordinate is hidden from the label (see `hidden`)."""
-        return self._mute.of((seen, i, k), lambda: mute_orders(seen, self.variables[i], k))
+        return self._vanishing.of((seen, i, k), lambda: vanishing_orders(seen, self.variables[i], k))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

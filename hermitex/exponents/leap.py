@@ -187,7 +187,7 @@ class _LeapOracle:
         else:
             if found.status != "undetermined":
                 return found
-        return self.moments.quickly(known, k)
+        return self.moments.by_symmetry(known, k)
 
 
 def _of_one(found: Found, seen: Relevant) -> Staircase:

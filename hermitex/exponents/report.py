@@ -140,13 +140,13 @@ def _with_numbers(found: Exponents) -> Exponents:
     from hermitex.exponents.directions.numbers import number
 
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
-    late = ""
+    why = ""
     try:
         for x in sorted(entries, key=default_sort_key):
             numbers[x] = number(x)
     except BudgetExceeded as err:
-        late = f": {err}"
-    notes = (f"directions: an entry is an integral whose number was not found{late}",) if None in numbers.values() else ()
+        why = f": {err}"
+    notes = (f"directions: an entry is an integral whose number was not found{why}",) if None in numbers.values() else ()
     return replace(found, numbers=numbers, notes=(*found.notes, *notes))
 
 

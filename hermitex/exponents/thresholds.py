@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 
 def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
-                          stages: Sequence[dict[str, Any]] | None = None) -> Threshold:
+                          stages: Sequence[dict[str, Any]]) -> Threshold:
     """The weak-recovery threshold of a target in several variables, with its (grand staircase) stages.
 
     Parameters
@@ -35,7 +35,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     g : the target, an expression of the variables
     law : the channel, as `channels.channel` reads it
     variables : the standard normals over which directions are written
-    stages : the generative staircase [{order, directions}] where it is known; else it is found here
+    stages : the generative staircase [{order, directions}]
 
     Returns
     -------
@@ -57,10 +57,6 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     """
     variables = tuple(variables)
     notes: list[str] = []
-    if stages is None:
-        stages, complete = _staircase(g, law, variables, notes)
-        if not complete:
-            return Threshold(None, notes=(*notes, "weak recovery: undetermined with the generative exponent"))
     if not stages:
         return Threshold(None, notes=tuple(notes))
     known = matrix([], len(variables))
@@ -111,26 +107,13 @@ def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> l
         return []
     names = [v.name for v in variables]
     value, last = (digits_that_hold(s["alpha_c"], s.get("error")) for s in (slowest, known[-1]))
-    late, before = (directions_words(s["directions"], names) for s in (known[-1], slowest))
-    return [f"alpha_c = {last} is that of the last stage ({late}) once the directions before it are known; {before} "
-            f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {late} not sooner"]
+    final, before = (directions_words(s["directions"], names) for s in (known[-1], slowest))
+    return [f"alpha_c = {last} is that of the last stage ({final}) once the directions before it are known; {before} "
+            f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {final} not sooner"]
 
 
 def _rows(directions: Any) -> list[list[Any]]:
     return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
-
-
-def _staircase(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...],
-               notes: list[str]) -> tuple[Sequence[dict[str, Any]], bool]:
-    from hermitex.exponents.generative_leap import generative_leap
-
-    try:
-        found = generative_leap(g, law, variables)
-    except (BudgetExceeded, HermitexError) as err:
-        notes.append(f"generative staircase: {' '.join(str(err).split())}")
-        return (), False
-    notes += list(found.notes)
-    return found.stages, found.complete
 
 
 def _lower_bound(done: list[dict[str, Any]]) -> str:

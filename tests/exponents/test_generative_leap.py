@@ -17,7 +17,7 @@ from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_s
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.generative_leap import generative_leap
 from hermitex.exponents.labels.families import family
-from hermitex.exponents.labels.hidden import mute_orders
+from hermitex.exponents.labels.hidden import vanishing_orders
 from hermitex.exponents.labels.sizes import finite_values
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import budget, patience
@@ -234,7 +234,7 @@ def test_the_tensors_that_symmetry_leaves():
     ("sign(z1*z2)*z2**2*exp(-z2**2)", [2]), ("z1 + floor(z2)", []), ("z1", [1, 2, 3, 4]),
 ])
 def test_what_is_hidden_of_a_coordinate(text, muted):
-    assert sorted(mute_orders([parse(text)], z2, 4)) == muted
+    assert sorted(vanishing_orders([parse(text)], z2, 4)) == muted
 
 
 def test_finite_labels_have_finitely_many_maps():

@@ -8,7 +8,7 @@ from sympy import Abs, Matrix, Max, cos, exp, eye, sign, sin, sqrt, tanh
 import hermitex as hx
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.relevant import relevant
-from hermitex.exponents.directions.staircase import Evidence, staircase
+from hermitex.exponents.directions.staircase import Climb, Evidence
 from hermitex.exponents.directions.symmetry import sign_flips, symmetries, symmetry_of
 from hermitex.face import cli
 from hermitex.symbolic.subspaces import spans_same
@@ -32,9 +32,18 @@ def nonzero(*rows):
     return Evidence("nonzero", Matrix(rows))
 
 
+def staircase(table, size):
+    """As far as it goes."""
+    climb = Climb(Scripted(table), size, name="test")
+    try:
+        return climb()
+    except BudgetExceeded as err:
+        return climb.so_far(str(err))
+
+
 # -- the recursion -----------------------------------------------------------------------------------------------------
 def test_stages_are_what_is_new():
-    found = staircase(Scripted({(0, 2): nonzero([1, 1, 0], [2, 2, 0]), (1, 1): nonzero([1, 0, 5])}), 3)
+    found = staircase({(0, 2): nonzero([1, 1, 0], [2, 2, 0]), (1, 1): nonzero([1, 0, 5])}, 3)
     assert found.complete is False and found.leap is None and found.first == 2   # the third direction is never charged
     assert [s["order"] for s in found.stages] == [2, 1]
     assert found.stages[0]["directions"] == Matrix([[1, 1, 0]])
@@ -43,7 +52,7 @@ def test_stages_are_what_is_new():
 
 
 def test_it_ends_when_nothing_is_left():
-    found = staircase(Scripted({(0, 1): nonzero([1, 0]), (1, 3): nonzero([0, 1])}), 2)
+    found = staircase({(0, 1): nonzero([1, 0]), (1, 3): nonzero([0, 1])}, 2)
     assert found.complete and found.leap == 3 and found.first == 1 and found.notes == ()
 
 
@@ -51,7 +60,7 @@ def test_it_ends_when_nothing_is_left():
                                       BudgetExceeded(1, "too hard"), nonzero([1, 0])])
 def test_a_stage_that_is_not_decided_ends_it(evidence):
     """Undetermined, an error, no time, or an oracle that contradicts itself: no leap is claimed."""
-    found = staircase(Scripted({(0, 1): nonzero([1, 0]), (1, 2): evidence}), 2, name="test")
+    found = staircase({(0, 1): nonzero([1, 0]), (1, 2): evidence}, 2)
     assert found.leap is None and len(found.stages) == 1 and found.notes[0].startswith("test: undetermined")
 
 

@@ -26,13 +26,6 @@ def up(b: MultiIndex, i: int) -> MultiIndex:
     return (*b[:i], b[i] + 1, *b[i + 1:])
 
 
-def fibres(entries: dict[MultiIndex, Expr], given: Given, k: int) -> Matrix:
-    """The fibres of a constant tensor as rows."""
-    q = len(given.w)
-    rows = [[entries.get(up(b, i), S.Zero) for i in range(q)] for b in multi_indices(q, k - 1)]
-    return matrix([row for row in rows if any(x != 0 for x in row)], q)
-
-
 def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
                      pivots: tuple[int, ...]) -> Iterator[list[tuple[MultiIndex, Expr]]]:
     """Each fibre at the pivot columns: its coordinates in the basis of what is allowed."""

@@ -187,19 +187,19 @@ def _signed_group(generators: Sequence[Symmetry]) -> dict[Entries, int]:
     return found
 
 
-def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], mute: Mapping[int, Mapping[int, str]], *,
+def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], vanishing: Mapping[int, Mapping[int, str]], *,
                  zero: Mapping[Index, str] | None = None) -> TensorSpace:
     """The tensors over the complement of `known` that symmetry and hidden parts allow.
 
     Parameters
     ----------
     group : symmetries that leave `known` alone; a sign -1 belongs to a single label map, E[T(Y)|R z] = -E[T(Y)|z]
-    mute : {i: {n: why}}: E[He_n(z_i) | label] = 0 whatever the other variables are, for coordinates i orthogonal to `known`
+    vanishing : {i: {n: why}}: E[He_n(z_i) | label] = 0 whatever the other variables are, for coordinates i orthogonal to `known`
     zero : further entries that are proved to vanish
     """
     every = list(multi_indices(r, k))
     why: dict[str, None] = {}
-    dead = {a for a in every if _is_dead(a, known, mute, zero or {}, why)}
+    dead = {a for a in every if _is_dead(a, known, vanishing, zero or {}, why)}
     flips = [s for s in group if s.flips is not None]
     for s in flips:
         struck = {a for a in every if a not in dead and _character(a, s) != s.sign}
@@ -219,13 +219,13 @@ def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], mute:
     return TensorSpace(k, r, basis, free, tuple(why))
 
 
-def _is_dead(a: Index, known: Matrix, mute: Mapping[int, Mapping[int, str]], zero: Mapping[Index, str],
+def _is_dead(a: Index, known: Matrix, vanishing: Mapping[int, Mapping[int, str]], zero: Mapping[Index, str],
              why: dict[str, None]) -> bool:
     for u in known.tolist():
         at = [i for i, x in enumerate(u) if x != 0]
         if len(at) == 1 and a[at[0]]:
             return True
-    reason = zero.get(a) or next((mute[i][n] for i, n in enumerate(a) if n in mute.get(i, {})), None)
+    reason = zero.get(a) or next((vanishing[i][n] for i, n in enumerate(a) if n in vanishing.get(i, {})), None)
     if reason:
         why[reason] = None
     return bool(reason)

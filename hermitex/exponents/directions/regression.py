@@ -13,7 +13,7 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, fibres, plainly_new, points
+from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
 from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import Symmetry, symmetries
@@ -118,13 +118,6 @@ class Regression:
         if len(checked) < len(left):
             return self._charged(given, k, checked, known) if checked else Evidence(
                 "zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, why),))
-        if not given.u:
-            try:
-                rows = span(fibres(left, given, k))
-                if rows.rows and (proofs := proofs or self._some(given, left)):
-                    return Evidence("nonzero", Matrix(rows*given.frame), proofs)
-            except HermitexError as err:
-                why = " ".join(str(err).split())
         name = self._tensor_name(known, k)
         return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
                         note=f"what {name} charges: {why}")
@@ -152,14 +145,6 @@ class Regression:
                 return Evidence("nonzero", outside, (Certificate(self._tensor_name(known, k), k, "nonzero", how),))
         return Evidence("undetermined", note=f"{self._tensor_name(known, k)}: the directions known are integrals "
                         "without closed form, and no block of its tensors decides it")
-
-    def _some(self, given: Given, left: dict[MultiIndex, Expr]) -> tuple[Certificate, ...]:
-        """The proof of one entry that is not zero."""
-        for b, h in left.items():
-            verdict = vanishes(h, given.u)
-            if verdict.status == "nonzero":
-                return (self.certificate(given, b, h, verdict),)
-        return ()
 
     # -- from below
     def _shown(self, given: Given, k: int, left: dict[MultiIndex, Expr], upper: Matrix,

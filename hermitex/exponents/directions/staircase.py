@@ -72,19 +72,14 @@ class Staircase:
                          self.certificates, self.notes, self.complete, self.proved)
 
 
-def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, name: str = "staircase") -> Staircase:
-    """Follow the subspaces of an oracle until nothing of the relevant subspace, of that dimension, is left.
+class Climb:
+    """The staircase step by step: called again after its time was over, it goes on from the last order that was decided.
 
     Parameters
     ----------
     oracle : see `Oracle`; every direction of R^dimension is taken to be relevant
     max_order : orders that are tried at each stage before it is given up
     name : how notes begin
-
-    Returns
-    -------
-    Staircase : its directions are the new ones of each stage, an orthogonal basis of U_{t+1} - U_t. A stage that could
-        not be decided ends it, incomplete, with a note.
 
     Examples
     --------
@@ -93,20 +88,11 @@ def staircase(oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, nam
     ...         if k == 1:
     ...             return Evidence("zero")
     ...         return Evidence("nonzero", Matrix([[1, 1], [0, 1]]))
-    >>> staircase(Squares(), 2).stages
+    >>> Climb(Squares(), 2)().stages
     ({'order': 2, 'directions': Matrix([
     [1, 0],
     [0, 1]])},)
     """
-    climb = Climb(oracle, dimension, max_order, name=name)
-    try:
-        return climb()
-    except BudgetExceeded as err:
-        return climb.so_far(str(err))
-
-
-class Climb:
-    """The same in steps: called again after its time was over, it goes on from the last order that was decided."""
 
     def __init__(self, oracle: Oracle, dimension: int, max_order: int = MAX_ORDER, *, name: str = "staircase") -> None:
         self.oracle, self.dimension, self.max_order, self.name = oracle, dimension, max_order, name

@@ -21,7 +21,7 @@ from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.weak import in_heavisides
 
 
-def mute_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
+def vanishing_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
     """{n: why}: the orders 1 <= n <= most with E[He_n(x) | what the label sees of x] = 0, each proved.
 
     Parameters
@@ -32,7 +32,7 @@ def mute_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
     --------
     >>> from sympy import Abs, sign
     >>> from hermitex.symbols import z1, z2
-    >>> sorted(mute_orders([z1 + sign(z1*z2)], z2, 4)), sorted(mute_orders([z1 + Abs(z2)], z2, 4))
+    >>> sorted(vanishing_orders([z1 + sign(z1*z2)], z2, 4)), sorted(vanishing_orders([z1 + Abs(z2)], z2, 4))
     ([2, 4], [1, 3])
     """
     # Conditions with a comparison hide what they depend on.

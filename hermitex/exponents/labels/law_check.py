@@ -15,6 +15,7 @@ from sympy import Expr, Symbol, expand_log, factorial, gamma, log, loggamma
 
 from hermitex.errors import BadInput
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.panels import gauss
 from hermitex.symbols import natural, normals
 
 _OFF = 1e-5       # a total this far from one is no rounding
@@ -152,7 +153,7 @@ def _integrated(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
 
 
 def _gauss(law: _DrawnLaw, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
-    x, w = np.polynomial.legendre.leggauss(order)
+    x, w = gauss(order)
     half = (edges[1] - edges[0])/2
     y = (edges[0] + half)[:, None] + half[:, None]*x
     return half*(law(y, point) @ w)

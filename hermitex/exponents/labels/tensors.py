@@ -59,7 +59,7 @@ class Asked(Protocol):
         """Symmetries of what the label tells."""
         ...
 
-    def mute(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
+    def vanishing_orders(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
         """The orders in z_i that vanish in every tensor, and why."""
         ...
 
@@ -97,13 +97,13 @@ class TensorBlock:
         generators = oracle.symmetries(seen) if twisted else without_sign(oracle.symmetries(seen))
         group = stabiliser(generators, known)
         orthogonal = [i for i in range(oracle.r) if all(known[j, i] == 0 for j in range(known.rows))]
-        mute = {i: oracle.mute(seen, i, k) for i in orthogonal}
+        vanishing = {i: oracle.vanishing_orders(seen, i, k) for i in orthogonal}
         self.flips = [s for s in generators if s.flips is not None]
         if not twisted and not known.rows:
             zero = (zero or {}) | zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
         if not known.rows and oracle.r > 1 and (why := radial_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
             zero = (zero or {}) | dict.fromkeys(multi_indices(oracle.r, k), why)
-        self.space = tensor_space(k, oracle.r, known, group, mute, zero=zero)
+        self.space = tensor_space(k, oracle.r, known, group, vanishing, zero=zero)
 
     def show(self, found: ChargedDirections, name: str) -> None:
         """Look for label maps that charge what is allowed, until all of it is charged."""

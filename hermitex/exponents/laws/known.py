@@ -72,8 +72,8 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
                     lost = next_change(changes)
                 last = now
                 more = remaining()
-                late = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
-                if lost < max(_CONVERGED, sums.error) or (late and level > 1):
+                too_long = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
+                if lost < max(_CONVERGED, sums.error) or (too_long and level > 1):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):

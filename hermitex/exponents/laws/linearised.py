@@ -209,16 +209,16 @@ def supported_directions(couplings: Couplings, variables: list[int], within: flo
     _, top = largest(couplings, variables, within)
     weights, vectors = np.linalg.eigh(sum(m @ m for m in top))
     silent = weights < max(1e-10, within**2) * weights[-1]
-    first, late = vectors[:, ~silent].T, vectors[:, silent].T
-    if not len(late):
-        return first, late, 0.0
+    first, rest = vectors[:, ~silent].T, vectors[:, silent].T
+    if not len(rest):
+        return first, rest, 0.0
     basis, rows = operator(couplings, variables)
     place = {v: n for n, v in enumerate(variables)}
     spots = [(place[i], place[j]) for i, j in basis]
     matrix = np.array(rows, dtype=float)
     probes = []
-    for a, b in combinations_with_replacement(range(len(late)), 2):
-        m = np.outer(late[a], late[b])
+    for a, b in combinations_with_replacement(range(len(rest)), 2):
+        m = np.outer(rest[a], rest[b])
         probes.append((m + m.T) / np.linalg.norm(m + m.T))
     images = []
     for m in probes:
@@ -227,4 +227,4 @@ def supported_directions(couplings: Couplings, variables: list[int], within: flo
             image[i, j] = image[j, i] = value
         images.append(image)
     table = np.array([[np.sum(p * q) for q in images] for p in probes])
-    return first, late, float(np.linalg.eigvalsh((table + table.T) / 2)[-1])
+    return first, rest, float(np.linalg.eigvalsh((table + table.T) / 2)[-1])

@@ -290,13 +290,13 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
     if relative > _TOLD_APART:
         return None
     spots = list(range(len(rows)))
-    first, late, inverse = supported_directions(couplings, spots, max(1e-9, 10 * relative))
-    if not len(late):
+    first, rest, inverse = supported_directions(couplings, spots, max(1e-9, 10 * relative))
+    if not len(rest):
         return None
     error = relative * largest(couplings, spots)[0]
     if not inverse > max(1e-12, 2 * error):
-        return Later(first @ rows, late @ rows, None)
-    return Later(first @ rows, late @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
+        return Later(first @ rows, rest @ rows, None)
+    return Later(first @ rows, rest @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
 
 
 def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any]:
