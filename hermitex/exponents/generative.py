@@ -158,8 +158,6 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
 
 def _maps(u: Expr, x: Symbol, k: int, label: str) -> Iterator[Certificate]:
     """E[T(u) He_k] for powers T(y) = y**p, exact where anything is, then for steps T(y) = 1(y > c), which have every moment."""
-    from hermitex.exponents.labels.bounded import thresholds  # which needs NumPy
-
     for p in range(1, _MOMENTS + 1):
         if u.has(tan) or not integrable(u**p, x, HOELDER):
             break  # E[T(Y) He_k] need not exist
@@ -169,6 +167,8 @@ def _maps(u: Expr, x: Symbol, k: int, label: str) -> Iterator[Certificate]:
             yield decided(u**p * He(k, x), x, _mapped(k), k, quick=True, prefix=f"label map T(y) = {words}")
         except Divergent:
             continue
+    from hermitex.exponents.labels.bounded import thresholds  # which needs NumPy
+
     for c in thresholds(u, (x,)):
         found = by_boxes(Heaviside(u - c) * He(k, x), (x,), (_mapped(k), k, f"label map T(y) = 1({label} > {c})"))
         if found is not None:
