@@ -256,6 +256,12 @@ def _crosses(u: Expr, x: Symbol) -> bool:
 
 
 def in_heavisides(f: Piecewise) -> Expr:
+    """sum_i v_i 1(c_i) prod_{j < i} (1 - 1(c_j)) for the values v_i and the conditions c_i of a Piecewise, in their order.
+
+    Raises
+    ------
+    NoClosedForm : a condition that is not made of inequalities.
+    """
     total, left = S.Zero, S.One
     for value, condition in f.args:
         weight = _indicator(condition)

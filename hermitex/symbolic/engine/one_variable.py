@@ -327,6 +327,7 @@ def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> N
 
 
 def provably_finite(body: Expr, x: Symbol) -> bool:
+    """Is E|body(x)| proved to be finite, x a standard normal?"""
     return _integrable(body, x) is True
 
 

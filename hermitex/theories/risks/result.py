@@ -152,6 +152,7 @@ class Bounds(Shown):
 
 
 def as_numbers(name: str, value: Any) -> Array:
+    """A parameter as an array of floats, of the shape it was given in; BadInput, by its name, for what is no number."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
