@@ -392,9 +392,9 @@ def _source(key: str) -> str:
 
 
 def _parameters(system: Any) -> tuple[Symbol, ...]:
-    """The parameters, arrays last."""
-    inside = {a.name for a in system.arrays}
-    return tuple(sorted(system.parameters or (), key=lambda p: p.name in inside))
+    """The parameters in the order of the program's names, arrays last: the file's command line pairs the two by their places."""
+    place = {name: i for i, name in enumerate(system.compile().names)}
+    return tuple(sorted(system.parameters or (), key=lambda p: place.get(p.name, len(place))))
 
 
 def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str], arrays: Mapping[Symbol, int]) -> str:

@@ -7,24 +7,30 @@ features [defilippis2024]; q = oo is the kernel [cui2021], its best rate that of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from scipy.special import zeta
 from sympy import Expr, Max, Min, Rational, Symbol, oo
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
+from hermitex.theories.curve import Curve
+from hermitex.theories.ridge_equivalent import ridge_equivalent
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
 _PLATEAU = "ridge too small"
+_BELOW, _MODES, _CLOSE = 1e4, 1_000_000, 20.0  # a curve's modes: down to nu_2/_BELOW, so many at most, down to nu_2/_CLOSE at least
+_STEP = 0.05  # of log n, to either side, from which a slope is taken
 
 
 @dataclass(frozen=True, repr=False)
 class SourceCapacity(Shown):
-    """Rates of ridge regression under power laws: `.rates(ell, q)`, `.regime(ell, q)`, `.optimum()`, `.regimes`, `.plot()`."""
+    """Rates of ridge regression under power laws: `.rates(ell, q)`, `.regime(ell, q)`, `.optimum()`, `.curve(n, ell=)`."""
 
     capacity: Expr
     source: Expr
@@ -123,6 +129,58 @@ class SourceCapacity(Shown):
         """
         return self.regimes.continuity()
 
+    def curve(self, n: Any, *, ell: Any, q: Any = oo, noise: float = 0.0) -> Curve:
+        """The errors themselves at lam = n^-(ell - 1), p = n^q, and their slopes, which approach the exponents as n grows.
+
+        Eigenvalues k^-capacity and coefficients k^(-capacity source - 1/2) go into `ridge_equivalent`: one by one down to
+        1e-4 of what is learnt (a million at most), the others by their sum as infinitesimal ones.
+
+        Returns
+        -------
+        Curve : along n: bias, variance, test_error, ...; `bias_rate` and `variance_rate`, minus d log/d log n at each n.
+
+        Examples
+        --------
+        >>> found = source_capacity("3/2", "3/10").curve([1e6, 1e8], ell="1/2", q="4/5")
+        >>> found["bias_rate"].round(3)                                     # the exponent is 3/10
+        array([0.303, 0.3  ])
+        """
+        at = self._at(ell, q)
+        self._need_numbers(*at.values())
+        a, r, ell_, q_ = (float(v) for v in (self.capacity, self.source, at[ELL], at[WIDTH]))
+        line = np.atleast_1d(np.asarray(n, dtype=float))
+        if line.ndim != 1 or not line.size or not np.all((line >= 1) & (line < np.inf)):
+            raise BadInput("source_capacity: n along a curve is a list of finite numbers, 1 or more")
+        learnt = float(line.max())**min(ell_/a, q_, 1.0)
+        k = np.arange(1, np.clip(learnt*_BELOW**(1/a), 1000, _MODES) + 1)
+        spectrum: dict[str, Any] = {
+            "eigenvalues": np.append(k**-a, 0.0), "tail": float(zeta(a, k.size + 1)),
+            "coefficients": np.append(k**(-a*r - 0.5), np.sqrt(zeta(2*a*r + 1, k.size + 1)))}
+        theory = ridge_equivalent()
+        found = theory.curve(line, p=line**q_, lam=line**(1 - ell_), noise=noise, **spectrum, title=f"ell = {ell}, q = {q}")
+        if (least := float(np.nanmin(found["nu_2"]))) < _CLOSE*k[-1]**-a:
+            raise BadInput(f"source_capacity: at n = {line.max():g} eigenvalues are learnt down to {least:.1e}, which takes more "
+                           f"than {_MODES:,} modes; take a smaller n")
+        beside = line*np.exp(np.array([[-_STEP], [_STEP]]))
+        two = theory.solve(n=beside, p=beside**q_, lam=beside**(1 - ell_), noise=1.0, **spectrum)
+        rates = {f"{name}_rate": -np.diff(np.log(two[name]), axis=0)[0]/(2*_STEP) for name in ("bias", "variance")}
+        return replace(found, values={**found.values, **rates}, sources=("defilippis2024", "cui2021"),
+                       parameters={**found.parameters, "capacity": a, "source": r, "ell": ell_, "q": q_})
+
+    def plot_rates(self, ax: Any = None, *, ell: Any, q: Any = oo, n: Any = None) -> Any:
+        """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""
+        from hermitex.show.plots import curves
+
+        line = np.geomspace(10, 1e6, 40) if n is None else np.asarray(n, dtype=float)
+        found, goal = self.curve(line, ell=ell, q=q), self.rates(ell, q)
+        ax = curves(line.tolist(), {f"slope of the {name}": found[f"{name}_rate"].tolist() for name in ("bias", "variance")}, ax,
+                    xlabel="$n$", ylabel="exponent")
+        for name, drawn in zip(("bias", "variance"), ax.get_lines()[-2:], strict=True):
+            ax.axhline(float(goal[name]), color=drawn.get_color(), linestyle=":", linewidth=1.2, label=f"exponent of the {name}")
+        ax.set_xscale("log")
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+
     def plot(self, ax: Any = None, *, ells: tuple[float, float] | None = None, qs: tuple[float, float] | None = None) -> Any:
         """The regimes over ell and q, the optimum as a point, its least width where the line through it ends."""
         self._need_numbers()
@@ -185,7 +243,7 @@ def source_capacity(capacity: Any = alpha, source: Any = r) -> SourceCapacity:
     Returns
     -------
     SourceCapacity : `.rates(ell, q)` (`bias`, `variance`), `.optimum()` (`ell`, `rate`, `q_min`), `.regime(ell, q)`,
-    `.continuity()`, `.plot()`.
+    `.continuity()`, `.plot()`; `.curve(n, ell=, q=oo, noise=0)`: the errors and their slopes at finite n, `.plot_rates(ell=)`.
 
     Raises
     ------

@@ -32,6 +32,7 @@ class Theory(Shown):
     name: ClassVar[str] = ""
     axis: ClassVar[str] = "alpha"  # what varies along a curve
     ratio: ClassVar[str] = "n/d"  # what alpha is
+    arrays: ClassVar[tuple[str, ...]] = ()  # letters that are arrays at every point of a curve: spectra, matrices
     sources: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -130,7 +131,7 @@ class Theory(Shown):
         for name in wanted:
             if name in numbers:
                 raise BadInput(f"{self.name}: {name} is sought and has a value, too")
-        if several := [n for n, v in numbers.items() if np.ndim(v)]:
+        if several := [n for n, v in numbers.items() if np.ndim(v) and n not in self.arrays]:
             raise BadInput(f"{self.name}: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
         known = (*self.errors, *self.order_parameters)
         if objective not in known:
@@ -153,7 +154,7 @@ class Theory(Shown):
         if self.axis in required or (not given and not required):
             raise BadInput(f"{self.name}: {self.axis} has no value; add {self.axis}=[0.5, 1, 2]")
         rest = self.given(given)
-        lists = [n for n in given if n in rest and rest[n].ndim]
+        lists = [n for n in given if n in rest and rest[n].ndim and n not in self.arrays]
         axis = self.axis if self.axis in lists or not lists else lists[0]
         for n in lists:
             if rest[n].ndim != 1:
@@ -181,7 +182,7 @@ class Theory(Shown):
         names = [*self.errors, *self.order_parameters]
         values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan)
                   for n in names if n in found}
-        fixed = {k: v.item() for k, v in numbers.items() if k != axis and np.ndim(v) == 0}
+        fixed = {k: v.item() for k, v in numbers.items() if k != axis and k not in self.arrays and np.ndim(v) == 0}
         return Curve(self.name, self.described(fixed), line, {**values, **(more or {})},
                      tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
@@ -194,7 +195,7 @@ class Theory(Shown):
         best = np.full(line.shape, np.nan)
         why = np.full(line.shape, "", dtype=object)
         for k in range(line.size):
-            here = {n: float(v[k]) if v.ndim else float(v) for n, v in given.items()}
+            here = {n: v if n in self.arrays else float(v[k]) if v.ndim else float(v) for n, v in given.items()}
             try:
                 best[k] = self.minimise(self.errors[0], letter, bounds, start=start, tolerance=tolerance, **here)[letter]
             except NotConverged as error:

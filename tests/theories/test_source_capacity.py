@@ -74,24 +74,33 @@ def test_the_optimum_balances_and_its_width_is_the_least():
     assert source_capacity(2, "1/4").optimum()["q_min"] == HALF and source_capacity(2, "3/4").optimum()["q_min"] == HALF
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("a, s, ell", [(1.5, 0.3, 0.8), (2.0, 0.7, 0.6), (2.0, 1.4, 1.0)])
-def test_the_slopes_of_the_deterministic_equivalent_of_a_kernel(a, s, ell):
-    """n - lam/nu = Tr S (S + nu)^-1 at two n a decade apart, without the package."""
+@pytest.mark.parametrize("row", KNOWN, ids=lambda r: f"{r['alpha']}, {r['r']}, {r['ell']}, {r['q']}")
+def test_the_slopes_of_the_deterministic_equivalent(row):
+    """The table's slopes near n = 1e8, which are those that the exponents say; other exponents they are not."""
+    theory = source_capacity(row["alpha"], row["r"])
+    found = theory.curve([1e8], ell=row["ell"], q=row["q"])
+    assert abs(found["bias_rate"][-1] - row["slopeB"]) < 5e-3 and abs(found["variance_rate"][-1] - row["slopeV"]) < 5e-3
+    goal = theory.rates(row["ell"], row["q"])
+    for name in ("bias", "variance"):
+        slow = row["q"] == 0.35 or row["r"] == 1.3
+        assert abs(found[f"{name}_rate"][-1] - float(goal[name])) < (0.03 if slow else 0.006)
+    wrong = theory.rates(row["ell"]*1.3, row["q"]*0.7)
+    assert max(abs(found[f"{name}_rate"][-1] - float(wrong[name])) for name in ("bias", "variance")) > 0.03
+
+
+def test_the_curve_is_the_sum_over_the_power_laws():
+    """Without the package: two million modes one by one and the sum of the others, n - lam/nu = Tr S/(S + nu)."""
     from scipy.optimize import brentq
+    from scipy.special import zeta
 
     k = np.arange(1, 2_000_001, dtype=float)
-    eta, beta = k**-a, k**(-a*s - 0.5)
-
-    def errors(n):
-        lam = n**(1 - ell)
-        nu = brentq(lambda v: np.log(n) - np.log(lam/v + (eta/(eta + v)).sum()), 1e-12, 10)
-        T2 = (eta**2/(eta + nu)**2).sum()/n
-        return np.log([nu**2*(beta**2/(eta + nu)**2).sum()/(1 - T2), T2/(1 - T2)])
-
-    slopes = -(errors(3e5) - errors(3e4))/np.log(10)
-    found = source_capacity(a, s).rates(ell, oo)
-    assert abs(slopes[0] - float(found["bias"])) < 0.06 and abs(slopes[1] - float(found["variance"])) < 0.03
+    tail, rest = zeta(1.5, k.size + 1), zeta(1.9, k.size + 1)
+    eta, beta, n, lam = k**-1.5, k**-0.95, 300.0, 300.0**0.2
+    nu = brentq(lambda v: n - (lam + tail)/v - (eta/(eta + v)).sum(), 1e-4, 1, xtol=1e-14)
+    T2 = (eta**2/(eta + nu)**2).sum()/n
+    found = source_capacity(1.5, 0.3).curve([n], ell=0.8, noise=0.5)
+    assert found["bias"][0] == pytest.approx((nu**2*(beta**2/(eta + nu)**2).sum() + rest)/(1 - T2), rel=1e-6)
+    assert found["variance"][0] == pytest.approx(0.5*T2/(1 - T2), rel=1e-5) and found.parameters["source"] == 0.3
 
 
 def test_text_and_pictures():
@@ -101,12 +110,18 @@ def test_text_and_pictures():
     ax = theory.plot()
     assert len(ax.get_legend().get_texts()) == 5 and "ell" in ax.get_xlabel()
     assert theory.bibtex().count("@") == 3
+    rates = theory.plot_rates(ell=0.6, q=0.9, n=[10, 100, 1000])
+    told = [t.get_text() for t in rates.get_legend().get_texts()]
+    assert len(set(told)) == 4 and len({(ln.get_color(), ln.get_linestyle()) for ln in rates.get_lines()}) == 4
 
 
 @pytest.mark.parametrize("ask, word", [
     (lambda: source_capacity(1, 0.5), "capacity"), (lambda: source_capacity(2, 0), "source"),
     (lambda: source_capacity("2 +", 1), "capacity"), (lambda: source_capacity(2, 1).rates(-1, 1), "ell"),
     (lambda: source_capacity(2, 1).rates(oo, 1), "ell"), (lambda: source_capacity().plot(), "alpha, r"),
+    (lambda: source_capacity(2, 1).curve([1e30], ell=2), "smaller n"),
+    (lambda: source_capacity(2, 1).curve([-1], ell=2), "n along"),
+    (lambda: source_capacity().curve([10], ell=1), "alpha, r"),
     (lambda: source_capacity(2, True), "source"), (lambda: source_capacity(2, 1).rates(1, 0), "q")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput) as caught:

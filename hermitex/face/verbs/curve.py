@@ -34,6 +34,8 @@ THEORIES: dict[str, CurveEntry] = {
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
+                        ("bias", "variance", "nu_1", "nu_2"), "n"),
     "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
@@ -44,9 +46,10 @@ AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
+    "n": ("N", "ridge: numbers of samples: 10,100,1000", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
-TEXT, LIST, NUMBER = "text", "list", "number"
+TEXT, LIST, NUMBER, ARRAY = "text", "list", "number", "array"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
@@ -79,6 +82,12 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
+    "p": (NUMBER, "P", "ridge: random features (default: inf, the kernel itself)"),
+    "noise": (NUMBER, "D", "ridge: variance of the label noise (default: 0)"),
+    "tail": (NUMBER, "T", "ridge: the sum of infinitely many infinitesimal eigenvalues (default: 0)"),
+    "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
+    "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),
+    "multiplicity": (ARRAY, "F", "ridge: of each eigenvalue: likewise (default: 1)"),
     "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
 }
 
@@ -178,7 +187,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
-    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers}
+    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array}
     if args.optimise is not None and args.optimise not in entry.numbers:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
@@ -227,6 +236,16 @@ def _number(name: str, text: str) -> float:
     if len(found) != 1:
         raise BadInput(f"--{name} is one number, not {text[:60]!r}")
     return float(found[0])
+
+
+def _array(name: str, text: str) -> Any:
+    """A file, a formula with its range, or numbers."""
+    from hermitex.face.spec_arrays import read_array
+
+    try:
+        return read_array(text if ".." in text or text.strip().endswith((".npy", ".csv", ".txt")) else _list(name, text), Path())
+    except BadInput as error:
+        raise BadInput(f"--{name}: {error}") from None
 
 
 def _list(name: str, text: str) -> list[float]:
