@@ -2,6 +2,7 @@
 
     finite        E f(x) = sum_i p_i f(v_i)                     Rademacher, Bernoulli, Binomial, Die, FiniteRV, ...
     continuous    E f(x) = E_z f(F^-1(Phi(z)))                  Exponential, Uniform, Laplace, Logistic, ...; Normal: mu + s z
+                  E f(x) = E_z w(z) f(T(z))                     Gamma, Beta, StudentT, ChiSquared, ...: `weighted_laws`
     countable     E f(n) = sum_n p_n f(n), as many terms as the digits need           Poisson, Geometric, NegativeBinomial
     polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
 
@@ -15,9 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sympy import (
+    Abs,
     Add,
     Dummy,
     Expr,
+    Mul,
     Poly,
     PolynomialError,
     Rational,
@@ -32,41 +35,33 @@ from sympy import (
     rf,
     sin,
     sqrt,
+    tan,
 )
 from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index
+from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, POSITIVE, WEIGHTED, below, moment_of_student, survives
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
 _MOST_TERMS = 4096
 _HIGHEST = 30  # moment that is written out
 
-
-def _below(z: Expr) -> Expr:
-    """Phi(z)."""
-    return (1 + erf(z/sqrt(2)))/2
-
-
-def _survives(z: Expr) -> Expr:
-    """-log(1 - Phi(z)), an exponential variable of rate 1."""
-    return -log(_below(-z))
-
-
 #: law -> x as a function of a standard normal; the arguments are those of the law in sympy.stats
 _QUANTILES: dict[str, Callable[..., Expr]] = {
     "NormalDistribution": lambda z, mu, s: mu + s*z,
     "LogNormalDistribution": lambda z, mu, s: exp(mu + s*z),
-    "UniformDistribution": lambda z, a, b: a + (b - a)*_below(z),
-    "ExponentialDistribution": lambda z, rate: _survives(z)/rate,
-    "LogisticDistribution": lambda z, mu, s: mu + s*(_survives(z) - _survives(-z)),
-    "WeibullDistribution": lambda z, a, b: a*_survives(z)**(1/b),
-    "ParetoDistribution": lambda z, least, a: least*exp(_survives(z)/a),
-    "RayleighDistribution": lambda z, s: s*sqrt(2*_survives(z)),
-    "FrechetDistribution": lambda z, a, s, m: m + s*_survives(-z)**(-1/a),
-    "ArcsinDistribution": lambda z, a, b: a + (b - a)*sin(pi*_below(z)/2)**2,
-    "KumaraswamyDistribution": lambda z, a, b: (1 - exp(-_survives(z)/b))**(1/a),
+    "UniformDistribution": lambda z, a, b: a + (b - a)*below(z),
+    "ExponentialDistribution": lambda z, rate: survives(z)/rate,
+    "LogisticDistribution": lambda z, mu, s: mu + s*(survives(z) - survives(-z)),
+    "WeibullDistribution": lambda z, a, b: a*survives(z)**(1/b),
+    "ParetoDistribution": lambda z, least, a: least*exp(survives(z)/a),
+    "RayleighDistribution": lambda z, s: s*sqrt(2*survives(z)),
+    "FrechetDistribution": lambda z, a, s, m: m + s*survives(-z)**(-1/a),
+    "ArcsinDistribution": lambda z, a, b: a + (b - a)*sin(pi*below(z)/2)**2,
+    "KumaraswamyDistribution": lambda z, a, b: (1 - exp(-survives(z)/b))**(1/a),
+    "CauchyDistribution": lambda z, x, s: x + s*tan(pi*erf(z/sqrt(2))/2),
 }
 #: law -> E x^n
 _MOMENTS: dict[str, Callable[..., Expr]] = {
@@ -77,6 +72,9 @@ _MOMENTS: dict[str, Callable[..., Expr]] = {
     "BetaDistribution": lambda n, a, b: rf(a, n)/rf(a + b, n),
     "WeibullDistribution": lambda n, a, b: a**n*gamma(1 + S(n)/b),
     "RayleighDistribution": lambda n, s: s**n*2**Rational(n, 2)*gamma(1 + Rational(n, 2)),
+    "ChiDistribution": lambda n, k: 2**Rational(n, 2)*gamma((k + n)/2)/gamma(k/2),
+    "GammaInverseDistribution": lambda n, a, b: b**n/Mul(*(a - i - 1 for i in range(n))),
+    "StudentTDistribution": moment_of_student,
     "PoissonDistribution": lambda n, c: Add(*(stirling(n, i)*c**i for i in range(n + 1))),
     "GeometricDistribution": lambda n, p: Add(*(stirling(n, i)*factorial(i)*(1 - p)**max(i - 1, 0)/p**i for i in range(n + 1))),
 }
@@ -173,10 +171,10 @@ def _over(e: Expr, x: Any) -> list[Term]:
     name = type(law).__name__
     if name == "LaplaceDistribution":  # a fair sign times an exponential: nothing has a kink at 0
         mu, b = law.args
-        return [(Rational(1, 2), e.xreplace({x: mu + s*b*_survives(z)}), (z,)) for s in (1, -1)]
+        return [(Rational(1, 2), e.xreplace({x: mu + s*b*survives(z)}), (z,)) for s in (1, -1)]
     if name == "GumbelDistribution":
         b, mu, least = law.args
-        value = mu + b*log(_survives(z)) if least == True else mu - b*log(_survives(-z))  # noqa: E712 - SymPy's true
+        value = mu + b*log(survives(z)) if least == True else mu - b*log(survives(-z))  # noqa: E712 - SymPy's true
         return [(S.One, e.xreplace({x: value}), (z,))]
     if name in _COUNTED:
         n = Index(_unused(x.name, e), endless=True)
@@ -184,11 +182,16 @@ def _over(e: Expr, x: Any) -> list[Term]:
         mass = exp(logarithm)
         # The probabilities are summed too: what leaves out a part of them is no average.
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
+    if name in WEIGHTED:
+        if any(a.is_number and a > LARGEST for a in (law.args if name == "BetaDistribution" else law.args[:1])):
+            raise BadInput(f"E: the law {law} of {x} is averaged for shapes up to {LARGEST}; it is close to a normal law, write that")
+        value, weight = WEIGHTED[name](z, *law.args)
+        e = e.xreplace({Abs(x): x}) if name in POSITIVE else e
+        return [(S.One, weight*e.xreplace({x: value}), (z,))]
     if name not in _QUANTILES:
-        names = (*_QUANTILES, *_COUNTED, "LaplaceDistribution", "GumbelDistribution")
-        known = ", ".join(sorted(n.removesuffix("Distribution") for n in names))
-        more = "; of it only polynomials are averaged" if name in _MOMENTS else ""
-        raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}{more}")
+        names = (*_QUANTILES, *_COUNTED, *WEIGHTED, "LaplaceDistribution", "GumbelDistribution")
+        known = ", ".join(sorted({n.removesuffix("Distribution") for n in names}))
+        raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}")
     return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
 
 
@@ -236,15 +239,18 @@ def _one(total: Expr) -> bool:
 
 def _by_moments(e: Expr, x: Any, law: Any) -> Expr | None:
     """A polynomial of x by the moments of its law, where these have a formula."""
-    moment = _MOMENTS.get(type(law).__name__)
+    name = type(law).__name__
+    moment, most = _MOMENTS.get(name), NONE_ABOVE.get(name, lambda *_: None)(*law.args)
     t = Dummy("t", real=True)
     body = e.xreplace({x: t})
-    if moment is None or not body.is_polynomial(t):
+    if (moment is None and most is None) or not body.is_polynomial(t):
         return None
     try:
         poly = Poly(body, t)
     except PolynomialError:
         return None
-    if poly.degree() > _HIGHEST:
+    if most is not None and poly.degree() > 0 and (poly.degree() >= most) == True:  # noqa: E712 - SymPy's true
+        raise BadInput(f"E: {e} has no average: {law} has no moment of order {most} and above")
+    if moment is None or poly.degree() > _HIGHEST or (most is not None and not (most - poly.degree()).is_positive):
         return None
     return Add(*(c*(moment(n, *law.args) if n else 1) for (n,), c in poly.terms()))

@@ -20,6 +20,7 @@ LAWS: dict[str, tuple[int, ...]] = {
     "LogNormal": (2,),
     "Uniform": (2,), "Exponential": (1,), "Laplace": (2,), "Logistic": (2,), "Weibull": (2,), "Pareto": (2,), "Rayleigh": (1,),
     "Frechet": (2, 3), "Gumbel": (2,), "Arcsin": (2,), "Kumaraswamy": (2,), "Gamma": (2,), "ChiSquared": (1,), "Beta": (2,),
+    "Cauchy": (2,), "StudentT": (1,), "Chi": (1,), "GammaInverse": (2,),
 }
 _LONGEST = 5_000
 
