@@ -246,7 +246,8 @@ def test_what_is_no_law_gets_one_line(text: str) -> None:
 
 @pytest.mark.parametrize("make", [
     lambda: hx.E(tanh(stats.GaussianInverse("x", 2, 1))), lambda: hx.E(tanh(stats.Gamma("x", 200, 1))),
-    lambda: hx.E(stats.Cauchy("x", 0, 1)), lambda: hx.E(stats.StudentT("x", 3)**4 + 1), lambda: hx.E(1 + stats.Pareto("x", 1, 2)**2),
+    lambda: hx.E(stats.Cauchy("x", 0, 1)), lambda: hx.E(stats.StudentT("x", 3)**4 + 1),
+    lambda: hx.E(1 + stats.Pareto("x", 1, 2)**2),
     lambda: hx.compile(stats.Rademacher("x")*z),
     lambda: hx.System({"q": stats.Rademacher("x")*q}), lambda: hx.compile(hx.E(stats.Rademacher("x")*z, z)),
     lambda: hx.E(z*stats.Rademacher("x"), cov={("z", "x"): p}),
