@@ -184,7 +184,7 @@ def _over(e: Expr, x: Any) -> list[Term]:
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name in WEIGHTED:
         if any(a.is_number and a > LARGEST for a in (law.args if name == "BetaDistribution" else law.args[:1])):
-            raise BadInput(f"E: the law {law} of {x} is averaged for shapes up to {LARGEST}; write the normal law that it is close to")
+            raise BadInput(f"E: the law {law} of {x} is averaged for shapes up to {LARGEST}; beyond, write a normal law")
         value, weight = WEIGHTED[name](z, *law.args)
         e = e.xreplace({Abs(x): x}) if name in POSITIVE else e
         return [(S.One, weight*e.xreplace({x: value}), (z,))]
