@@ -3,7 +3,7 @@ r"""Closed-form bounds on the risk after one giant gradient step: Eqs. (26), (27
 from math import floor, log10
 
 import numpy as np
-from sympy import Function, Matrix, cos, exp, nsimplify, sin, sqrt, symbols
+from sympy import Function, Matrix, Subs, cos, exp, nsimplify, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
@@ -35,17 +35,14 @@ target = g(gamma*kappa + sqrt(rho)*z1)
 mean = mu_0*m + kappa*mu_1*zeta
 spread = mu_1**2*(q1 - psi**2) + mu_22*q2
 page.step("independence", E((target - mean - mu_1*psi*z1 - sqrt(spread)*z2)**2, z1, z2),
-          E((target - mean - mu_1*psi*z1)**2, z1) + spread, digits=8, points=1,
-          shown=(r"\mathbb{E}(g - \omega)^2", r"\mathbb{E}_{z_1}(g - \mu_0 m - \kappa\mu_1\zeta - \mu_1\psi z_1)^2 "
-                 r"+ \mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2"))
+          E((target - mean - mu_1*psi*z1)**2, z1) + spread, digits=8, points=1)
 page.text(r"The last terms are not negative: $q_1 = \|\Pi W^\top\hat a\|^2/p \ge \psi^2$, because $\psi$ is its projection on "
           r"the unit "
           r"vector $\theta_\perp$, and $q_2 = \|\hat a\|^2/p$. So the error exceeds the minimum of the first over $m$, $\zeta$ "
           r"and $\psi$, "
           r"whose square expands in the target's own coefficients:")
 page.step("expanding the square", E((target - mean - mu_1*psi*z1)**2, z1),
-          E(target**2, z1) - 2*mean*E(target, z1) + mean**2 - 2*mu_1*psi*E(z1*target, z1) + mu_1**2*psi**2, digits=10, points=1,
-          shown=(r"\mathbb{E}_{z_1}(g - B - \mu_1\psi z_1)^2", r"\mathbb{E}_{z_1}g^2 - 2Bh + B^2 - 2\mu_1\psi h_1 + \mu_1^2\psi^2"))
+          E(target**2, z1) - 2*mean*E(target, z1) + mean**2 - 2*mu_1*psi*E(z1*target, z1) + mu_1**2*psi**2, digits=10, points=1)
 page.text(r"Averaged over $\kappa$ it is quadratic in $(m, \zeta)$, with Gram matrix $G$ and overlaps $t$ of $\mu_0$ and "
           r"$\kappa\mu_1$ "
           r"with $h$, and separately in $\psi$:")
@@ -54,14 +51,13 @@ G, t = Matrix([[G11, G12], [G12, G22]]), Matrix([t1, t2])
 quadratic = g_2 - 2*(t1*m + t2*zeta) + G11*m**2 + 2*G12*m*zeta + G22*zeta**2 - 2*o1*psi + n1*psi**2
 best = G.LUsolve(t)
 at_best = {m: best[0], zeta: best[1], psi: o1/n1}
-for unknown, name in ((m, "m"), (zeta, r"\zeta"), (psi, r"\psi")):
-    page.step("stationarity", quadratic.diff(unknown).subs(at_best), 0, shown=(rf"\partial_{{{name}}}", "0"))
-page.step("the value there", quadratic.subs(at_best), g_2 - (t.T*G.inv()*t)[0] - o1**2/n1,
-          shown=(r"\min", r"\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, \mu_1\rangle"))
-page.step("with $\\mu_0$ alone", (g_2 - 2*t1*m + G11*m**2).subs(m, t1/G11), g_2 - t1**2/G11,
+page.name(symbols("S"), quadratic)
+for unknown in (m, zeta, psi):
+    page.step("stationarity", Subs(Derivative(quadratic, unknown), tuple(at_best), tuple(at_best.values())), 0)
+page.step("the value there", Subs(quadratic, tuple(at_best), tuple(at_best.values())), g_2 - (t.T*G.inv()*t)[0] - o1**2/n1)
+page.step("with $\\mu_0$ alone", Subs(g_2 - 2*t1*m + G11*m**2, m, t1/G11), g_2 - t1**2/G11,
           r"At $\lambda \to \infty$ only $m$ is left, "
-          r"since nothing regularises the direction of all ones:",
-          shown=(r"\min_m", r"\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle"))
+          r"since nothing regularises the direction of all ones:")
 page.step("differentiation", OfNode(E(sigma(r*kappa + sqrt(c)*z), z), r), kappa*E(Derivative(sigma)(r*kappa + sqrt(c)*z), z),
           r"The second function is the derivative of the first in the spike's size, $\kappa\mu_1 = \partial_r\mu_0$:")
 
@@ -73,8 +69,7 @@ upper = E(sin(kappa)**2, kappa) - E(sin(kappa)*smooth, kappa)**2/E(smooth**2, ka
 page.step("the package's upper bound", hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"], upper,
           shown=(r"\mathbb{E}\sin^2 - \frac{\langle\sin, \mu_0\rangle^2}{\langle\mu_0, \mu_0\rangle}",
                  r"\frac{1 - e^{-2}}{2} - \frac{(e^{-(1 - r)^2/2} - e^{-(1 + r)^2/2})^2}{2(1 - e^{-2r^2})}"))
-page.step("at $r = 1$", upper.subs(r, 1), 0, "which vanishes at $r = 1$, the minimum over the learning rate (28).",
-          shown=(r"\text{upper}(r = 1)", "0"))
+page.step("at $r = 1$", Subs(upper, r, 1), 0, "which vanishes at $r = 1$, the minimum over the learning rate (28).")
 page.step("closed form", E(hx.erf(r*kappa + sqrt(c)*z), z).subs(r, sqrt(1 + 2*c)), hx.erf(kappa),
           r"For $\sigma = g = \mathrm{erf}$ the target itself is reached, at $r = \sqrt{1 + 2c}$:")
 

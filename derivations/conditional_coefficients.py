@@ -62,11 +62,9 @@ page.text(r"A target $g(\theta^\top x)$ whose direction has overlap $\gamma$ wit
           r"argument $\gamma\kappa + \sqrt{1 - \gamma^2}\,z$, with three moments; for the sine")
 at = gamma*kappa + sqrt(1 - gamma**2)*z
 seen = hx.theories.target_moments("sin")
-page.step("the mean", seen.h, E(sin(at), z), shown=(r"h(\kappa)", r"\mathbb{E}\sin(\gamma\kappa + \sqrt{1 - \gamma^2}\,z)"))
-page.step("the linear part", seen.h_1, E(z*sin(at), z),
-          shown=(r"h_1(\kappa)", r"\mathbb{E}\,z\sin(\gamma\kappa + \sqrt{1 - \gamma^2}\,z)"))
-page.step("the second moment, with the noise", seen.h_2, E(sin(at)**2, z) + Delta,
-          shown=(r"h_2(\kappa)", r"\mathbb{E}\sin^2(\gamma\kappa + \sqrt{1 - \gamma^2}\,z) + \Delta"))
+page.same("the mean", E(sin(at), z), seen.h)
+page.same("the linear part", E(z*sin(at), z), seen.h_1)
+page.same("the second moment, with the noise", E(sin(at)**2, z) + Delta, seen.h_2)
 
 
 def moments():
@@ -93,5 +91,6 @@ page.test("the package's coefficients", lambda: all([
     hx.mu(sigma, 0).node == E(sigma(u(z)), z), hx.mu(sigma, 1).node == E(z*sigma(u(z)), z)/sqrt(c),
     bool(hx.check(hx.mu_star(sigma).squared.node, E((sigma(u(z)) - E(sigma(u(z)), z) - E(z*sigma(u(z)), z)*z)**2, z)))]))
 shift = symbols("b", real=True)
-page.step("a bias moves the pre-activation", hx.mu("sin", 1)(kappa, r=r, c=c, bias=shift), exp(-c/2)*cos(r*kappa + shift),
-          r"With a bias, for example for $\sigma = \sin$,", shown=(r"\mu_1(\kappa; b)", r"e^{-c/2}\cos(r\kappa + b)"))
+page.step("closed form", E(cos(r*kappa + shift + sqrt(c)*z), z), exp(-c/2)*cos(r*kappa + shift),
+          r"A bias moves the pre-activation; for $\sigma = \sin$, whose slope is the cosine,")
+page.same("the package's coefficient", exp(-c/2)*cos(r*kappa + shift), hx.mu("sin", 1)(kappa, r=r, c=c, bias=shift), name=mu_1)

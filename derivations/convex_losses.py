@@ -40,20 +40,12 @@ page.text(r"(i) Energy. On a new sample the output is $\omega = B + \mu_1\psi z_
           r"with "
           r"$V = \mu_1^2V_1 + \mu_2^2V_2$. Because $f^*$ is a minimum, only what is explicit moves: with $\ell'(f^*) = (\omega - "
           r"f^*)/V$,")
-ell, point = Function("ell"), Function("f")(omega, V)
-at_rest = {Derivative(ell(f), f): (omega - f)/V}
-
-
-def moved(x):
-    """dM/dx of the envelope at its minimum, with the slope of the loss replaced by the force that balances it."""
-    F, dF = symbols("F dF", real=True)
-    explicit = ((F - omega)**2/(2*V)).diff(x)
-    through = ((f - omega)**2/(2*V) + ell(f)).diff(f).subs(at_rest).subs(f, F)*dF
-    return (explicit + through).simplify().subs(F, omega + V*s)
-
-
-page.step("the envelope theorem", moved(omega), -s, shown=(r"\partial_\omega M", r"-s,\qquad s = (f^* - \omega)/V"))
-page.step("the envelope theorem", moved(V), -s**2/2, shown=(r"\partial_VM", r"-\tfrac12s^2"))
+ell, rest = Function("ell"), Function("f")
+force_of, slope_of = hx.Derivative(rest), hx.Derivative(ell)
+for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2/(2*V**2))):
+    page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*V) + ell(rest(x)), x),
+              explicit + ((rest(x) - omega)/V + slope_of(rest(x)))*force_of(x))
+page.text(r"The bracket vanishes at the minimum, so that with $s = (f^* - \omega)/V$ the derivatives are $-s$ and $-\frac12s^2$.")
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
           r"The proximal point moves by $\partial_\omega f^* = 1/(1 + V\ell'')$, so that $s$ falls by",
@@ -65,10 +57,9 @@ force, tau = Function("s"), Symbol("tau", positive=True)
 b = Symbol("b", real=True)
 page.step("Stein", E(z2*force(b + tau*z2), z2), tau*E(hx.Derivative(force)(b + tau*z2), z2))
 spread = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)
-page.step("the chain rule", spread.diff(q1)*spread, mu_1**2/2,
-          r"and since $\tau\,\partial\tau/\partial q_i = \frac12\mu_i^2$ and $\tau\,\partial\tau/\partial\psi = -\mu_1^2\psi$,",
-          shown=(r"\tau\,\partial_{q_1}\tau", r"\tfrac12\mu_1^2"))
-page.step("the chain rule", spread.diff(psi)*spread, -mu_1**2*psi, shown=(r"\tau\,\partial_\psi\tau", r"-\mu_1^2\psi"))
+page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
+          r"and since $\tau\,\partial\tau/\partial q_i = \frac12\mu_i^2$ and $\tau\,\partial\tau/\partial\psi = -\mu_1^2\psi$,")
+page.step("the chain rule", spread*Derivative(spread, psi), -mu_1**2*psi)
 page.text(r"$2\,\partial_{q_i}$ of the energy is $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, "
           r"$-2\,\partial_{V_i}$ "
           r"is $\hat q_i = \frac\alpha\beta\mathbb{E}[\mu_i^2s^2]$, and $-\frac\beta\alpha\partial$ by $m$, $\zeta$ and $\psi$ "

@@ -50,6 +50,6 @@ page.misprint("the root forgotten", E((sigma(z) - mu_0 - mu_1*z)**2, z), sqrt(E(
               r"$\mu_\star$ "
               r"the test error of ridge regression is 0.155 where it is 0.3555")
 unspiked = hx.mu_star(sigma).squared.node.subs({r: 0, c: 1})
-page.step("the package's residual", unspiked, mu_star**2, "The package has it as its conditional residual, at $r = 0$ and $c = 1$:")
+page.same("the package's residual", mu_star**2, unspiked, "The package has it as its conditional residual, at $r = 0$ and $c = 1$:")
 page.conclude([(mu_0, hx.mu(sigma, 0).node.subs({r: 0, c: 1})), (mu_1, hx.mu(sigma, 1).node.subs({r: 0, c: 1})),
                (mu_star**2, unspiked)], "For every activation")

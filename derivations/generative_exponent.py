@@ -1,6 +1,6 @@
 r"""The generative exponent: the first order that the label sees, and its variational form over label transformations."""
 
-from sympy import Function, Rational, Symbol, exp, pi, sign, sqrt, symbols
+from sympy import Function, Rational, Subs, Symbol, exp, pi, sign, sqrt, symbols
 
 import hermitex as hx
 from hermitex import E, He, Result
@@ -26,10 +26,9 @@ page.text(r"(i) The variational form. By the tower property $\mathbb{E}[T(Y)h_k(
           r"\mathbb{E}[T\zeta_k]"
           r"/\lambda_k^2$, the square that is left is not negative (here over a label that is a standard normal):")
 overlap, square, length = E(T(z)*zeta(z), z), E(zeta(z)**2, z), E(T(z)**2, z)
-page.step("expanding the square", E((T(z) - overlap/square*zeta(z))**2, z), length - overlap**2/square,
-          shown=(r"\mathbb{E}(T - a\,\zeta_k)^2", r"\mathbb{E}T^2 - \frac{\mathbb{E}[T\zeta_k]^2}{\lambda_k^2}"))
-page.step("equality", E((zeta(z) - square/square*zeta(z))**2, z), 0, shown=(r"T = \zeta_k:\quad \mathbb{E}(T - \zeta_k)^2", "0"))
-page.text(r"So $\lambda_k \ne 0$ exactly if some $T(Y)$ has a non-zero coefficient of order $k$, and $T(y) = y$ shows $k^\star "
+page.step("expanding the square", E((T(z) - overlap/square*zeta(z))**2, z), length - overlap**2/square)
+page.text(r"which is 0 for $T = \zeta_k$. "
+          r"So $\lambda_k \ne 0$ exactly if some $T(Y)$ has a non-zero coefficient of order $k$, and $T(y) = y$ shows $k^\star "
           r"\le \ell$. One "
           r"map is a certificate: for $He_3$, whose own coefficients of order one and two vanish, $T(y) = y^3$ gives")
 page.step("orthogonality", E(He(3, z)*z, z), 0)
@@ -37,10 +36,10 @@ page.step("orthogonality", E(He(3, z)**3*z, z), 324)
 
 page.text(r"(ii) Labels of two values. $T(Y)$ is affine in $Y$, so nothing is gained: generative and information exponent agree. "
           r"With "
-          r"values $\pm1$, $T(y) = \frac{T(1) + T(-1)}{2} + \frac{T(1) - T(-1)}{2}\,y$:")
-a, b = symbols("T_1 T_2", real=True)
+          r"values $\pm1$, $T(y) = \frac{T_1 + T_2}{2} + \frac{T_1 - T_2}{2}\,y$, $T_1 = T(1)$, $T_2 = T(-1)$:")
+a, b, y = symbols("T_1 T_2 y", real=True)
 for label, value in ((1, a), (-1, b)):
-    page.step("interpolation", (a + b)/2 + (a - b)/2*label, value, shown=(rf"y = {label}:\quad T(y)", rf"T({label})"))
+    page.step("interpolation", Subs((a + b)/2 + (a - b)/2*y, y, label), value)
 
 page.text(r"(iii) A zero that no symmetry explains: $g = z^2 e^{-z^2}$. With $u = z^2$ a label has two preimages $u_- < 1 < u_+$ "
           r"with $u_\pm "
@@ -48,8 +47,7 @@ page.text(r"(iii) A zero that no symmetry explains: $g = z^2 e^{-z^2}$. With $u 
           r"its sign:")
 density = exp(-u/2)/sqrt(2*pi)
 slope = 2*sqrt(u)*exp(-u)*(1 - u)
-page.step("change of variables", (u - 1)*density/abs(slope), sign(u - 1)/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
-          shown=(r"\frac{(u - 1)\,\varphi}{|g'|}", r"\frac{\mathrm{sign}(u - 1)}{2\sqrt{2\pi y}}"))
+page.step("change of variables", (u - 1)*density/abs(slope), sign(u - 1)/(2*sqrt(2*pi)*sqrt(u*exp(-u))))
 page.text(r"so the two branches cancel and $\lambda_2 = 0$; the target is even, so $\lambda_1 = \lambda_3 = 0$, and the first "
           r"order is four:")
 page.step("closed form", E(z**2*exp(-z**2)*He(2, z), z), 0)

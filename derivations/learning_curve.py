@@ -3,13 +3,13 @@ r"""The learning curve after one giant gradient step (Result 3.3): stationarity 
 from sympy import Eq, Function, Symbol, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, Result, System
+from hermitex import Derivative, E, Result, System
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, z1, z2, z3, zeta, zetatilde
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi, q1, q2, qhat1, qhat2, r
 
 g = Function("g")
 mu_0, mu_1, mu_22, h, h1, h2, e, rho, V = symbols("mu_0 mu_1 mu_22 h h1 h2 e rho V", real=True)
-v, omega = symbols("v omega", real=True)
+v, omega = symbols("V_2 omega", real=True)
 L = Symbol("L", positive=True)
 zetahat, psihat, mhat = symbols("zetahat psihat mhat", real=True)
 
@@ -45,9 +45,9 @@ written = {h: E(target, z1), h1: E(z1*target, z1), h2: E(target**2, z1) + Delta}
 page.text(r"Its mean over the field and the label, $y = g(\gamma\kappa + \sqrt{\rho}\,z_1) + \sqrt{\Delta}\,z_3$, needs the "
           r"target only "
           r"through $h = \mathbb{E}\,g$, $h_1 = \mathbb{E}[z_1 g]$ and $h_2 = \mathbb{E}\,g^2 + \Delta$:")
-law = r"\Bigl(g + \sqrt{\Delta}\,z_3 - B - \mu_1\psi z_1 - \sqrt{\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2}\;z_2\Bigr)^2"
-page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), error.subs(written), digits=6, points=1,
-          shown=(rf"\mathbb{{E}}{law}", r"h_2 - 2Bh + B^2 - 2\mu_1\psi h_1 + \mu_1^2 q_1 + \mu_2^2 q_2"))
+for name, value in written.items():
+    page.let(name, value)
+page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), error, digits=6, points=1)
 page.text(r"Call this number $e(\kappa)$: the energy is $\frac{\alpha}{2\beta}\mathbb{E}_\kappa[e\,Q]$ a neuron, with $Q = 1/(1 "
           r"+ V)$.")
 
@@ -58,9 +58,8 @@ page.text(r"(ii) Entropy. The readout sees the conjugate fields through $A = L +
 b = c*beta*Vhat1
 half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
-page.step("Marchenko-Pastur", root, 1/(L + c*Vhat1/(1 + b*root)),
-          shown=("V_2", r"\frac{1}{L + c\hat V_1/(1 + c\beta\hat V_1 V_2)}"))
-page.let(v, root, "whose positive root is (its name in what follows)")
+page.name(v, root, "whose positive root is")
+page.step("Marchenko-Pastur", root, 1/(L + c*Vhat1/(1 + b*root)))
 u = 1/(1 + b*v)
 page.text(r"and $V_1 = \frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1} = c\,u\,V_2$ with $u = 1/(1 + c\beta\hat V_1 V_2)$, for $L V_2 "
           r"+ \hat V_1 V_1 = 1$:")
@@ -71,12 +70,10 @@ T2 = c*u**2*T1 + beta*(c*v*u)**2
 page.text(r"The traces of $A^{-2}$ are the derivatives $T_0 = -\partial_L V_2$, $T_1 = -\partial_L V_1 = -\partial_{\hat "
           r"V_1}V_2$ and "
           r"$T_2 = -\partial_{\hat V_1}V_1$:")
-first = r"\frac{V_2^2}{1 - \beta(c\hat V_1 u V_2)^2}"
-page.step("implicit differentiation", -root.diff(L), T0, shown=(r"T_0 = -\partial_L V_2", first))
-page.step("implicit differentiation", -root.diff(Vhat1), T1, shown=(r"T_1 = -\partial_{\hat V_1}V_2", r"c\,u^2\,T_0"))
-page.step("implicit differentiation", -(c*root/(1 + b*root)).diff(L), T1, shown=(r"-\partial_L V_1", r"T_1"))
-page.step("implicit differentiation", -(c*root/(1 + b*root)).diff(Vhat1), T2,
-          shown=(r"T_2 = -\partial_{\hat V_1}V_1", r"c\,u^2\,T_1 + \beta V_1^2"))
+trace = c*root/(1 + b*root)
+for rule, slope, value in (("$T_0$", -Derivative(root, L), T0), ("$T_1$", -Derivative(root, Vhat1), T1),
+                           ("$T_1$ again", -Derivative(trace, L), T1), ("$T_2$", -Derivative(trace, Vhat1), T2)):
+    page.step(f"implicit differentiation, {rule}", slope, value)
 
 page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ "
           r"and $\hat m$ "
@@ -156,7 +153,7 @@ def changed(**equations):
 
 
 now = right.equations
-page.misprint_in("the zero modes dropped", changed(V1=c*root/(1 + b*root), V2=root - (1 - 1/beta)/L), right,
+page.misprint_in("the zero modes dropped", changed(V2=root - (1 - 1/beta)/L), right,
                  r"slides sum over $\min(p, d)$ eigenvalues: the $p - d$ zero modes count too, which shows for $\beta > 1$",
                  at=[{**plain, "beta": 2.0}])
 scaled = changed(Vhat1=(1 - gamma**2)*now[Vhat1], Vhat2=(1 - gamma**2)*now[Vhat2])

@@ -66,10 +66,9 @@ page.step("expanding the square", E((slope(z) - sigma_1)**2, z), E(slope(z)**2, 
 made = hx.theories.spike(sigma, g)
 page.text("These are the package's formulas, which hold for every activation and target:")
 page.let(t, eta/beta)
-page.step("the package's $r$", made.r, t*sigma_1*N_v, points=2, shown=("r", r"t\,\sigma_1 N_v"))
-page.step("the package's $\\gamma$", made.gamma, g_1/N_v, points=2, shown=(r"\gamma", r"\frac{g_1}{N_v}"))
-page.step("the package's $c$", made.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*E((slope(z) - sigma_1)**2, z), points=2,
-          shown=("c", r"(1 + t\,\sigma_2\bar{R})^2 + \frac{t^2 R_2}{\alpha_0}\,\mathbb{E}_z\bigl[(\sigma'(z) - \sigma_1)^2\bigr]"))
+page.same("the package's $r$", t*sigma_1*N_v, made.r, name=symbols("r"))
+page.same("the package's $\\gamma$", g_1/N_v, made.gamma, name=hx.symbols.gamma)
+page.same("the package's $c$", (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*E((slope(z) - sigma_1)**2, z), made.c, name=hx.symbols.c)
 page.conclude([(symbols("r"), t*sigma_1*N_v), (hx.symbols.gamma, g_1/N_v),
                (hx.symbols.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*(E(slope(z)**2, z) - sigma_1**2))], "The spiked features:")
 page.misprint("the square forgotten", N_v**2, g_1 + R_2/alpha0, r"a slide prints $\sqrt{\cdot + \mu_1^\star}$; it is "

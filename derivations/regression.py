@@ -3,8 +3,7 @@ r"""Ridge and Huber regression on Gaussian data: the six saddle-point equations 
 from sympy import Max, Min, Rational, Symbol, acos, erf, exp, pi, sign, sqrt
 
 import hermitex as hx
-from hermitex import E, Result, System
-from hermitex.show.display import latex
+from hermitex import Derivative, E, Result, System
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
 
 omega, f = Symbol("omega", real=True), hx.symbols.f
@@ -15,7 +14,7 @@ x = Symbol("x", real=True)
 # -- ridge -------------------------------------------------------------------------------------------------------------
 ridge = Result(
     "Ridge regression on Gaussian data",
-    r"The ridge estimator $\hat\theta = \arg\min\sum_\mu \frac12(y_\mu - \langle\theta, x_\mu\rangle)^2 + "
+    r"The ridge estimator $\hat\theta = \arg\min\sum_\mu \frac12(y_\mu - \langle\theta, x_\mu\rangle/\sqrt{d})^2 + "
     r"\frac\lambda2\|\theta\|^2$ on "
     r"$n = \alpha d$ samples has the overlaps $q = \|\hat\theta\|^2/d$ and $m = \langle\theta_\star, \hat\theta\rangle/d$ of the "
     r"six "
@@ -27,7 +26,8 @@ ridge = Result(
 )
 ridge.text(r"The free energy is an entropy, explicit for the ridge penalty, and the mean Moreau envelope of the loss over the "
            r"joint law "
-           r"of the label and of $\omega \sim \mathcal{N}(0, q)$, $\mathrm{Cov}(\omega, \nu) = m$. The envelope of the square "
+           r"of the label and of $\omega \sim \mathcal{N}(0, q)$, where the teacher's field $\nu \sim \mathcal{N}(0, \rho)$ has "
+           r"$\mathrm{Cov}(\omega, \nu) = m$. The envelope of the square "
            r"loss:")
 relaxed = (omega + V*y)/(1 + V)
 ridge.step("the proximal point", ((f - omega)/V + (f - y)).subs(f, relaxed), 0)
@@ -35,18 +35,15 @@ ridge.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed
 teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
 ridge.step("Gaussian integration", E((teacher - sqrt(q)*z1)**2, z1, z2, z3), gap, "Its mean over both fields:")
 phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*gap/(2*(1 + V))
-ridge.text(r"So $\Phi = \frac12(q\hat V - V\hat q) - m\hat m + \frac{\rho\hat m^2 + \hat q}{2(\lambda + \hat V)} - "
-           r"\frac{\alpha}{2}\,"
-           r"\frac{\rho + \Delta + q - 2m}{1 + V}$. Its derivatives, each solved for the unknown it determines:")
+ridge.name(Symbol("Phi"), phi, "So the free energy is")
+ridge.text("Its derivatives, each of which determines one unknown:")
 conditions = {
     "q": (2, q, Vhat - alpha/(1 + V)), "V": (-2, V, qhat - alpha*gap/(1 + V)**2), "m": (-1, m, mhat - alpha/(1 + V)),
     r"\hat q": (2, qhat, 1/(lamda + Vhat) - V), r"\hat V": (2, Vhat, q - (rho*mhat**2 + qhat)/(lamda + Vhat)**2),
     r"\hat m": (1, mhat, rho*mhat/(lamda + Vhat) - m),
 }
 for letter, (factor, unknown, slope) in conditions.items():
-    front = {1: "", -1: "-"}.get(factor, rf"{factor}\,")
-    ridge.step(f"stationarity in ${letter}$", factor*phi.diff(unknown), slope,
-               shown=(rf"{front}\partial_{{{letter}}}\Phi", latex(slope)))
+    ridge.step(f"stationarity in ${letter}$", factor*Derivative(phi, unknown), slope)
 printed = System({
     Vhat: alpha/(1 + V), qhat: alpha*gap/(1 + V)**2, mhat: alpha/(1 + V),
     V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
@@ -86,16 +83,17 @@ huber.text(r"The loss depends on $u = y - f$ only. Its proximal point from $x = 
            r"slope "
            r"there is that of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
 force = Max(-delta, Min(delta, x/(1 + V)))
-huber.step("the force", force, Min(delta, Max(-delta, x/(1 + V))), shown=("s(x)", r"\max(-\delta, \min(\delta, x/(1 + V)))"))
+huber.step("the proximal point", Max(-delta, Min(delta, x - V*force)), force,
+           r"so that the slope of the loss, which is its argument cut off, is that number again:")
 P = erf(delta*(1 + V)/(s*sqrt(2)))
 t = delta*(1 + V)/s
 bell = exp(-t**2/2)/sqrt(2*pi)
 clipped = Max(-delta, Min(delta, s*z/(1 + V)))
 huber.step("Gaussian integration", E(z*clipped, z)/s, P/(1 + V),
            r"Over $x = s z$, the gap between label and field, the mean slope of the force (by parts) is",
-           shown=(r"\tfrac1s\,\mathbb{E}[z\,s(sz)]", r"\frac{P}{1 + V}"), points=2)
-huber.step("Gaussian integration", E(clipped**2, z), s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P), "and its mean square",
-           shown=(r"\mathbb{E}[s(sz)^2]", r"\frac{s^2}{(1 + V)^2}(P - 2t\varphi(t)) + \delta^2(1 - P)"), points=2)
+           points=2)
+huber.step("Gaussian integration", E(clipped**2, z), s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P),
+           "and its mean square", points=2)
 width = Rational(7, 10)
 root = sqrt(gap)
 inside = {s: root, delta: width}

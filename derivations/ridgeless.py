@@ -3,10 +3,10 @@ r"""Rows whose norms fluctuate, and the limit of no ridge: what both change in t
 from math import floor, log10
 
 import numpy as np
-from sympy import Eq, Symbol, limit, sqrt, symbols
+from sympy import Eq, Limit, Subs, Symbol, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, He, Result, System
+from hermitex import Derivative, E, He, Result, System
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
 
@@ -31,12 +31,11 @@ rows.text(r"(i) The variance. A Gaussian row of $d$ entries of variance $c/d$ ha
           r"entry "
           r"contributes")
 d = Symbol("d", positive=True)
-rows.step("counting", d*d*(c/d)**2*(E(z**4, z) - E(z**2, z)**2), 2*c**2, shown=(r"d\cdot d\,\mathrm{Var}\bigl(\tfrac cd z^2\bigr)",
-                                                                               r"2c^2 = s_c^2"))
+rows.step("counting", d*d*(c/d)**2*(E(z**4, z) - E(z**2, z)**2), 2*c**2)
 rows.text(r"(ii) The third function. By parts, the derivative by the variance is a second Hermite coefficient; for $\sigma = "
           r"\tanh$")
-rows.step("the heat equation", E(sample.subs(z, u), z).diff(c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12, points=1,
-          shown=(r"\partial_c\,\mathbb{E}\,\sigma(r\kappa + \sqrt c\,z)", r"\frac{1}{2c}\,\mathbb{E}[(z^2 - 1)\,\sigma]"))
+rows.step("the heat equation", Derivative(E(sample.subs(z, u), z), c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12,
+          points=1)
 rows.text(r"(iii) The free energy is that of the learning curve with $B = \mu_0m + \kappa\mu_1\zeta + \nu\chi$ and, since the "
           r"vector "
           r"$(\delta_i)$ has the $A^{-1}$-norm $\beta s_c^2V_2$, one more term $\beta s_c^2\hat\chi^2V_2$ in the entropy. Its "
@@ -77,8 +76,9 @@ def derived(sigma, target):
     }, observables={"test_error": E(error, kappa) - Delta, "train_error": E(error*Q**2, kappa)})
 
 
-rows.step("the derivative by $\\hat\\chi$", entropy.diff(chihat).subs(fields), alpha*s_c*root*chitilde,
-          shown=(r"\chi", r"\alpha s_c^2V_2\,\tilde\chi"))
+rows.name(Symbol("V_2"), root, "With")
+rows.name(Symbol("S"), entropy, "and the entropy")
+rows.step("the derivative by $\\hat\\chi$", Subs(Derivative(entropy, chihat), chihat, alpha/beta*chitilde), alpha*s_c*root*chitilde)
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
 gaussian = hx.theories.one_step("tanh", "sin", rows="gaussian").system
 fluctuating = derived("tanh(z)", "sin(z)")
@@ -104,8 +104,7 @@ page = Result(
 v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
 scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
 page.text(r"The weight of a sample is then of order $\lambda$, and the fixed point of the traces does not change form:")
-page.step("the limit", limit((1/(1 + V)).subs(scaled)/lam, lam, 0), 1/(mu_1**2*v1 + mu_22*v2),
-          shown=(r"\lim_{\lambda \to 0}\frac1\lambda\,\frac{1}{1 + V}", r"\frac{1}{\mu_1^2v_1 + \mu_2^2v_2}"))
+page.step("the limit", Limit((1/(1 + V)).subs(scaled)/lam, lam, 0), 1/(mu_1**2*v1 + mu_22*v2))
 fixed = 1/(lamda + Vhat2 + c*Vhat1/(1 + c*beta*Vhat1*V2))
 page.step("scaling", (lam*fixed.subs({lamda: lam}).subs(scaled)).simplify(), 1/(1 + hat2 + c*hat1/(1 + c*beta*hat1*v2)),
           shown=(r"v_2 = \lambda V_2", r"\frac{1}{1 + \hat v_2 + c\hat v_1/(1 + c\beta\hat v_1v_2)}"))

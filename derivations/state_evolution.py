@@ -4,7 +4,7 @@ from math import floor, log10
 
 import numpy as np
 from scipy import special
-from sympy import Symbol, erf, exp, limit, pi, sqrt, symbols, tanh
+from sympy import Derivative, Limit, Subs, Symbol, erf, exp, pi, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex import E, Result
@@ -28,35 +28,33 @@ page = Result(
 page.text(r"(i) The prior. A Gaussian coordinate observed with precision $\hat q$ is known up to the variance $1/(1 + \hat q)$, "
           r"so that "
           r"$\alpha(q) = q/((1 - q)F(q))$ gives every fixed point:")
-page.step("a Gaussian prior", 1 - 1/(1 + hat), hat/(1 + hat), shown=(r"q = 1 - \frac{1}{1 + \hat q}", r"\frac{\hat q}{1 + \hat q}"))
+page.step("a Gaussian prior", 1 - 1/(1 + hat), hat/(1 + hat))
 F = Symbol("F", positive=True)
-page.step("solving for $\\alpha$", (alpha*F/(1 + alpha*F)).subs(alpha, q/((1 - q)*F)), q,
-          shown=(r"\frac{\alpha F}{1 + \alpha F}\Big|_{\alpha = q/((1 - q)F)}", "q"))
+page.step("solving for $\\alpha$", Subs(alpha*F/(1 + alpha*F), alpha, q/((1 - q)*F)), q)
 page.text(r"(ii) The sign. With $V = 1 - q$, $P(+|\omega) = \Phi(\omega/\sqrt V)$, whose derivative is a normal density; the two "
           r"labels add "
           r"to $F = \mathbb{E}\,\varphi^2/(V\,\Phi(1 - \Phi))$:")
 normal = (1 + erf(omega/sqrt(2*V)))/2
-page.step("differentiation", normal.diff(omega), exp(-omega**2/(2*V))/sqrt(2*pi*V),
-          shown=(r"\partial_\omega\Phi(\omega/\sqrt V)", r"\varphi(\omega/\sqrt V)/\sqrt V"))
-page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), shown=(r"\frac{(\partial P)^2}{P} + \frac{(\partial P)^2}{1 - P}",
-                                                                      r"\frac{(\partial P)^2}{P(1 - P)}"))
-page.text(r"(iii) The parity of two. With $a_i = 2\Phi(\omega_i/\sqrt{V_i}) - 1$ the label has $P = \frac12(1 + y\,a_1a_2)$, and")
+page.step("differentiation", Derivative(normal, omega), exp(-omega**2/(2*V))/sqrt(2*pi*V))
+page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), "and with $b$ for $\\partial_\\omega P$")
+page.text(r"(iii) The parity of two. With $a_i = 2\Phi(\omega_i/\sqrt{V_i}) - 1$ the label has $P = \frac12(1 + y\,a_1a_2)$, "
+          r"$\partial_1P = y\,\phi\,a_2$ with $\phi = \varphi(\omega_1/\sqrt{V_1})/\sqrt{V_1}$, "
+          r"and in $F_{11}$ stands the mean of")
 slope, a1, a2 = symbols("phi a1 a2", positive=True)
-page.step("two labels", (slope*a2)**2/((1 + a1*a2)/2) + (slope*a2)**2/((1 - a1*a2)/2), 4*slope**2*a2**2/(1 - (a1*a2)**2),
-          shown=(r"F_{11} = \mathbb{E}\sum_y\frac{(\partial_1P)^2}{P}", r"\mathbb{E}\,\frac{4\varphi_1^2a_2^2/V_1}{1 - "
-                                                                        r"a_1^2a_2^2}"))
-page.text(r"Near $q = 0$, $\varphi_1^2 \to \frac{1}{2\pi}$ and $a_2^2 \simeq \frac2\pi\omega_2^2$ with $\mathbb{E}\,\omega_2^2 = "
-          r"q$, so that "
-          r"the overlap grows from nothing beyond")
-growth = 4/(2*pi)*E(limit((erf(x*sqrt(q)/sqrt(2))**2/q), q, 0).subs(x, z), z)
-page.step("the weak-recovery threshold", 1/growth, pi**2/4, shown=(r"\alpha_c = \lim_{q \to 0}\frac{q}{F_{11}(q)}",
-                                                                   r"\frac{\pi^2}{4}"))
+page.step("two labels", (slope*a2)**2/((1 + a1*a2)/2) + (slope*a2)**2/((1 - a1*a2)/2), 4*slope**2*a2**2/(1 - (a1*a2)**2))
+page.text(r"Near $q = 0$, with $\omega_i = \sqrt q\,x_i$ and $V_i = 1 - q$, the three factors of this number, "
+          r"divided by $q$, go to")
+page.step("the limit of the slope", Limit((exp(-q*x**2/(2*(1 - q)))/sqrt(2*pi*(1 - q)))**2, q, 0), 1/(2*pi))
+page.step("the limit of the mean label", Limit(erf(x*sqrt(q/(2*(1 - q))))**2/q, q, 0), 2/pi*x**2)
+page.step("the limit of the variance", Limit(1 - erf(x*sqrt(q/(2*(1 - q))))**4, q, 0), 1)
+page.step("the weak-recovery threshold", 1/E(4/(2*pi)*(2/pi*z**2), z), pi**2/4,
+          r"so that the overlap grows from nothing beyond $\alpha_c = \lim q/F_{11}(q)$,")
 page.text(r"(iv) The square. A label $y = z^2$ leaves the two values $z = \pm s$, $s = \sqrt y$, with weights $e^{\pm "
           r"s\omega/V}$; the mean is "
           r"$s\tanh(s\omega/V)$ and $F = \mathbb{E}(s\tanh(s\omega/V) - \omega)^2/V^2$ over $z = \omega + \sqrt V\,\xi$.")
 s = Symbol("s", positive=True)
 two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
-page.step("two values", two, s*tanh(s*omega/V).rewrite(exp), shown=(r"\mathbb{E}[z|y, \omega]", r"s\tanh(s\omega/V)"))
+page.step("two values", two, s*tanh(s*omega/V))
 page.text("In numbers, the fixed points and errors of the package against these averages:")
 
 node, share = np.polynomial.legendre.leggauss(16)

@@ -14,6 +14,7 @@ from hermitex.show.cite import reference
 from hermitex.show.display import latex
 from hermitex.show.escape import markdown as words_of
 from hermitex.show.escape import prose, tex
+from hermitex.show.line import Line
 
 # Inside a document \@nodocument is \relax; there the file adds its sections only.
 _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside a document with amsmath.
@@ -34,6 +35,7 @@ _FOOT = r"""
 \fi
 \ifdefined\endofpages\expandafter\endofpages\fi
 """
+_WRONG = {"misprints": "Misprints of the sources", "variants": "What would go wrong"}
 _WIDEST = 76  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
@@ -59,15 +61,18 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
         if kind == "claim":
             out += [rf"\paragraph{{Claim{where}.}} {prose(content)}{cite}", ""]
         elif kind == "assumptions":
-            out += [r"\paragraph{Assumptions.}", *_items(map(prose, content)), ""]
+            out += [r"\paragraph{Assumptions.}", *_items(f"{prose(words)} [{badge}{_cited(source)}{_at(place)}]"
+                                                         for words, badge, source, place in content), ""]
         elif kind == "text":
             out += [prose(content)]
         elif kind == "align":
             out += [_align(content)]  # no blank line: the text goes on in the same paragraph
         elif kind == "facts":
             out += ["", prose(f"Checked by computation: {'; '.join(content)}."), ""]
-        elif kind == "misprints":
-            out += [r"\paragraph{Misprints of the sources.} Each line below fails its check.", _misprints(content), ""]
+        elif kind == "tally":
+            out += [rf"\paragraph{{Lines of this page.}} {prose(content)}.", ""]
+        elif kind in _WRONG:
+            out += [rf"\paragraph{{{_WRONG[kind]}.}} Each line below with $\neq$ fails its check.", _misprints(content), ""]
             out += [*_items(f"{prose(p.rule)}: {prose(p.words)}" for p in content if p.words), ""]
         elif kind == "conclusion":
             value, words = content
@@ -85,15 +90,18 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
         if kind == "claim":
             out += [f"**Claim**{f' ({said})' if said else ''}. {words_of(content)}", ""]
         elif kind == "assumptions":
-            out += ["**Assumptions.**", "", *(f"- {words_of(a)}" for a in content), ""]
+            items = (f"- {words_of(words)} [{badge}{_quoted(source, place)}]" for words, badge, source, place in content)
+            out += ["**Assumptions.**", "", *items, ""]
         elif kind == "text":
             out += [words_of(content), ""]
         elif kind == "align":
             out += ["$$", _align(content, numbered=False, cited=False), "$$", ""]
         elif kind == "facts":
             out += [words_of(f"Checked by computation: {'; '.join(content)}."), ""]
-        elif kind == "misprints":
-            out += ["**Misprints of the sources** (each of these fails its check).", "", "$$",
+        elif kind == "tally":
+            out += [f"**Lines of this page.** {words_of(content)}.", ""]
+        elif kind in _WRONG:
+            out += [rf"**{_WRONG[kind]}** (each line with $\neq$ fails its check).", "", "$$",
                     _misprints(content, numbered=False), "$$", ""]
             out += [words_of(f"- {p.rule}: {p.words}") for p in content if p.words] + [""]
         elif kind == "conclusion":
@@ -106,7 +114,7 @@ def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The same, with consecutive facts in one list."""
     for kind, group in groupby(blocks, key=lambda b: b[0]):
         if kind == "fact":
-            yield "facts", [content for _, content in group]
+            yield "facts", [f"{rule} ({badge})" if badge else rule for _, (rule, badge) in group]
         else:
             yield from group
 
@@ -129,19 +137,20 @@ def doubted(page: str, rules: Sequence[str]) -> str:
     return f"{title}\n\n{said}\n{rest}"
 
 
-def _align(lines: Sequence[tuple[str, str, str, str, str | None]], *, numbered: bool = True, cited: bool = True) -> str:
-    """An align block: (left, sign, right, note, source) a line; the notes in a column, or behind their lines where one is wide."""
-    notes = [_note(note, source if cited else None) for *_, note, source in lines]
-    column = max((signs(left) for left, *_ in lines if signs(left) <= _WIDEST // 2), default=0)
-    rows = [_rows(left, sign, right, _WIDEST - (signs(note) if note else 0), column) for left, sign, right, note, _ in lines]
+def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True) -> str:
+    """An align block; the rules and badges in a column, or behind their lines where one is wide."""
+    notes = [_note(line.rule, line.source if cited else None, line.badge) for line in lines]
+    column = max((signs(left) for left in (line.left for line in lines) if signs(left) <= _WIDEST // 2), default=0)
+    words = [" ".join(filter(None, (line.rule, line.badge))) for line in lines]
+    rows = [_rows(line.left, line.sign, line.right, _WIDEST - signs(said), column) for line, said in zip(lines, words, strict=True)]
     before, after = (max(signs(r[k]) for line in rows for r in line) for k in (0, 1))
-    beside = before + after + max((signs(line[3]) for line in lines if line[3]), default=0) <= _WIDEST
+    beside = before + after + max(map(signs, words), default=0) <= _WIDEST
     unnumbered = r" \nonumber \\" if numbered else r" \\"
     written = []
-    for line, note, (_, _, _, words, _) in zip(rows, notes, lines, strict=True):
+    for line, note, said in zip(rows, notes, words, strict=True):
         *most, (left, right) = line
         if note and not beside:
-            fits = before + signs(right) + signs(words) <= _WIDEST
+            fits = before + signs(right) + signs(said) <= _WIDEST
             most, right, left = (most, rf"{right} \qquad {note}", left) if fits else ([*most, (left, right)], rf"\qquad {note}", "")
         elif note:
             right = rf"{right} && {note}"
@@ -157,9 +166,21 @@ def _cited(source: str | None) -> str:
     return rf" \cite{{{source}}}" if re.fullmatch(r"[\w:.+/-]+", source, re.ASCII) else f" ({tex(source)})"
 
 
-def _note(words: str, source: str | None) -> str:
-    cite = _cited(source)
-    return rf"\text{{({prose(words)}{cite})}}" if words else ""
+def _at(place: str) -> str:
+    return f", {tex(place)}" if place else ""
+
+
+def _quoted(source: str | None, place: str) -> str:
+    """Where a premise is quoted from, in Markdown."""
+    from hermitex.show.cite import cite, known
+
+    return "".join(f", {words_of(said)}" for said in (cite(source) if source and known(source) else source, place) if said)
+
+
+def _note(words: str, source: str | None, badge: str = "") -> str:
+    rule = f"({prose(words)}{_cited(source)})" if words else ""
+    said = " ".join(filter(None, (rule, f"[{badge}]" if badge else "")))
+    return rf"\text{{{said}}}" if said else ""
 
 
 def _rows(left: str, sign: str, right: str, room: int, column: int) -> list[tuple[str, str]]:
@@ -288,16 +309,19 @@ def _misprints(parts: Sequence[Any], *, numbered: bool = True) -> str:
     lines = []
     for p in parts:
         pairs = p.differing if hasattr(p, "differing") else [(p.lhs, p.rhs)]
-        lines += [(latex(a), r"\neq", latex(b), p.rule, p.source) for a, b in pairs]
+        said = p.rule + (f", {p.place}" if getattr(p, "place", "") else "")
+        lines += [Line(latex(a), r"\neq", latex(b), said, p.source) for a, b in pairs]
+        if getattr(p, "mended", None) is not None:
+            lines.append(Line("", "=", latex(p.mended), "mended"))
     return _align(lines, numbered=numbered, cited=numbered)
 
 
 def _display(value: Any, *, numbered: bool = True) -> str:
     """An expression, an equation or a System as a display of its own."""
     if hasattr(value, "rows"):
-        return _align([(latex(a), "=", latex(b), "", None) for a, b in value.rows()], numbered=numbered)
+        return _align([Line(latex(a), "=", latex(b)) for a, b in value.rows()], numbered=numbered)
     if isinstance(value, list | tuple):
-        return _align([(latex(a), "=", latex(b), "", None) for a, b in value], numbered=numbered)
+        return _align([Line(latex(a), "=", latex(b)) for a, b in value], numbered=numbered)
     text = value.latex() if hasattr(value, "latex") and not hasattr(value, "free_symbols") else latex(value)
     if signs(text) > _WIDEST and "\\begin" not in text:
         first, *more = broken(text, _WIDEST, _WIDEST)

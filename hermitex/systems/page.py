@@ -1,84 +1,26 @@
-"""What a page is made of, and what came of the check of each part: equalities, inequalities, systems that agree, facts."""
+"""What a page is made of: words, premises, names, equalities, inequalities, systems that agree, facts; each with its check."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
-from hermitex.show.display import counted, latex, words_table
+from hermitex.show.display import latex
+from hermitex.show.line import Line
+from hermitex.symbolic.calculus.unevaluated import explicit
 from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide
 from hermitex.systems.agreement import agreement
+from hermitex.systems.checked import AGREES, FAILS, PROVED, REFUTED, TESTED, Checked
+from hermitex.systems.fold import folded
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
-PROVED, AGREES, FAILS, OPEN, REFUTED = "proved", "agrees", "fails", "undetermined", "refuted"
 _FEWEST = 6  # digits in which numbers of a test must agree
-_HOLDS = (PROVED, AGREES, REFUTED)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What came of one check: true if it holds (a misprint holds if it was refuted).
-
-    status : "proved", "agrees", "fails", "undetermined", or "refuted" of a misprint; digits: those that agree, or None.
-    """
-
-    rule: str
-    status: str
-    digits: int | None = None
-    how: str = ""
-    example: str = ""
-
-    def __bool__(self) -> bool:
-        return self.status in _HOLDS
-
-    def to_dict(self) -> dict[str, Any]:
-        """rule, status, digits, and the reason or the counter-example."""
-        return {"rule": self.rule, "status": self.status, "digits": self.digits, "how": self.how,
-                "counter_example": self.example or None}
-
-    def _repr_html_(self) -> str:
-        return escape(repr(self), quote=False)
-
-    def __repr__(self) -> str:
-        digits = f" to {self.digits} digits" if self.digits is not None and self.status == AGREES else ""
-        why = f": {self.example}" if self.example and self.status in (FAILS, REFUTED) else f" ({self.how})" if self.how else ""
-        return f"{self.rule}: {self.status}{digits}{why}"
-
-
-@dataclass(frozen=True)
-class ResultCheck:
-    """Every check of a result, in order; true if all hold."""
-
-    name: str
-    steps: tuple[Checked, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if there are checks, and none failed or stayed open."""
-        return bool(self.steps) and all(self.steps)
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of ``hermitex check --json``."""
-        return {"name": self.name, "passed": self.passed, "steps": [s.to_dict() for s in self.steps]}
-
-    def _repr_html_(self) -> str:
-        """Every check with what came of it; a counter-example where one fails."""
-        rows = [(s.rule, repr(s).removeprefix(f"{s.rule}: ")) for s in self.steps]
-        return words_table(rows, title=repr(self).splitlines()[0])
-
-    def __repr__(self) -> str:
-        head = f"{self.passed}: {self.name}, {counted(len(self.steps), 'check')}"
-        return "\n".join([head, *(f"  {s!r}" for s in self.steps if not s)])
 
 
 # -- what a page is made of --------------------------------------------------------------------------------------------
@@ -90,17 +32,36 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Premise:
+    """What is not shown here: assumed, or quoted from `source` at `place`."""
+
+    words: str
+    source: str | None = None
+    place: str = ""
+
+    @property
+    def badge(self) -> str:
+        """Assumed, or quoted and from where."""
+        return "assumed" if not self.source else "quoted"
+
+
+@dataclass(frozen=True)
 class Let:
-    """A name for an expression; checks see it written out."""
+    """A name for an expression; checks see it written out. `folds`: it is printed wherever the expression stands."""
 
     symbol: Symbol
     value: Expr
     words: str = ""
+    folds: bool = False
 
 
 @dataclass(frozen=True)
 class Equality:
-    """lhs = rhs by a rule; `misprint`: a source prints it, and it must fail; `chained`: lhs is the line above."""
+    """lhs = rhs by a rule; `misprint`: a source prints it, and it must fail; `chained`: lhs is the line above.
+
+    `copy`: the right side is the package's own, which may be the left one letter by letter, and which is not printed where there
+    is a `name`; any other step that says X = X fails. `mended`: what stands for rhs where the misprint is put right; it must hold.
+    """
 
     rule: str
     lhs: Expr
@@ -112,18 +73,33 @@ class Equality:
     misprint: bool = False
     chained: bool = False
     shown: tuple[str, str] | None = None
+    copy: bool = False
+    name: Symbol | None = None
+    place: str = ""
+    mended: Expr | None = None
+
+    @property
+    def of_a_source(self) -> bool:
+        """Is it a misprint with its source, the place there and the formula as it should be? Else it is a variant of our own."""
+        return bool(self.source and self.place and self.mended is not None)
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
-        left, right = (written_out(e, where) for e in (self.lhs, self.rhs))
+        left, right = (_written_out(e, where) for e in (self.lhs, self.rhs))
+        if left == right and not (self.copy or self.misprint):
+            return Checked(self.rule, FAILS, example="X = X: both sides are one expression before anything is worked out")
         found = check(left, right, digits=self.digits, points=self.points)
         example = repr(found.counter_example) if found.counter_example is not None else ""
         if found.factor is not None:
             example = f"the sides differ by the factor {found.factor}; {example}"
         if self.misprint:
+            if found.status == FAILS and self.mended is not None:
+                right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points)
+                if not right:
+                    return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")
             status = REFUTED if found.status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
-        return Checked(self.rule, found.status, found.digits, found.how, example)
+        return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
 
 
 @dataclass(frozen=True)
@@ -149,7 +125,7 @@ class Inequality:
             value, error = evaluate_with_error(gap, 12, subs=dict(point))
             if not value > error:
                 return Checked(self.rule, FAILS, example=f"{dict(point)}: the right side exceeds the left by {value}")
-        return Checked(self.rule, AGREES, None, f"{len(self.at)} points")
+        return Checked(self.rule, AGREES, None, f"{len(self.at)} points", points=len(self.at))
 
 
 @dataclass(frozen=True)
@@ -178,7 +154,7 @@ class Agreement:
         if self.misprint:
             status = REFUTED if status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
-        return Checked(self.rule, status, digits, how, example)
+        return Checked(self.rule, status, digits, how, example, len(self.at) if status == AGREES else None)
 
 
 @dataclass(frozen=True)
@@ -197,15 +173,15 @@ class Fact:
         except AssertionError as error:
             return Checked(self.rule, FAILS, example=str(error) or "an assertion failed")
         if isinstance(said, bool):
-            return Checked(self.rule, PROVED, None, "exact comparison") if said else Checked(self.rule, FAILS, None, "it is false")
+            return Checked(self.rule, TESTED, None, "it is true") if said else Checked(self.rule, FAILS, None, "it is false")
         if isinstance(said, int) and said < _FEWEST:  # numbers that hardly agree do not
             return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {_FEWEST} are asked for")
         if isinstance(said, int):
-            return Checked(self.rule, AGREES, said, "numerical comparison")
+            return Checked(self.rule, TESTED, said, "numerical comparison")
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")
 
 
-Part = Words | Let | Equality | Inequality | Agreement | Fact
+Part = Words | Premise | Let | Equality | Inequality | Agreement | Fact
 
 
 def name_of_fact(part: Part) -> str | None:
@@ -213,16 +189,25 @@ def name_of_fact(part: Part) -> str | None:
     return part.rule if isinstance(part, Fact) or (isinstance(part, Agreement) and not part.shown) else None
 
 
-def lines_of(part: Part) -> list[tuple[str, str, str, str, str | None]]:
-    """The lines of formulas that a part shows: (left, sign, right, note, source)."""
+def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[Line]:
+    """The lines of formulas that a part shows; `names` are printed for what they stand for."""
     if isinstance(part, Let):
-        return [(latex(part.symbol), r"\equiv", latex(part.value), "", None)]
+        return [Line(latex(part.symbol), r"\equiv", latex(part.value), badge="defined")]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
-        left, right = part.shown or (latex(part.lhs), latex(part.rhs))
-        return [("" if part.chained else left, "=", right, note, part.source)]
+        if part.name is not None:
+            return [Line(latex(part.name), "=", folded(part.lhs, part.rhs, names)[0], note, part.source, badge)]
+        left, right = part.shown or folded(part.lhs, part.rhs, names)
+        return [Line("" if part.chained else left, "=", right, note, part.source, badge)]
     if isinstance(part, Inequality):
-        return [(latex(part.small), "<", latex(part.large), part.rule, part.source)]
+        return [Line(latex(part.small), "<", latex(part.large), part.rule, part.source, badge)]
     if isinstance(part, Agreement) and part.shown:
-        return [(latex(left), "=", latex(right), "", None) for left, right in part.derived.rows()]
+        return [Line(latex(left), "=", latex(right)) for left, right in part.derived.rows()]
     return []
+
+
+def _written_out(side: Any, where: Mapping[Symbol, Expr]) -> Any:
+    """`written_out`, of every entry of a matrix."""
+    if isinstance(side, MatrixBase | MatrixExpr):
+        return explicit(side).applyfunc(lambda e: written_out(e, where)) if where else side
+    return written_out(side, where)

@@ -9,26 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr, Limit, MatrixBase, MatrixExpr, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.show.display import Shown, counted, latex
+from hermitex.show.line import Line
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
-from hermitex.systems.page import (
-    OPEN,
-    Agreement,
-    Checked,
-    Equality,
-    Fact,
-    Inequality,
-    Let,
-    Part,
-    ResultCheck,
-    Words,
-    lines_of,
-    name_of_fact,
-)
+from hermitex.systems.checked import OPEN, Checked, ResultCheck
+from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Premise, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
 
 
@@ -59,8 +48,8 @@ class Result(Shown):
     def __init__(self, title: str, claim: str, *, source: str | None = None, place: str = "",
                  assumptions: Sequence[str] = ()) -> None:
         self.title, self.claim, self.source, self.place = title, claim, source, place
-        self.assumptions = tuple([assumptions] if isinstance(assumptions, str) else assumptions)
-        self.parts: list[Part] = []
+        self.parts: list[Part] = [Premise(a) for a in ([assumptions] if isinstance(assumptions, str) else assumptions)]
+        self.found: dict[int, Checked] = {}   # of the parts, by their place, once they were checked
         self.conclusion: tuple[Any, str] | None = None
 
     # -- writing -----------------------------------------------------------------------------------------------------
@@ -68,20 +57,33 @@ class Result(Shown):
         """A paragraph."""
         self.parts.append(Words(words))
 
+    def assume(self, words: str, *, quoted: str | None = None, place: str = "") -> Premise:
+        """A premise that is not shown here: assumed, or quoted from a source (its key, and the place in it)."""
+        self.parts.append(premise := Premise(words, quoted, place))
+        return premise
+
     def let(self, symbol: Symbol, value: Any, words: str = "") -> Symbol:
         """Introduce a name; it stays in print and is written out in the checks. Returns the symbol."""
-        if symbol in self.definitions:
-            raise BadInput(f"{self.title}: {symbol} is defined twice")
-        self.parts.append(Let(symbol, expression(value), words))
-        return symbol
+        return self._define(Let(symbol, expression(value), words))
+
+    def name(self, symbol: Symbol, value: Any, words: str = "") -> Symbol:
+        """The same, and from here on the name is printed wherever the expression stands, as in d(Phi)/dV."""
+        return self._define(Let(symbol, expression(value), words, folds=True))
+
+    def _define(self, one: Let) -> Symbol:
+        if one.symbol in self.definitions:
+            raise BadInput(f"{self.title}: {one.symbol} is defined twice")
+        self.parts.append(one)
+        return one.symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
              points: int = 4, shown: tuple[str, str] | None = None) -> None:
-        """One equality and the rule that gives it; proved, or tested to `digits` at `points` random points.
+        """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
 
+        Derivative, Subs, Limit, Integral and Sum are printed as they stand, and the check works them out. X = X fails.
         `shown`: LaTeX of both sides, where the expressions that are checked are too long to read.
         """
-        self.parts.append(Equality(rule, expression(lhs), expression(rhs), words, source, digits, points, shown=shown))
+        self.parts.append(Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, shown=shown))
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
         """The next line of the same chain: what stood on the right is equal to this."""
@@ -101,25 +103,37 @@ class Result(Shown):
             shown = (s.shown, latex(s.after)) if s.shown else None
             self.parts.append(Equality(s.rule, s.before, s.after, words if i == 0 else "", s.source, shown=shown))
 
-    def same(self, rule: str, derived: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
-             functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True) -> None:
-        """Two systems are one; where they differ in form, their solutions are compared at the points `at`.
+    def same(self, rule: str, derived: Any, used: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
+             functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True,
+             name: Symbol | None = None) -> None:
+        """What was derived is what the package uses: two systems (where they differ in form, their solutions are compared at the
+        points `at`), or two expressions.
 
-        `shown`: whether the derived equations are printed.
+        `shown`: whether the derived equations are printed; `name`: printed for the package's expression.
         """
+        if not isinstance(derived, System):
+            self.parts.append(Equality(rule, _side(derived), _side(used), words, source, copy=True, name=name))
+            return
         self.parts.append(Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source, shown))
 
     def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None) -> None:
         """A fact beyond one equality: `test()` returns True (exact) or the number of digits reached."""
         self.parts.append(Fact(rule, test, words, source))
 
-    def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30) -> None:
-        """What a source prints and what is wrong: the check must fail, with a counter-example."""
-        self.parts.append(Equality(where, expression(lhs), expression(rhs), words, source, digits, misprint=True))
+    def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
+                 mended: Any = None, digits: int = 30) -> None:
+        """lhs = rhs is wrong: the check must fail, with a counter-example.
+
+        With its source, the place in it and the right side `mended`, which must hold, it is a misprint; else it stands under
+        "What would go wrong".
+        """
+        right = None if mended is None else expression(mended)
+        self.parts.append(Equality(where, expression(lhs), expression(rhs), words, source, digits, misprint=True, place=place,
+                                   mended=right))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
                     functions: Mapping[str, Any] | None = None, source: str | None = None) -> None:
-        """A misprint in one of the equations of a system: at one of the points the numbers must differ."""
+        """The same of one of the equations of a system: at one of the points the numbers must differ."""
         self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True))
 
     def conclude(self, value: Any, words: str = "") -> None:
@@ -127,6 +141,11 @@ class Result(Shown):
         self.conclusion = (value, words)
 
     # -- reading -----------------------------------------------------------------------------------------------------
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed or quoted, in words."""
+        return tuple(p.words for p in self.parts if isinstance(p, Premise))
+
     @property
     def definitions(self) -> dict[Symbol, Expr]:
         """The names that were introduced."""
@@ -141,15 +160,16 @@ class Result(Shown):
     def checks(self) -> Iterator[Checked]:
         """One check after the other; what raises is undetermined, with its reason."""
         where = self.definitions
-        for part in self.parts:
-            if isinstance(part, Words | Let):
+        for place, part in enumerate(self.parts):
+            if isinstance(part, Words | Let | Premise):
                 continue
             try:
-                yield part.checked(where)
+                self.found[place] = part.checked(where)
             except BudgetExceeded:
                 raise
             except HermitexError as error:
-                yield Checked(part.rule, OPEN, None, str(error).splitlines()[0])
+                self.found[place] = Checked(part.rule, OPEN, None, str(error).splitlines()[0])
+            yield self.found[place]
 
     def check(self, progress: Callable[[Checked], Any] | None = None) -> ResultCheck:
         """Re-check every step, inequality, system and misprint."""
@@ -158,7 +178,17 @@ class Result(Shown):
             found.append(one)
             if progress is not None:
                 progress(one)
-        return ResultCheck(self.title, tuple(found))
+        return self.checked(found)
+
+    def checked(self, found: Sequence[Checked]) -> ResultCheck:
+        """These checks, with how many lines of the page are quoted, assumed and defined."""
+        kinds = [p.badge if isinstance(p, Premise) else "defined" for p in self.parts if isinstance(p, Premise | Let)]
+        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound)
+
+    @property
+    def unbound(self) -> tuple[str, ...]:
+        """The rules of the lines whose display was typed by hand, which nothing ties to what is checked."""
+        return tuple(p.rule for p in self.parts if isinstance(p, Equality) and p.shown is not None)
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""
@@ -168,36 +198,45 @@ class Result(Shown):
 
     # -- showing -----------------------------------------------------------------------------------------------------
     def blocks(self) -> Iterator[tuple[str, Any]]:
-        """The page as ("claim" | "assumptions" | "text" | "align" | "fact" | "misprints" | "conclusion", content) in reading order.
+        """The page in reading order, as (kind, content): "claim", "assumptions", "text", "align", "fact", "misprints", "variants",
+        "conclusion", "tally".
 
-        An align block is a list of (left, sign, right, note, source) in LaTeX.
+        An align block is a list of `Line`; a fact (its name, its badge); assumptions are (words, badge, source, place).
         """
         yield "claim", self.claim
-        if self.assumptions:
-            yield "assumptions", self.assumptions
-        lines: list[tuple[str, str, str, str, str | None]] = []
-        for part in self.parts:
-            if getattr(part, "misprint", False):
+        premises = [p for p in self.parts if isinstance(p, Premise)]
+        if premises:
+            yield "assumptions", [(p.words, p.badge, p.source, p.place) for p in premises]
+        lines: list[Line] = []
+        names: dict[Symbol, Expr] = {}
+        for place, part in enumerate(self.parts):
+            if getattr(part, "misprint", False) or isinstance(part, Premise):
                 continue
+            badge = self.found[place].badge if place in self.found else ""
             words = part.text if isinstance(part, Words) else part.words
             if words and not getattr(part, "chained", False):
                 if lines:
                     yield "align", lines
                 lines = []
                 yield "text", words
-            lines += lines_of(part)
+            lines += lines_of(part, names, badge)
+            if isinstance(part, Let) and part.folds:
+                names[part.symbol] = part.value
             if (fact := name_of_fact(part)) is not None:
                 if lines:
                     yield "align", lines
                 lines = []
-                yield "fact", fact
+                yield "fact", (fact, badge or ("tested" if isinstance(part, Fact) else ""))
         if lines:
             yield "align", lines
         wrong = [p for p in self.parts if getattr(p, "misprint", False)]
-        if wrong:
-            yield "misprints", wrong
+        for kind, of_a_source in (("misprints", True), ("variants", False)):
+            if chosen := [p for p in wrong if getattr(p, "of_a_source", False) == of_a_source]:
+                yield kind, chosen
         if self.conclusion is not None:
             yield "conclusion", self.conclusion
+        if self.found:
+            yield "tally", self.checked(list(self.found.values())).tally()
 
     def latex(self) -> str:
         """The page as a LaTeX section with numbered equations; see `hermitex.show.appendix`."""
@@ -210,8 +249,12 @@ class Result(Shown):
         page = []
         for kind, content in self.blocks():
             if kind == "align":
-                content = [dict(zip(("left", "sign", "right", "rule", "source"), line, strict=True)) for line in content]
-            elif kind == "misprints":
+                content = [line._asdict() for line in content]
+            elif kind == "assumptions":
+                content = [dict(zip(("words", "kind", "source", "place"), one, strict=True)) for one in content]
+            elif kind == "fact":
+                content = dict(zip(("rule", "badge"), content, strict=True))
+            elif kind in ("misprints", "variants"):
                 content = [p.rule for p in content]
             elif kind == "conclusion":
                 content = content[1]
@@ -234,5 +277,12 @@ class Result(Shown):
             return None
 
     def __repr__(self) -> str:
-        count = sum(not isinstance(p, Words | Let) for p in self.parts)
+        count = sum(not isinstance(p, Words | Let | Premise) for p in self.parts)
         return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {counted(count, 'check')})"
+
+
+def _side(value: Any) -> Any:
+    """A side of a step: a matrix as it stands, anything else an expression."""
+    if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit)):  # SymPy lets no limit commute
+        return value
+    return expression(value)

@@ -68,5 +68,5 @@ def test_what_is_compared_by_computation_is_named():
     page = _page()
     page.test("the first numbers", lambda: True, "In numbers:")
     page.test("the second numbers", lambda: 12)
-    assert "Checked by computation: the first numbers; the second numbers." in page.latex()
-    assert "Checked by computation: the first numbers; the second numbers." in page.markdown()
+    assert "Checked by computation: the first numbers (tested); the second numbers (tested)." in page.latex()
+    assert "Checked by computation: the first numbers (tested); the second numbers (tested)." in page.markdown()

@@ -12,7 +12,8 @@ from hermitex.face import cli, guard, output, streams
 from hermitex.show.escape import line
 
 BUDGET = 600.0  # a page compiles and solves whole systems
-_MARKS = {"proved": "proved", "agrees": "agrees", "refuted": "refuted", "fails": "FAILS", "undetermined": "OPEN"}
+_MARKS = {"proved": "proved", "agrees": "agrees", "tested": "tested", "refuted": "refuted",
+          "fails": "FAILS", "undetermined": "OPEN"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +96,7 @@ def _pages(path: Path) -> list[tuple[str, Any]]:
 def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: TextIO) -> Any:
     """Every check of a page within the budget; each is shown as it ends. A page without any establishes nothing."""
     from hermitex.symbolic.derivation import Derivation
-    from hermitex.systems.page import Checked, ResultCheck
+    from hermitex.systems.checked import Checked
 
     if isinstance(page, Derivation):
         page = _as_result(name, page)
@@ -107,7 +108,7 @@ def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: Te
     def show(one: Checked) -> None:
         steps.append(one)
         if talk:
-            digits = f" to {one.digits} digits" if one.status == "agrees" and one.digits is not None else ""
+            digits = f" to {one.digits} digits" if one.status in ("agrees", "tested") and one.digits is not None else ""
             print(f"  {_MARKS[one.status]:8s}{line(one.rule)}{digits}", file=out)
             if not one:
                 print(f"          {line(one.example or one.how)}", file=out)
@@ -117,11 +118,13 @@ def _checked(path: Path, name: str, page: Any, args: argparse.Namespace, out: Te
         with guard.deadline(args.budget):
             whole = page.check(show)
         if steps:
+            if talk:
+                print(f"  in all: {line(whole.tally())}", file=out)
             return whole
         show(Checked("the page", "undetermined", None, "it has no step that could be checked"))
     except BudgetExceeded as error:
         show(Checked("the rest", "undetermined", None, str(error)))
-    return ResultCheck(page.title, tuple(steps))
+    return page.checked(steps)
 
 
 def _as_result(name: str, derived: Any) -> Any:

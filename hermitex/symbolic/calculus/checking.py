@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import Derivative, Expr, Rational, Subs, exp, expand, powsimp, sympify
+from sympy import Expr, MatrixBase, MatrixExpr, Rational, exp, expand, powsimp, sympify
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
@@ -17,8 +17,10 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
+from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
+from hermitex.symbolic.calculus.unevaluated import evaluated, explicit, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.laws import refuse_loose
@@ -40,10 +42,11 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     every point: some near 1, as many (more where no integral is left) of sizes from 0.001 to 1000 and of both signs within
     what is assumed, and between the places where a switch, a root, a pole or a branch can turn. Fewer digits, fewer points, or
     0 = 0 everywhere is "undetermined". Symbols of one name are one; a plain one that bears a field's name is the field's.
+    Derivative, Subs, Limit and Integral may stand unevaluated; matrices are compared entry by entry.
 
     Parameters
     ----------
-    lhs, rhs : expressions (with nodes, parameters, undefined functions and their derivatives) or texts
+    lhs, rhs : expressions (with nodes, parameters, undefined functions and their derivatives), matrices of them, or texts
     symbols : declarations for texts, as in `parse`
     digits : the agreement asked for at each point; integrals over several variables without an exact value have 12 at most
     points : how many points near 1 are tried
@@ -62,10 +65,14 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
       f = tanh, kappa = 0.7, r = 1.3: left 0.7782708088, right 0.4605152715, ratio 1.69
       Stein: E[r z f(kappa + r z)] = r**2 E[f'(kappa + r z)]
     """
+    if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
+        return _by_entries(lhs, rhs, digits, points)
     left, right = _read(lhs, symbols), _read(rhs, symbols)
     left, right = _one_name(left, right)
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points)
+    if left != right and (rest := undone(left, right)) is not None:
+        return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     try:
         forms = _forms(left, right)
     except Divergent as error:
@@ -117,8 +124,27 @@ def _read(side: Any, declared: Any) -> Expr:
     refuse_loose(expr)
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")
-    expr = expr.xreplace({e: e.doit() for e in expr.atoms(Subs) if e.has(Expectation)})
-    return expr.replace(lambda e: isinstance(e, Derivative) and e.has(Expectation), lambda e: e.doit())
+    return evaluated(expr)
+
+
+def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
+    """Two matrices: as good as the worst of their entries, which is named where it fails."""
+    if not all(isinstance(side, MatrixBase | MatrixExpr) for side in (lhs, rhs)):
+        raise BadInput("check compares a matrix with a matrix")
+    left, right = explicit(lhs), explicit(rhs)
+    if left.shape != right.shape:
+        return Check(left, right, FAILS, f"the shapes {left.shape} and {right.shape} differ")
+    found = []
+    for i, j in ((i, j) for i in range(left.rows) for j in range(left.cols)):
+        one = check(left[i, j], right[i, j], digits=digits, points=points)
+        if not one:
+            return replace(one, lhs=left, rhs=right, how=f"entry ({i + 1}, {j + 1}): {one.how}".removesuffix(": "))
+        found.append(one)
+    tested = [one for one in found if one.status == AGREES]
+    if not tested:
+        return Check(left, right, PROVED, "every entry")
+    worst = min(tested, key=lambda one: one.digits or 0)
+    return Check(left, right, AGREES, f"every entry; {worst.how}", worst.digits, points=worst.points)
 
 
 def _one_name(left: Expr, right: Expr) -> tuple[Expr, Expr]:

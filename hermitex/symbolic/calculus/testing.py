@@ -162,7 +162,7 @@ class Test:
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
                                             f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
-        return Check(left, right, AGREES, tried.words(), tried.digits)
+        return Check(left, right, AGREES, tried.words(), tried.digits, points=len(tried.points))
 
     def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, str]]:
         """Near 1 until enough are evaluated; then of all sizes; then on both sides of the turns."""

@@ -76,6 +76,7 @@ class Check:
     how : the proof in words, or where the sides were tried
     counter_example : where the sides differ
     factor : a simple expression that equals lhs/rhs, if one was found
+    points : how many points they were tried at (None if proved)
     identity : (lhs, reduced), the right equality for a left side that integration by parts reduces
     """
 
@@ -87,6 +88,7 @@ class Check:
     counter_example: CounterExample | None = None
     factor: Expr | None = None
     identity: tuple[str, Expr, Expr] | None = None
+    points: int | None = None
 
     def __bool__(self) -> bool:
         return self.status in (PROVED, AGREES)
@@ -99,7 +101,7 @@ class Check:
         if self.status == OPEN:
             return f"undetermined: {self.how}"
         lines = [f"False: the sides differ{f' by the factor {plain(self.factor)}' if self.factor is not None else ''}"]
-        if self.factor is None and self.how:
+        if self.how:
             lines[0] += f" ({self.how})"
         if self.counter_example is not None:
             lines.append(f"  {self.counter_example!r}")

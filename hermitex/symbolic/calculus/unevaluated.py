@@ -1,0 +1,127 @@
+r"""d/dx f, f|_{x = a}, lim f, \int f dx as a claim writes them: worked out from the inside, so that both sides can be compared.
+
+What SymPy finds of a limit or of an integral without a node is believed only if numbers near the point, or a quadrature, agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import (
+    Basic,
+    Derivative,
+    Expr,
+    Float,
+    Integral,
+    Limit,
+    MatrixBase,
+    MatrixExpr,
+    Piecewise,
+    Rational,
+    Subs,
+    limit,
+    nan,
+    oo,
+    zoo,
+)
+from sympy.core.function import AppliedUndef
+
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.undefined import tidy
+
+FORMS = (Derivative, Subs, Limit, Integral)
+LARGE = 120      # operations above which a limit or an integral is left as it stands
+_OPAQUE = (Expectation, AppliedUndef, ArraySum)
+_DIGITS = 40
+_NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
+
+
+def evaluated(expr: Expr) -> Expr:
+    """Derivatives, substitutions, limits and integrals done, the inner ones first; one that cannot be done stays.
+
+    >>> from sympy.abc import q, x
+    >>> evaluated(Subs(Derivative(q/(1 + q), q), q, 0)), evaluated(x*Limit((1 - 1/(1 + q))/q, q, 0))
+    (1, x)
+    """
+    if not expr.has(*FORMS):
+        return expr
+    return tidy(tidy(expr).replace(lambda e: isinstance(e, FORMS), _done))
+
+
+def explicit(matrix: Any) -> MatrixBase:
+    """A matrix of entries: products, transposes and inverses carried out."""
+    return matrix.doit().as_explicit() if isinstance(matrix, MatrixExpr) else matrix
+
+
+def undone(*sides: Expr) -> Expr | None:
+    """A derivative, substitution or limit that is left, which no number can be put into."""
+    return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit)), None)
+
+
+def _done(e: Expr) -> Expr:
+    if isinstance(e, Limit):
+        return _limit(e)
+    if isinstance(e, Integral):
+        return _integral(e)
+    return tidy(e.doit())
+
+
+def _limit(e: Limit) -> Expr:
+    body, x, at, side = e.args
+    if body.has(*_OPAQUE, *FORMS) or body.count_ops() > LARGE:
+        return e
+    try:
+        value = limit(body, x, at, str(side))
+    except (NotImplementedError, ValueError, TypeError, ArithmeticError):
+        return e
+    return value if not value.has(Limit, x, nan, zoo) and _approached(body, x, at, str(side), value) else e
+
+
+def _approached(body: Expr, x: Expr, at: Expr, side: str, value: Expr) -> bool:
+    """Do the numbers of the body near the point come nearer to the value?"""
+    given = _point((body.free_symbols | at.free_symbols) - {x})
+    if given is None or value.has(oo, -oo):
+        return False
+    wanted, gaps = _number(value.xreplace(given)), []
+    for h in _NEAR:
+        near = 1/h if at is oo else -1/h if at is -oo else at.xreplace(given) + (-h if side == "-" else h)
+        number = _number(body.xreplace(given).xreplace({x: Float(near, 2*_DIGITS)}))   # no power of rational numbers
+        if wanted is None or number is None:
+            return False
+        gaps.append(abs(number - wanted))
+    return bool(gaps[1] <= gaps[0]/2 + Rational(1, 10**(_DIGITS - 10)) and gaps[1] <= (1 + abs(wanted))/1000)
+
+
+def _point(symbols: set[Basic]) -> dict[Basic, Expr] | None:
+    """A number for every symbol; None where one of them takes no positive fraction."""
+    if any(s.is_integer or s.is_negative for s in symbols):
+        return None
+    return {s: Rational(7 + 3*i, 10) for i, s in enumerate(sorted(symbols, key=str))}
+
+
+def _number(expr: Expr) -> Any:
+    """A number in `_DIGITS` digits, or None."""
+    value = expr.evalf(_DIGITS)
+    return value if value.is_Float or value.is_Rational else None
+
+
+def _integral(e: Integral) -> Expr:
+    """Its value where SymPy finds one and a quadrature agrees; improper ones most of all, which quadrature does alone."""
+    if e.has(*_OPAQUE, Derivative, Subs, Limit) or e.count_ops() > LARGE or not all(len(span) == 3 for span in e.limits):
+        return e
+    if len(e.limits) > 1 or not any(b.has(oo, -oo) for b in e.limits[0][1:]):
+        return e   # a proper one is compared by quadrature, which needs no antiderivative
+    try:
+        value = e.doit(heurisch=False, risch=False)
+    except (NotImplementedError, ValueError, TypeError, ArithmeticError, AttributeError):
+        return e
+    if value.has(Integral, Piecewise, nan, zoo, oo):
+        return e
+    given = _point(e.free_symbols)
+    if given is None:
+        return e
+    number, direct = (_number(x.xreplace(given)) for x in (value, e))
+    if number is None or direct is None:
+        return e
+    return value if abs(number - direct) <= (abs(number) + abs(direct))/10**12 else e

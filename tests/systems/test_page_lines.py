@@ -1,0 +1,130 @@
+"""What a page shows is what was checked: unevaluated forms, names, matrices, kinds of line, misprints and variants."""
+
+import random
+
+import pytest
+from sympy import (
+    Derivative,
+    Function,
+    Integral,
+    Limit,
+    MatMul,
+    Matrix,
+    Subs,
+    Symbol,
+    besselk,
+    diff,
+    exp,
+    eye,
+    oo,
+    sin,
+    sqrt,
+    symbols,
+)
+
+from hermitex import E, Result, check
+from hermitex.symbols import V, alpha, q, z
+
+x, y = symbols("x y", real=True)
+a = Symbol("a", positive=True)
+f = Function("f")
+Phi = Symbol("Phi")
+
+BODIES = [sin(a*x)/(1 + x**2), exp(-a*x**2)*x, sqrt(1 + a*x**2), x**3/(1 + a*x), besselk(0, a + x**2)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_derivatives_and_what_is_put_in_are_worked_out(seed):
+    chance = random.Random(seed)
+    body, at = chance.choice(BODIES), chance.choice([0, 1, a])
+    value = diff(body, x).subs(x, at)
+    held = Subs(Derivative(body, x), x, at)
+    assert check(held, value)
+    wrong = chance.choice([2*value + 1, value + a, value - 1])
+    assert check(held, wrong).status == "fails"
+
+
+@pytest.mark.parametrize(("held", "value", "wrong"), [
+    (Limit(sin(a*x)/x, x, 0), a, 2*a),
+    (Limit((1 + a/x)**x, x, oo), exp(a), exp(a) - 1),
+    (Integral(exp(-a*y), (y, 0, oo)), 1/a, 2/a),
+    (Subs(Derivative(E(sin(x + a*z), z), x), x, 0), exp(-a**2/2), exp(-a**2)),
+    (Derivative(f(x)**2, x), 2*f(x)*f(x).diff(x), f(x)*f(x).diff(x)),
+], ids=["limit", "limit far out", "integral", "average", "any function"])
+def test_limits_integrals_and_averages(held, value, wrong):
+    assert check(held, value)
+    assert check(held, wrong).status == "fails"
+
+
+def test_what_cannot_be_worked_out_is_open():
+    g = Function("g")
+    assert check(Derivative(g(x, a), x), Derivative(g(x, a), a)).status == "undetermined"
+    assert check(Limit(E(sin(a*x*z)/x*z, z), x, 0), a).status == "undetermined"
+
+
+@pytest.mark.parametrize("place", [(i, j) for i in range(2) for j in range(2)])
+def test_every_entry_of_a_matrix_is_checked(place):
+    G = a*Matrix([[0, 1], [1, 0]])
+    right = a**2*eye(2)
+    assert check(MatMul(G, eye(2), G), right).status == "proved"
+    wrong = right.copy()
+    wrong[place] += a
+    found = check(G*G, wrong)
+    assert found.status == "fails" and f"entry ({place[0] + 1}, {place[1] + 1})" in repr(found)
+    assert check(right, Matrix([[a**2, 0]])).status == "fails"
+
+
+def test_a_step_that_says_nothing_fails_and_a_comparison_with_the_package_may_be_letter_by_letter():
+    page = Result("Nothing", "claim")
+    page.step("algebra", a + 1, 1 + a)
+    page.let(Phi, a**2)
+    page.step("by its name", Phi, a**2)
+    page.step("a number", E(z**2, z).doit(), 1)
+    assert [s.status for s in page.check().steps] == ["fails"]*3
+    page = Result("Something", "claim")
+    page.step("differentiation", Derivative(a**2, a), 2*a)
+    page.same("the package's", 2*a, a + a, name=Symbol("m"))
+    assert page.check().passed and "m &= 2 a" in page.latex()
+
+
+def test_a_name_is_printed_for_what_it_stands_for():
+    phi = alpha*q/(1 + V) - q*V
+    page = Result("Names", "claim")
+    page.name(Phi, phi)
+    page.step("stationarity", Derivative(phi, q), alpha/(1 + V) - V)
+    page.step("written out", phi, q*(alpha/(1 + V) - V))
+    text = page.latex()
+    assert r"\frac{\partial}{\partial q} \Phi &=" in text and r"\Phi &= q \left(" in text
+    assert page.check().passed
+    page.step("a wrong sign", Derivative(phi, V), -alpha*q/(1 + V)**2 + q)
+    assert not page.check().passed
+
+
+def test_every_line_says_of_which_kind_it_is():
+    page = Result("Kinds", "claim", source="cui2024", assumptions=["replica symmetry"])
+    page.assume("the equivalence", quoted="goldt2022", place="Theorem 2")
+    page.let(Phi, a**2)
+    page.step("differentiation", Derivative(a**2, a), 2*a)
+    page.test("a fact", lambda: True)
+    page.test("numbers", lambda: 9)
+    page.misprint("a factor", Derivative(a**2, a), a)
+    assert "[assumed]" in page.markdown() and "[quoted, Goldt et al. 2022, Theorem 2]" in page.markdown()
+    assert r"\text{[defined]}" in page.latex() and "proved" not in page.latex()   # before anything was checked
+    found = page.check()
+    assert found.kinds == {"proved": 1, "agrees": 0, "tested": 2, "quoted": 1, "assumed": 1, "defined": 1, "refuted": 1}
+    assert found.to_dict()["kinds"] == found.kinds
+    for text in (page.latex(), page.markdown()):
+        assert "[proved]" in text and "a fact (tested)" in text and "numbers (tested to 9 digits)" in text
+    assert r"\cite{goldt2022}, Theorem 2]" in page.latex()
+
+
+def test_a_misprint_has_a_source_a_place_and_a_mended_form_that_holds():
+    page = Result("Misprints", "claim")
+    page.misprint("the factor", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=2*a)
+    page.misprint("of our own", Derivative(a**2, a), 3*a)
+    assert page.check().passed
+    text = page.latex()
+    sources, variants = text.index("Misprints of the sources"), text.index("What would go wrong")
+    assert sources < text.index("Eq. (7)") < text.index("mended") < variants < text.index("of our own")
+    page.misprint("badly mended", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=4*a)
+    assert "mended formula does not hold" in page.check().steps[-1].example
