@@ -5,6 +5,7 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
+from sympy import Dummy
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError
@@ -27,16 +28,26 @@ def require_existence(node: Expectation) -> None:
     ...
     hermitex.errors.Divergent: E(z1/z2, z1, z2) does not exist: the integrand is not absolutely integrable
     """
-    if _diverges(node):
+    if exists(node) is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
 
 
 @kept(1024)
-def _diverges(node: Expectation) -> bool:
-    if node.body.has(Expectation) or node.body.has(AppliedUndef):  # inner nodes are asked on their own
-        return False
+def exists(node: Expectation) -> bool | None:
+    """Is the average of |f| finite? None where that is not known. Inner nodes are asked on their own: here they are constants.
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> exists(E((1 - 1/(1 + z**2))/z**2, z)), exists(E(1/(z**2 + z**4), z))
+    (True, False)
+    """
+    if node.body.has(AppliedUndef) or any(n.free_symbols & set(node.bound) for n in node.body.atoms(Expectation)):
+        return None
     try:
         body, variables = independent(node)
-        return integrable(body, variables[0] if len(variables) == 1 else variables) is False
+        body = body.xreplace({n: Dummy(real=True) for n in body.atoms(Expectation)})
+        return integrable(body, variables[0] if len(variables) == 1 else variables)
     except HermitexError:
-        return False
+        return None

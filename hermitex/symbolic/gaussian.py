@@ -97,7 +97,10 @@ class Expectation(Expr):
         return super().subs(*map(self._read, args), **kwargs)
 
     def evalf(self, n: int = 15, subs: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return super().evalf(int(n), None if subs is None else self._read(subs), *args, **kwargs)
+        if subs:  # exactly: of exp(a*(z - b)) - 1 with rounded numbers the zero at b is lost
+            values = {k: hooks.expression(v) for k, v in self._read(subs).items()}
+            return self.subs(values).evalf(int(n), None, *args, **kwargs)
+        return super().evalf(int(n), None, *args, **kwargs)
 
     n = evalf
 

@@ -14,7 +14,8 @@ from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.breaks.switches import switch_arguments
+from hermitex.symbolic.breaks.roots import real_roots
+from hermitex.symbolic.breaks.switches import rough_arguments
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.mp_backend import MPMath
 from hermitex.symbolic.digits.near import Near
@@ -108,22 +109,30 @@ class LineIntegral:
         return resolved(found, self.scales)
 
     def _searched_panels(self) -> list[Panel]:
-        """Where the switches are not found exactly: sign changes of their arguments, by bisection."""
-        ends = sorted({-mpf(int(self.L)), mpf(int(self.L)), *self._sign_changes()})
-        exact = [rational(e) for e in ends]
-        return [Panel(a, b, self.body, (True, True)) for a, b in pairwise(exact)]
-
-    def _sign_changes(self) -> list[Any]:
-        found = []
+        """Where not all rough places are found exactly: those that are, and sign changes of the other arguments by bisection."""
+        L = Rational(int(self.L))
         # A switch of an inner node belongs to the line over that node's own variable.
-        for argument in (a for a in switch_arguments(self.body) if a.free_symbols == {self.x}):
-            program = StraightLine(argument, [self.x], self.backend)
-            grid = [mpf(int(self.L)) * k / 1000 for k in range(-1000, 1001)]
-            values = [program(g) for g in grid]
-            for a, b, u, v in zip(grid[:-1], grid[1:], values[:-1], values[1:], strict=True):
-                if u * v < 0:
-                    found.append(_bisect(program, a, b, u))
-        return found
+        arguments = [a for a in rough_arguments(self.body) if a.free_symbols == {self.x}]
+        ends = sorted({-L, L, *(place for a in arguments for place in self._places(a, L))})
+        return [Panel(a, b, self.body, (True, True)) for a, b in pairwise(ends)]
+
+    def _places(self, argument: Expr, L: Rational) -> list[Expr]:
+        """Where an argument vanishes or has no value."""
+        try:
+            return list(real_roots(argument, self.x, -L, L))
+        except HermitexError:
+            pass
+        program = StraightLine(argument, [self.x], self.backend)
+
+        def at(place: Any) -> Any:
+            try:
+                return program(place)
+            except (ValueError, ArithmeticError):
+                return mp.nan
+
+        grid = [mpf(int(L)) * (k + mpf(1) / 3) / 1000 for k in range(-1000, 1000)]  # 0 is a place by itself where it is one
+        values = [at(g) for g in grid]
+        return [rational(_bisect(at, a, b, u)) for (a, u), (b, v) in pairwise(zip(grid, values, strict=True)) if u * v < 0]
 
     # -- summing
     def _program(self, expr: Expr, variable: Symbol) -> StraightLine:

@@ -53,7 +53,7 @@ class Near:
         """The bits lost for each bit of s, and the power n of a singularity s^-n, read off two places."""
         lost, sizes = 0.0, []
         for depth in _AT:
-            s, exact = mpf(2) ** -depth, None
+            s, exact = mpf(2) ** -depth * mp.pi / 4, None  # at a power of 2, 1 + s^2 is exact and shows no loss
             try:
                 exact = self._at(mp.prec + 8 * depth + 200, s, *self._probe)
                 plain = self._at(mp.prec, s, *self._probe)

@@ -77,7 +77,12 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
         mate = ErfWeight(conjugated(law.quad), conjugated(law.lin), conjugated(law.const), law.erfs)
         complex_law = mate != law
         single: Emission = {}
-        _one_law(single, law, poly, (lo, hi))
+        try:
+            _one_law(single, law, poly, (lo, hi))
+        except Diverges as alone:
+            if any(other.erfs for other in terms):  # 1 - erf(z) decays, and its terms do not
+                raise Refusal(str(alone)) from alone
+            raise
         if complex_law and real:
             if mate not in terms:
                 raise Refusal(f"its real part is not seen in {exp(law.lin)}")
@@ -100,7 +105,7 @@ def _one_law(out: Emission, law: ErfWeight, poly: Polynomial, span: tuple[Expr, 
                 _moments(out, weight, poly, ())  # erf of an imaginary argument is erfi
                 return
             raise Refusal("a growing weight on an interval is integrated without error functions only")
-        if decay.is_nonpositive and not law.erfs:
+        if not law.erfs and (decay.is_negative or (decay.is_nonpositive and weight.whole)):
             raise Diverges(f"it grows like exp(a*x**2) with a = {tidy(law.quad)}; the Gaussian allows a < 1/2")
         raise Refusal(f"it needs {decay} > 0, which is not provable")
     if A.has(I) and (not weight.whole or law.erfs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sympy import (
     Abs,
@@ -42,6 +42,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, tidy
+from hermitex.symbolic.engine.together import kept_together
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
@@ -89,14 +90,14 @@ def expectation(body: Expr, x: Symbol) -> Answer:
         found = _by_rules(core, x)
         return Answer(factor * found.value, tuple((factor * t, why) for t, why in found.rest))
 
-    found = summed(_groups(body, x), one)
+    found = summed(_groups(body, x), one, (x,))
     if any(why is _TOGETHER for _, why in found.rest) and _decidable(body, x) and _provably_infinite(body, x):
         raise Diverges(f"{body} is not integrable")
     return found
 
 
-def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer]) -> Answer:
-    """The sum of the averages of terms; those of which several do not exist alone are kept together, as they may cancel.
+def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer], variables: tuple[Symbol, ...], cov: Any = None) -> Answer:
+    """The sum of the averages of terms; those of which several may not exist alone are kept together, as they may cancel.
 
     Raises
     ------
@@ -112,7 +113,8 @@ def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer]) -> Answer:
             lost.append(term)
     value, rest = Add(*(f.value for f in found)), sum((f.rest for f in found), ())
     if not lost:
-        return Answer(value, rest)
+        reasons = dict(rest)
+        return Answer(value, tuple((t, reasons.get(t, _TOGETHER)) for t in kept_together(tuple(reasons), variables, cov)))
     if rest:
         return Answer(S.Zero, ((Add(*terms), _TOGETHER),))
     if len(lost) == 1:
@@ -164,7 +166,7 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
         terms = multiplied_out(body)
         if isinstance(terms, Add):
             groups = _groups(terms, x)
-            found = summed(groups, partial(_by_rules, x=x, multiplied=True))
+            found = summed(groups, partial(_by_rules, x=x, multiplied=True), (x,))
             if len(found.rest) < len(groups) and not any(why is _TOGETHER for _, why in found.rest):
                 return found
     if _decidable(body, x) and _provably_infinite(body, x):
@@ -297,7 +299,10 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
             return value
         grown = multiplied_out(branch) if branch.count_ops() < _EXPANDABLE else branch
         if isinstance(grown, Add):
-            return Add(*(_on_interval(t, x, span) for t in grown.args))
+            try:
+                return Add(*(_on_interval(t, x, span) for t in grown.args))
+            except Diverges as alone:  # one term, which another may cancel
+                raise Refusal(_TOGETHER) from alone
         raise Refusal(str(no)) from no
 
 

@@ -17,6 +17,7 @@ from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provably_finite
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
+from hermitex.symbolic.engine.together import kept_together
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.pieces import breakpoints
 
@@ -80,7 +81,7 @@ def _irreducible(node: Expr) -> Expr:
         return node
     body, variables = core.open()
     total = []
-    for term in Add.make_args(_multiplied(logistic(body))):
+    for term in kept_together(Add.make_args(_multiplied(logistic(body))), variables, core.covariance):
         parts = [S.One]
         for group, names, cov in independent_groups(term, variables, core.covariance):
             parts.append(_group(group, names, cov))
@@ -128,7 +129,7 @@ def _one(body: Expr, x: Symbol) -> Expr:
 
 
 def _split(body: Expr, x: Symbol, into: dict[tuple[int, Expr], Expr], c: Expr = S.One) -> None:
-    for term in Add.make_args(_multiplied(body)):
+    for term in kept_together(Add.make_args(_multiplied(body)), (x,)):
         factor, core = term.as_independent(x, as_Add=False)
         n = 0
         rest = []

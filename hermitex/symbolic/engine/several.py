@@ -78,7 +78,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         if not found.rest:
             return Answer(tidy(found.value))
     body = _by_signs(_signs_apart(body, variables), variables)
-    return summed(_terms(body), lambda term: _product(term, variables, cov))
+    return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
 
 def _alone(body: Expr, x: Symbol, variance: Expr) -> Answer:
@@ -358,16 +358,15 @@ def _entanglement(body: Expr, x: Symbol) -> tuple[int, int]:
 
 def _last_out(body: Expr, fresh: tuple[Symbol, ...]) -> Answer:
     """Integrate the last variable, then the rest."""
-    value, rest = [], []
-    for term in _terms(body):
-        factor, core = term.as_independent(fresh[-1], as_Add=False)
-        found = expectation(core, fresh[-1])
-        if found.rest:
-            rest += [(factor * e, why) for e, why in found.rest]
-        value.append(factor * found.value)
-    if rest:
-        return Answer(S.Zero, tuple(rest))
-    return expectation_of(Add(*value), fresh[:-1])
+    x = fresh[-1]
+
+    def one(term: Expr) -> Answer:
+        factor, core = term.as_independent(x, as_Add=False)
+        found = expectation(core, x)
+        return Answer(factor * found.value, tuple((factor * e, why) for e, why in found.rest))
+
+    found = summed(_terms(body), one, (x,))
+    return Answer(S.Zero, found.rest) if found.rest else expectation_of(found.value, fresh[:-1])
 
 
 def cholesky(cov: Matrix) -> tuple[Any, tuple[tuple[Expr, Expr], ...], dict[Expr, Expr]]:
