@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Function, I, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
@@ -235,9 +235,8 @@ class Writer:
         if axis.identifier not in self.marks:
             return f"{names} = {rule}"
         printed = self.printer.doprint
-        narrow = [f"({printed(k)}, {printed(b)})" for k, b in marks.narrow if not (k.has(I) or b.has(I))]
-        fast = [printed(f) for f in marks.fast if not f.has(I)]  # of a complex root of a formula there is no place on the line
-        given = (_tuple(map(printed, marks.kinks)), _tuple(narrow), _tuple(fast))
+        narrow = [f"({printed(k)}, {printed(b)})" for k, b in marks.narrow]
+        given = (_tuple(map(printed, marks.kinks)), _tuple(narrow), _tuple(map(printed, marks.fast)))
         return f"{names} = spread({rule}, {', '.join(given)})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:

@@ -48,11 +48,22 @@ def scales(body: Expr, x: Symbol) -> Scales:
         if isinstance(e, Expr) and x in e.free_symbols:
             for k, b in _turns(e, x, body):
                 k, b = sp.sympify(k, strict=True), sp.sympify(b, strict=True)
-                if k != 0 and not k.has(sp.zoo, sp.nan, sp.oo) and not b.has(sp.zoo, sp.nan, sp.oo, sp.I):
+                if k != 0 and real(k) and real(b):
                     narrow[k, b] = None
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
     fast = [f for f in _band(body, x) if not (f.is_number and f <= _SLOW)]
     return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
+
+
+def real(e: Expr) -> bool:
+    """May it be a number of the real line, as a place, a width or a frequency must be? Roots of formulas need not be.
+
+    >>> [real(e) for e in (sp.sqrt(-3), 1/sp.S.Zero, sp.erfinv(2), sp.sqrt(Symbol("x")))]
+    [False, False, False, True]
+    """
+    if e.has(sp.I, sp.zoo, sp.nan, sp.oo) or e.is_real is False:
+        return False
+    return not any(f.args[0].is_number and (abs(f.args[0]) < 1) != True for f in e.atoms(sp.erfinv))  # noqa: E712 - SymPy's true
 
 
 # -- where something turns ---------------------------------------------------------------------------------------------
@@ -75,11 +86,8 @@ def _at_roots(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         return [line]
     slope, found = sp.diff(g, x), []
     for c in roots(g, x)[:_MOST]:
-        if any(f.args[0].is_number and (abs(f.args[0]) < 1) != True for f in c.atoms(sp.erfinv)):  # noqa: E712 - SymPy's true
-            continue  # there is no such place on the line
         k = slope.xreplace({x: c})
-        if not k.has(sp.I) and not c.has(sp.I):  # else no place on the line
-            found.append((k, -k * c))
+        found.append((k, -k * c))
     return found
 
 
@@ -156,17 +164,15 @@ def _band(e: Expr, x: Symbol) -> list[Expr]:
 def _slope(g: Expr, x: Symbol) -> list[Expr]:
     """Bounds of |g'|: of a polynomial by its terms at the edge of the window, else its values at a few places."""
     slope = sp.diff(g, x).replace(sp.DiracDelta, lambda *_: sp.S.Zero)  # a jump has no frequency
-    if x not in slope.free_symbols:
-        return [_size(slope)]
-    if slope.is_polynomial(x):
-        terms = sp.Poly(slope, x).terms()
-        return [Add(*(_size(c) * Integer(_REACH // 2) ** n for (n,), c in terms))]
-    found = [_size(slope.xreplace({x: Integer(v)})) for v in (-_REACH // 2, 0, _REACH // 2)]
-    return [f for f in found if not f.has(sp.zoo, sp.nan)]
+    if x in slope.free_symbols and slope.is_polynomial(x):
+        found = [Add(*(_size(c) * Integer(_REACH // 2) ** n for (n,), c in sp.Poly(slope, x).terms()))]
+    else:
+        found = [_size(slope.xreplace({x: Integer(v)})) for v in (-_REACH // 2, 0, _REACH // 2)]
+    return [f for f in dict.fromkeys(found) if real(f)]
 
 
 def _united(found: Iterable[list[Expr]]) -> list[Expr]:
-    return list(dict.fromkeys(f for part in found for f in part if not f.has(sp.I)))[:_MOST]
+    return list(dict.fromkeys(f for part in found for f in part))[:_MOST]
 
 
 # -- roots as formulas -------------------------------------------------------------------------------------------------

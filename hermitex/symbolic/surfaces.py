@@ -33,6 +33,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.switches import compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.scales import real
 
 _MOST = 8        # surfaces inside the argument of one switch: each is taken from both sides
 _LONG = 300      # operations beyond which a jump is not looked at for being zero
@@ -233,7 +234,7 @@ def turning_places(f: Expr, v: Symbol) -> tuple[Expr, ...] | None:
             if not roots:
                 return None
             found |= dict.fromkeys(roots)
-    return tuple(found)
+    return tuple(p for p in found if real(p))
 
 
 def _of_square(u: Expr, v: Symbol) -> tuple[Expr, ...]:

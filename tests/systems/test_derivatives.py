@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from sympy import (
     Abs,
     Eq,
     Heaviside,
+    I,
     Max,
     Min,
     Piecewise,
     Rational,
+    S,
     Symbol,
     cos,
     exp,
     floor,
+    lambdify,
     sign,
     sqrt,
     symbols,
@@ -172,6 +176,23 @@ def test_drawn_in_one_variable(seed):
 @pytest.mark.parametrize("seed", [1, 13])
 def test_drawn_in_two_variables(seed):
     compare(seed, (z1, z2))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_square_that_never_turns_gives_no_complex_place(seed):
+    """The law's axis is real: where a discriminant is known to be negative, there is nothing to break at."""
+    r, numbers = random.Random(seed), {x: 0.83, a: 0.57, k: 0.31}
+    u = r.choice([z1, k*z1 + x, x*z1 - k, z1 - a*x])
+    above = u**2 + r.choice([S.One, x, a*x, 1 + k**2, Rational(1, 3)])
+    body = r.choice([Abs(above + sign(u)/9), sign(above)*u**2, Max(-above, -a)*u, Abs(Piecewise((above, u > a), (-a*above, True)))])
+    assert not any(p.has(I) for p in turning_places(Abs(above), z1))
+    kernel, f = hx.compile(E(body, z1)), lambdify(z1, body.xreplace(numbers))
+    value = kernel(**{v.name: number for v, number in numbers.items() if v.name in kernel.parameters})
+    turns = sorted({float(((c - u.coeff(z1, 0))/u.coeff(z1, 1)).xreplace(numbers)) for c in (0, a)})
+    there = [-12, *turns, 12]
+    expected = sum(quad(lambda t: float(f(t))*np.exp(-t*t/2)/np.sqrt(2*np.pi), low, high, epsabs=1e-12)[0]
+                   for low, high in pairwise(there))
+    assert abs(value - expected) < 1e-9*(1 + abs(expected))
 
 
 @pytest.mark.slow
