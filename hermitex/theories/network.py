@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Eq, Expr, Matrix, Symbol, sqrt, symbols
+from sympy import Eq, Expr, Matrix, S, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
@@ -167,7 +167,9 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
     }
     letters = [alpha, beta, lamda, eta, bulk.alpha0inv, r, c, gamma, Delta, bias, epsilon]
     letters += own_letters((sigma, g), (*equations, *where, *letters))
-    return System(equations, where=where, observables={"test_error": _average(e) - Delta, "train_error": _average(e*Q**2)},
+    # Without a ridge it is 0, and Q^2 grows too fast to be averaged.
+    trained = S.Zero if interpolating else _average(e*Q**2)
+    return System(equations, where=where, observables={"test_error": _average(e) - Delta, "train_error": trained},
                   parameters=letters, name="One gradient step, the network itself",
                   source="one-step learning, the trained network at odd sigma")
 

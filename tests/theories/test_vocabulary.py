@@ -214,7 +214,6 @@ def test_the_start_of_the_network_is_subtracted_from_the_labels():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="lam = 0 at alpha = 0.5 is known to 1.4e-7 only, more than is asked")
 def test_ridgeless_limit_and_extremes():
     theory = one_step("tanh", "sign", vocabulary=[1, 2], fractions=[0.3, 0.7])
     at = {"beta": 1.0, "r": 1.2, "gamma": 0.8, "Delta": 0.1, "c": 1.1}
