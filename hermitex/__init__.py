@@ -44,7 +44,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "curve": ("face.curve", "curve"),
     "baselines": ("face.curve", "baselines"),
     "Curve": ("theories.curve", "Curve"),
-    "exponents": ("exponents.report", "exponents"),
+    "exponents": ("face.exponents", "exponents"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.deadline", "deadline"),

@@ -16,7 +16,7 @@ from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import same_level_sets
-from hermitex.exponents.stages import alpha_words, digits_that_hold
+from hermitex.exponents.stages import alpha_words, digits_that_hold, reached_text
 from hermitex.symbolic.parsing import to_text
 
 _ONE = (
@@ -109,6 +109,7 @@ def _weak_recovery(found: Findings, several: bool) -> list[str]:
         alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
         given = " once the directions before are known" if stage["conditional"] else ""
         given += ", a lower bound on the transition" if stage.get("bound") else ""
+        given += f", which is reached at alpha = {told}" if (told := reached_text(stage)) else ""
         given += f"  (by: {stage['method']})" if stage.get("method") else ""
         lines.append(f"  stage {directions_words(stage['directions'], found.variables, found.numbers)}: alpha_c = {alpha}{given}")
     return [*lines, ""]

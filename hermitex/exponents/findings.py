@@ -43,17 +43,19 @@ class Findings(Shown):
     def weak_recovery(self) -> dict[str, Any]:
         """{class, alpha_c, alpha_c_exact, method, stages} as on the command line.
 
-        A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition.
+        A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition. Where AMP,
+        which knows them in part, reaches it is `reached`, None where that was not found.
         """
         t = self.threshold
-        alpha = None if t.alpha_c is None else float(t.alpha_c)
+        alpha = _number(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
-        stages = [{"alpha_c": None if stage["alpha_c"] is None else float(stage["alpha_c"]),
+        stages = [{"alpha_c": _number(stage["alpha_c"]),
                    "directions": self._rows(stage["directions"]), "conditional": stage["conditional"],
-                   "bound": stage.get("bound", False), "method": stage.get("method") or None} for stage in t.stages]
+                   "bound": stage.get("bound", False), "reached": _number(stage.get("reached")),
+                   "method": stage.get("method") or None} for stage in t.stages]
         if not t.stages and alpha is not None:
             stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False, "bound": False,
-                       "method": t.method or None}
+                       "reached": alpha, "method": t.method or None}
                       for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
 
@@ -80,3 +82,7 @@ class Findings(Shown):
         """Exact rows as JSON numbers; null for an integral whose number was not found."""
         return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else self.numbers.get(x) if x.has(Expectation)
                  else float(evaluate(x, 20)) for x in row] for row in rows]
+
+
+def _number(x: Any) -> float | None:
+    return None if x is None else float(x)

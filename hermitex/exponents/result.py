@@ -104,12 +104,12 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 def _alpha_html(t: Threshold, *, short: bool = False) -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
-    for number, exact, bound in stage_values(t, 10 if short else 12):
+    for number, exact, bound, reached in stage_values(t, 10 if short else 12):
         number = math(r"\infty") if number == "infinite" else number
         brief = exact is not None and len(_text(exact)) < 12
         told = (number if exact is None or exact.is_Integer or (short and not brief)
                 else math(exact) if short else f"{math(exact)} = {number}")
-        words.append(f"&ge; {told}" if bound else told)
+        words.append((f"&ge; {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
     return " then ".join(words) or "-"
 
 

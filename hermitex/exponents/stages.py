@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 from sympy import Expr
 
@@ -26,7 +26,7 @@ class Threshold(Shown):
     exact: Expr | None = None
     error: mpf | None = None
     notes: tuple[str, ...] = ()
-    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional, bound, method}, in order
+    stages: tuple[dict[str, Any], ...] = ()  # {alpha_c, directions, conditional, bound, reached, method}, in order
     method: str = ""  # the mechanism that found alpha_c
 
     def latex(self) -> str:
@@ -34,10 +34,10 @@ class Threshold(Shown):
         if self.kind == "hard" and len(self.stages) < 2:
             return r"\alpha_c = \infty"
         words = []
-        for value, exact, bound in stage_values(self):
+        for value, exact, bound, reached in stage_values(self):
             value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
             told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
-            words.append(rf"\ge {told}" if bound else told)
+            words.append((rf"\ge {told}" if bound else told) + (rf" \text{{ (reached at }} {reached})" if reached else ""))
         return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,8 +64,17 @@ def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.{most}g}"
 
 
-def stage_values(t: Threshold, most: int = MOST) -> list[tuple[str, Expr | None, bool]]:
-    """(number as text, exact form, whether it is a lower bound) of each stage in order.
+class Told(NamedTuple):
+    """The threshold of a stage in words: its number, its exact form, whether it is a lower bound, and where it is reached then."""
+
+    number: str
+    exact: Expr | None = None
+    bound: bool = False
+    reached: str = ""
+
+
+def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
+    """What is told of each stage in order.
 
     [] where nothing is known, "infinite" for a hard stage.
 
@@ -73,36 +82,44 @@ def stage_values(t: Threshold, most: int = MOST) -> list[tuple[str, Expr | None,
     """
     if not t.stages:
         single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error, most)
-        return [] if single is None else [(single, t.exact, False)]
-    found: list[tuple[str, Expr | None, bool]] = []
+        return [] if single is None else [Told(single, t.exact)]
+    found: list[Told] = []
     for stage in t.stages:
         last = stage is t.stages[-1]
         value = stage["alpha_c"]
         if value is None:
-            told: tuple[str, Expr | None, bool] = ("infinite" if t.kind == "hard" and last else "not reached", None, False)
+            told = Told("infinite" if t.kind == "hard" and last else "not reached")
         else:
-            told = (digits_that_hold(value, stage.get("error"), most), stage.get("exact"), stage.get("bound", False))
-        if not found or found[-1][0] != told[0]:
+            told = Told(digits_that_hold(value, stage.get("error"), most), stage.get("exact"), stage.get("bound", False),
+                        reached_text(stage, most))
+        if not found or found[-1].number != told.number:
             found.append(told)
-    return [] if all(text == "not reached" for text, *_ in found) else found
+    return [] if all(told.number == "not reached" for told in found) else found
+
+
+def reached_text(stage: dict[str, Any], most: int = MOST) -> str:
+    """Where a stage whose threshold is a lower bound is reached, with the digits that hold; empty where that is not known."""
+    known = stage.get("bound") and stage.get("reached") is not None
+    return digits_that_hold(stage["reached"], stage.get("reached_error"), most) if known else ""
 
 
 def alpha_text(t: Threshold, *, short: bool = False) -> str:
-    """Every stage's threshold on one line: 0.575166352289 then >= pi**2/4 = 2.46740110027; "-" where nothing is known.
+    """Every stage's threshold on one line: 0 then >= 1.43083366052, reached at 2.0523824; "-" where nothing is known.
 
-    ">=" stands before a value that holds once the directions of the stages before are perfectly known.
+    ">=" stands before a value that holds once the directions of the stages before are perfectly known; AMP, which knows them in
+    part, reaches those of the stage where it says so.
 
     short : a brief exact form without its number, or the number.
     """
     words = []
-    for number, exact, bound in stage_values(t, _SHORT if short else MOST):
-        least = ">= " if bound else ""
+    for number, exact, bound, reached in stage_values(t, _SHORT if short else MOST):
+        least, later = ">= " if bound else "", f", reached at {reached}" if reached else ""
         form = "" if exact is None else to_text(exact)
         if short:
             number = "inf" if number == "infinite" else number
-            words.append(least + (form if form and len(form) < 12 else number))
+            words.append(least + (form if form and len(form) < 12 else number) + later)
         else:
-            words.append(least + (number if form in ("", number) else f"{form} = {number}"))
+            words.append(least + (number if form in ("", number) else f"{form} = {number}") + later)
     return " then ".join(words) or "-"
 
 

@@ -65,7 +65,8 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     reached = True
     for stage in stages:
         directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
-        entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0, "bound": False, "method": ""}
+        entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0, "bound": False, "reached": None,
+                 "method": ""}
         done.append(entry)
         name = f"alpha_c of stage {len(done)}" if len(stages) > 1 else "alpha_c"
         if stage["order"] >= 3:
@@ -85,12 +86,12 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
             continue
         reached = True
         entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error, "method": last.method,
-                  "bound": bool(known.rows and last.alpha)}
+                  "bound": bool(known.rows and last.alpha), "reached": None if known.rows else last.alpha}
         notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
         if last.remaining is not None:
             notes += later_words(last.remaining, directions, variables)
         if known.rows and last.alpha:
-            notes.append(_lower_bound(done))
+            notes.append(lower_bound(len(done)))
         known = stack(known, directions)
     kind = "trivial" if all(s["order"] == 1 for s in stages) else "easy"
     notes += _slower_before(done, variables)
@@ -116,8 +117,9 @@ def _rows(directions: Any) -> list[list[Any]]:
     return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
 
 
-def _lower_bound(done: list[dict[str, Any]]) -> str:
-    return (f"alpha_c of stage {len(done)} holds once the earlier directions are perfectly known: a lower bound on the "
+def lower_bound(stage: int) -> str:
+    """What a threshold says that follows others."""
+    return (f"alpha_c of stage {stage} holds once the earlier directions are perfectly known: a lower bound on the "
             "transition unless their overlap is 1 at that alpha")
 
 

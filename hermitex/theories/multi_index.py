@@ -134,6 +134,10 @@ class MultiIndex(Theory):
         pairs = combinations_with_replacement(range(len(full)), 2)
         return {name: float(full[i, j]) for name, (i, j) in zip(self.order_parameters, pairs, strict=True)}
 
+    def inside(self, rows: Array) -> Array:
+        """Directions over the variables of the target, (k, variables), as directions over the relevant ones, (k, r)."""
+        return np.asarray(rows @ self._basis.T)
+
     # -- solving --------------------------------------------------------------------------------------------------------
     def run(self, numbers: Mapping[str, Array], *, start: Any = None, raise_on_failure: bool = True, partial: bool = False,
             **options: Any) -> Solution:

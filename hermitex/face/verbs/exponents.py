@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
     """The exponents, or what is left of them when the time runs out: everything undetermined, and why."""
-    from hermitex.exponents.report import exponents, undecided
+    from hermitex.exponents.report import undecided
+    from hermitex.face.exponents import exponents
 
     try:
         with guard.deadline(args.budget):

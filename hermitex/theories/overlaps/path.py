@@ -8,7 +8,7 @@ Troiani et al. (2024), the parametrisation this package's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from hermitex.theories.overlaps.line import OverlapLine
 
 Array = np.ndarray
 _SAME = 1e-7  # of F: a block below this part of it is zero up to quadrature
-_SEED = 2e-4
+SEED = 2e-4
 _STEPS, _MEMORY = 60, 3
 _TOLERANCE = 1e-10
 
@@ -116,18 +116,22 @@ class OverlapPath:
         rows = np.polynomial.chebyshev.chebval(x, self.shape)
         return np.asarray(self.base + q*rows.reshape(self.base.shape))
 
-    def kernel_growth(self, M: Array, K: Array, span: list[Array]) -> tuple[float, Array]:
-        """The largest rate t and its N with K (dF/dM)[N] K = t N: alpha t > 1 lets the block K M K leave zero."""
+    def kernel_growth(self, M: Array, K: Array, span: list[Array],
+                      seeds: Sequence[float] = (1, 2, 4)) -> tuple[float, Array]:
+        """The largest rate t and its N with K (dF/dM)[N] K = t N: alpha t > 1 lets the block K M K leave zero.
+
+        seeds : the small overlaps, in units of 2e-4, from which the slope at zero is extrapolated
+        """
         if not span:
             return 0.0, np.zeros_like(K)
         A = np.array([S.ravel() for S in span]).T
         whole = K @ K.T
+        weights = [np.prod([b/(b - a) for b in seeds if b != a]) for a in seeds]
         rates = np.empty((len(span), len(span)))
 
         def block(N: Array) -> Array:
-            # the slope at zero of what vanishes there, from two small overlaps
-            near, far = (K @ self.F(M + e*N) @ K/e for e in (_SEED, 2*_SEED))
-            return np.asarray((2*near - far).ravel())
+            slopes = (K @ self.F(M + e*SEED*N) @ K/(e*SEED) for e in seeds)
+            return np.asarray(sum(w*f for w, f in zip(weights, slopes, strict=True)).ravel())
 
         central = block(whole)
         for j, S in enumerate(span):
@@ -168,7 +172,7 @@ def kept_face(F: Callable[[Array], Array], P: Array) -> Array:
     """The least projector above P that the map keeps: the range of F(eps P) added until nothing is new."""
     r = len(P)
     while True:
-        M = F(_SEED*P)
+        M = F(SEED*P)
         m, R = np.linalg.eigh(M + P*max(1.0, float(np.abs(M).max())))
         span = R[:, m > _SAME*m.max()]
         if span.shape[1] == round(float(np.trace(P))) or span.shape[1] == r:
@@ -183,4 +187,4 @@ def compressed(basis: Array, K: Array) -> list[Array]:
     return [v.reshape(K.shape) for v in V[:int(np.sum(s > 1e-9))]]
 
 
-__all__ = ["OverlapPath", "accelerated", "compressed", "kept_face"]
+__all__ = ["SEED", "OverlapPath", "accelerated", "compressed", "kept_face"]
