@@ -103,6 +103,12 @@ def reached_text(stage: dict[str, Any], most: int = MOST) -> str:
     return digits_that_hold(stage["reached"], stage.get("reached_error"), most) if known else ""
 
 
+def lower_bound(stage: int) -> str:
+    """What a threshold says that follows others."""
+    return (f"alpha_c of stage {stage} holds once the earlier directions are perfectly known: a lower bound on the "
+            "transition unless their overlap is 1 at that alpha")
+
+
 def alpha_text(t: Threshold, *, short: bool = False) -> str:
     """Every stage's threshold on one line: 0 then >= 1.43083366052, reached at 2.0523824; "-" where nothing is known.
 

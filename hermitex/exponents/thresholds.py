@@ -18,7 +18,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.words import directions_words, short_rows
 from hermitex.exponents.laws.mechanisms import stage_value
 from hermitex.exponents.laws.value import Later, Value, as_array
-from hermitex.exponents.stages import Threshold, digits_that_hold
+from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
@@ -115,12 +115,6 @@ def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> l
 
 def _rows(directions: Any) -> list[list[Any]]:
     return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
-
-
-def lower_bound(stage: int) -> str:
-    """What a threshold says that follows others."""
-    return (f"alpha_c of stage {stage} holds once the earlier directions are perfectly known: a lower bound on the "
-            "transition unless their overlap is 1 at that alpha")
 
 
 def later_words(later: Later, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:

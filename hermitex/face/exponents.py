@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents import report
-from hermitex.exponents.stages import digits_that_hold
-from hermitex.exponents.thresholds import lower_bound
+from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import attempt, deadline
 

@@ -51,23 +51,25 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     ------
     NoClosedForm : the quadrature does not resolve it, and why. BudgetExceeded.
     """
-    branch = _Branch(evolution, _projector(known), _projector(hidden))
+    output = evolution.output
+    # followed by the cheaper of two quadratures, the other moves the end: what they differ by is small, and the error
+    coarse = max(1.0, *output.beside)
+    branch = _Branch(evolution, _projector(known), _projector(hidden), coarse)
+    fine = _Branch(evolution, branch.P, branch.K, 1.0 if coarse > 1 else min(output.beside))
     q, resolved = branch.crossing(1 - 1.2*float(evolution.smallest.max()))
     places = np.linspace(0, q, _BEFORE + 2)[1:-1]
     alphas = [branch.alpha(p) for p in places]
     if not resolved:
         return _known_exactly(branch, [*alphas, branch.alpha(q)], alone)
     alpha, before, width = branch.alpha(q), int(np.argmax(alphas)), places[1] - places[0]
-    beside = [_Branch(evolution, branch.P, branch.K, f) for f in evolution.output.beside]
-    doubt = evolution.output.doubt
     if alphas[before] > alpha:  # the branch turned before, and AMP leaps over q from there
         p = float(places[before])
-        found = Reached(branch.turning(p - width, p + width), doubt*max(abs(b.alpha(p) - alphas[before]) for b in beside), q)
+        moved = fine.alpha(p) - alphas[before]
+        found = Reached(branch.turning(p - width, p + width) + moved, output.doubt*abs(moved), q)
     else:
-        slope = branch.slope(q)
-        by_nodes = [b.alpha(q) - alpha - slope*(b.excess(q) - branch.excess(q)) for b in beside]
-        found = Reached(alpha - slope*branch.excess(q, _SHARP),
-                        doubt*float(np.abs(by_nodes).max()) + abs(slope*(branch.excess(q, _CHECK) - branch.excess(q, _SHARP))), q)
+        slope, rest = branch.slope(q), branch.excess(q, _SHARP)
+        moved = fine.alpha(q) - alpha - slope*(fine.excess(q) - branch.excess(q))
+        found = Reached(alpha - slope*rest + moved, output.doubt*abs(moved) + abs(slope*(branch.excess(q, _CHECK) - rest)), q)
     if found.alpha + found.error < alone*(1 - _WORTH):
         raise NoClosedForm(_WHAT, f"{found.alpha:.6g} came out, below {alone:.6g} of perfect knowledge", _NEXT)
     if not found.error < _WORTH*found.alpha:
