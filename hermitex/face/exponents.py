@@ -52,8 +52,8 @@ def _with_reached(found: Exponents, channel: Any, seconds: float | None) -> Expo
         alpha, exact = max(at.alpha, float(stages[n - 1]["reached"])), at.overlap == 1
         stage |= {"reached": stage["alpha_c"] if exact else alpha, "reached_error": at.error, "bound": not exact}
         new = (f"stage {n + 1} is reached at its alpha_c: AMP knows the directions before perfectly there" if exact else
-               f"stage {n + 1} is reached at alpha = {digits_that_hold(alpha, at.error)}, where AMP knows the directions before with "
-               f"the overlap {at.overlap:.4f}; its alpha_c is where it would be, were they known perfectly")
+               f"stage {n + 1} is reached at alpha = {digits_that_hold(alpha, at.error)}, where AMP knows the directions before "
+               f"with the overlap {at.overlap:.4f}; its alpha_c is where it would be, were they known perfectly")
         notes = [new if note == lower_bound(n + 1) else note for note in notes]
     return replace(found, threshold=replace(found.threshold, stages=tuple(stages)), notes=tuple(notes))
 

@@ -1,4 +1,4 @@
-"""Where AMP reaches a stage that follows others, of which it knows the directions in part: other quadratures, and the map itself."""
+"""Where AMP reaches a stage that follows others, which it knows in part: other quadratures, and the map itself."""
 
 import json
 
