@@ -30,6 +30,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "kernel_limit": ("kernel_limit", "kernel_limit"),
     "KernelLimit": ("kernel_limit", "KernelLimit"),
     "ridge_equivalent": ("ridge_equivalent", "ridge_equivalent"),
+    "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
     "tree": ("tree", "tree"),
@@ -43,7 +44,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "small-step": "small_step",
-            "tree": "tree", "giant-step": "giant_step"}
+            "covariate": "covariate", "tree": "tree", "giant-step": "giant_step"}
 
 
 def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,

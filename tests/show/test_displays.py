@@ -145,6 +145,7 @@ RESULTS = {
     "Theory, small step": lambda: hx.theories.small_step("tanh", "relu"),
     "WeightSpectrum": lambda: hx.theories.small_step("tanh", "relu").spectrum(psi1=4, psi2=0.8, eta=4),
     "Theory, ridge": lambda: hx.theories.ridge_equivalent(),
+    "Theory, covariate": lambda: hx.theories.covariate(),
     "Theory, tree": lambda: hx.theories.tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2"),
     "Theory, giant step": lambda: hx.theories.giant_step("relu", "z**2"),
     "MeanFieldParity": lambda: hx.theories.mean_field_parity(3),

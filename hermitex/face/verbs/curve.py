@@ -36,6 +36,8 @@ THEORIES: dict[str, CurveEntry] = {
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
     "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
                         ("bias", "variance", "nu_1", "nu_2"), "n"),
+    "covariate": CurveEntry((), ("loss", "link", "features", "teacher", "labels"),
+                            ("lam", "Delta", "Omega", "Psi", "Phi", "theta", "share"), ("V", "q", "m")),
     "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
@@ -43,7 +45,7 @@ THEORIES: dict[str, CurveEntry] = {
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {
-    "alpha": ("A", "samples n/d (random-features: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
+    "alpha": ("A", "samples n/d (random-features, covariate: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
     "n": ("N", "ridge: numbers of samples: 10,100,1000", "10,100,1000"),
@@ -82,6 +84,15 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
+    "link": (TEXT, "linear|sign|logit|G", "covariate: how labels are made of the teacher's field (default: linear)"),
+    "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
+    "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
+    "labels": (ARRAY, "F.csv", "covariate: one a sample, to which the teacher is fitted (default: a random teacher)"),
+    "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
+    "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
+    "Phi": (ARRAY, "F", "covariate: E u v^T"),
+    "theta": (ARRAY, "F", "covariate: the teacher's weights"),
+    "share": (ARRAY, "F", "covariate: of each entry of diagonals (default: equal)"),
     "p": (NUMBER, "P", "ridge: random features (default: inf, the kernel itself)"),
     "noise": (NUMBER, "D", "ridge: variance of the label noise (default: 0)"),
     "tail": (NUMBER, "T", "ridge: the sum of infinitely many infinitesimal eigenvalues (default: 0)"),

@@ -31,13 +31,13 @@ def agreement(g: Activation) -> tuple[Expr | None, tuple[Symbol, Symbol, Symbol]
 
 @lru_cache(maxsize=64)
 def probability(g: Activation) -> Expr:
-    """P(g(a + s_0 z) = 1) = (1 + E g(a + s_0 z))/2 for a target of +-1, in the symbols a and s_0."""
+    """P(y = 1) = (1 + E g(a + s_0 z))/2 in the symbols a and s_0, for a target of +-1, or the mean g of a label of +-1."""
     from hermitex.symbolic.integrals import closed_form
 
     try:
         mean = closed_form(E(g(a + s_0*z), z))
     except HermitexError:
-        mean = _by_jumps(g)
+        mean = _by_jumps(g) if of_signs(g) else E(g(a + s_0*z), z)
     return (1 + mean)/2
 
 
