@@ -27,7 +27,7 @@ from hermitex.theories.losses import equations as sample
 from hermitex.theories.losses.labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
-from hermitex.theories.theory import Theory
+from hermitex.theories.theory import Theory, written
 
 c_1, g_2, e, norm = symbols("c_1 g_2 e norm", real=True)
 _ROUNDING = 1e-8  # of a covariance: an eigenvalue or an overlap beyond its bound by no more is at the bound
@@ -107,9 +107,18 @@ class Covariate(Theory):
         found = shaped(solved(self.system, {**flat, **inside}, first, tolerance), shape)
         return found.require() if options.get("raise_on_failure") else found
 
+    @property
+    def link(self) -> str:
+        """The name of the link."""
+        return "logit" if self.logit else self.g.name
+
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """Loss, link and the numbers that stayed fixed."""
-        return {"loss": str(self.loss), "link": "logit" if self.logit else self.g.name, **fixed}
+        return {"loss": str(self.loss), "link": self.link, **fixed}
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Loss, link and the ridge."""
+        return ", ".join((str(self.loss), self.link, *written(numbers, lam=r"\lambda")))
 
     def from_features(self, teacher: Any, student: Any = None, *, theta: Any = None, labels: Any = None) -> Covariate:
         """The same theory with covariances measured on samples of features, one row each: X^T X/N, without centring.
@@ -261,8 +270,9 @@ def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = Non
     Returns
     -------
     Covariate : `.solve(alpha=n/p, lam=, Delta=0, Omega=, Psi=, Phi=, theta=)` -> V, q, m, Vhat, qhat, mhat, test_error (clean, or
-    of classification), train_error, train_objective; `.curve(alpha=[...], ...)`. Matrices (p, p), (k, k), (k, p) and a vector (k,), or
-    their diagonals in a common basis (k = p), with `share=` of each entry. `.from_features(X_teacher, X_student)` measures them.
+    of classification), train_error, train_objective; `.curve(alpha=[...], ...)`. Matrices (p, p), (k, k), (k, p) and a vector
+    (k,), or their diagonals in a common basis (k = p), with `share=` of each entry; `.from_features(X_teacher, X_student)`
+    measures them.
 
     features, teacher, labels : samples of the student's and (default: the same) the teacher's features, a row each, and labels that
         give theta: short for `.from_features`

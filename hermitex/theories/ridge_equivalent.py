@@ -22,7 +22,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
 from hermitex.theories.parts import in_parts
-from hermitex.theories.theory import Theory
+from hermitex.theories.theory import Theory, written
 
 n, p, nu_2 = symbols("n p nu_2", positive=True)
 noise, tail = symbols("noise tail", nonnegative=True)
@@ -146,6 +146,10 @@ class RidgeEquivalent(Theory):
                      names=["nu_2"], positive=[True], rtol=1e-9, raise_on_failure=False)
         near = np.asarray(found["nu_2"]).reshape(shape)
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Width and ridge."""
+        return ", ".join(written(numbers, p="p", lam=r"\lambda", noise=r"\sigma^2"))
 
     def plot(self, ax: Any = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1, modes: int = 2000) -> Any:
         """Bias and variance of kernel ridge regression over n under power laws, for two sizes of the ridge."""

@@ -187,7 +187,11 @@ class Theory(Shown):
                      tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
-                     reason=found.reason, title=title, axis=axis, ratio=self.ratio, sources=self.sources)
+                     reason=found.reason, title=title or self.titled(fixed), axis=axis, ratio=self.ratio, sources=self.sources)
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """What a legend says of a curve that was given no title: what tells it from others; nothing for the theory's name."""
+        return ""
 
     def _best_along(self, axis: str, line: np.ndarray, given: Mapping[str, Any], letter: str, bounds: Any,
                     start: Mapping[str, Any] | None, tolerance: float, title: str) -> Curve:
@@ -251,6 +255,11 @@ class Theory(Shown):
         from hermitex.show.cite import bibtex
 
         return bibtex(list(self.sources))
+
+
+def written(numbers: Mapping[str, Any], **letters: str) -> list[str]:
+    """The finite numbers among these, for a legend: "$p = 100$", each by its letter in LaTeX."""
+    return [f"${letter} = {numbers[name]:.4g}$" for name, letter in letters.items() if np.isfinite(numbers.get(name, np.inf))]
 
 
 def _plain(value: Any) -> Any:

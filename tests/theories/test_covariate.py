@@ -18,7 +18,7 @@ KEYS = ("V", "q", "m", "Vhat", "qhat", "mhat", "test_error")
 
 
 def untrained_layer(sigma, gamma, points=4000):
-    """Diagonals whose shares are the spectral law of mu_1^2 W W^T/d + mu_star^2: Chebyshev nodes of Marchenko and Pastur's; gamma not 1."""
+    """Diagonals whose shares are the spectral law of mu_1^2 W W^T/d + mu_star^2 on Chebyshev nodes; gamma not 1."""
     angle = np.pi*np.arange(1, points + 1)/(points + 1)
     x = 1 + gamma + 2*np.sqrt(gamma)*np.cos(angle)
     share = gamma*2*np.sin(angle)**2/x/(points + 1)
@@ -163,6 +163,8 @@ def test_products_are_one():
                                  **{n: seen[n] for n in ("omega", "signal", "share")})
     for key in KEYS:
         assert curve[key][0] == pytest.approx(found[key], rel=1e-12) and system[key] == pytest.approx(found[key], rel=1e-9)
+    ax = covariate("square", "erf").curve([1, 2], lam=0.1, **at).plot(curve.plot())
+    assert len({t.get_text() for t in ax.get_legend().get_texts()}) == 2
     assert "loureiro" in theory.bibtex().lower() and r"\sum" in theory.latex() and theory.to_dict()["theory"] == "covariate"
 
 

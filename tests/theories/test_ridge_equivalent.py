@@ -242,6 +242,8 @@ def test_the_command_line(capsys, tmp_path):
 def test_curve_by_name_and_the_picture():
     found = hx.curve("ridge", n=[3, 6], lam=0.5, eigenvalues=[1, 0.5], coefficients=[1, 2], simulate={"seeds": 2})
     assert len(found) == 2 and found.simulation.seeds == (0, 1) and found.parameters["lam"] == 0.5
+    both = [hx.curve("ridge", n=[3, 6], lam=v, p=9, eigenvalues=[1, 0.5], coefficients=[1, 2]) for v in (0.1, 0.2)]
+    assert len({t.get_text() for t in both[1].plot(both[0].plot()).get_legend().get_texts()}) == 2
     ax = THEORY.plot(modes=200)
     told = [t.get_text() for t in ax.get_legend().get_texts()]
     assert len(set(told)) == 4 and len({(ln.get_color(), ln.get_linestyle()) for ln in ax.get_lines()}) == 4
