@@ -12,7 +12,6 @@ tells both; a sign that tells nothing of second order goes. One set of rules, us
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from itertools import combinations_with_replacement, product
 from math import prod
 from typing import Any
@@ -54,6 +53,7 @@ from hermitex.exponents.labels.rising import injective
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, side, signs_and_size
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.summands import open_extremum
 
 INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 
@@ -71,7 +71,8 @@ def label(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
     """
     found = _without_known(shown(g, law), law, hidden)
     if g.has(Max, Min) and found[0].free_symbols - set(hidden):
-        opened = _without_known(shown(_without_max(g), law), law, hidden)
+        plain = g.replace(lambda e: isinstance(e, (Max, Min)), lambda e: open_extremum(e).expand())  # a known sum then comes off
+        opened = _without_known(shown(plain, law), law, hidden)
         found = found if opened[0].free_symbols - set(hidden) else opened
     return found
 
@@ -104,14 +105,6 @@ def _named(spec: str) -> Named:
     found = channel(spec)
     assert isinstance(found, Named)
     return found
-
-
-def _without_max(g: Expr) -> Expr:
-    """max(a, b) = (a + b)/2 + |a - b|/2: a known sum then comes off."""
-    def larger(a: Expr, b: Expr) -> Expr:
-        return (((a + b) / 2).expand() + Abs((a - b).expand()) / 2).expand()
-
-    return g.replace(Max, lambda *e: reduce(larger, e)).replace(Min, lambda *e: -reduce(larger, [-x for x in e]))
 
 
 # -- what a function tells ---------------------------------------------------------------------------------------------

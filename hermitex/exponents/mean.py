@@ -19,7 +19,7 @@ from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.summands import apart
-from hermitex.symbolic.terms import by_core
+from hermitex.symbolic.terms import by_core, independent
 
 HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
 
@@ -111,19 +111,10 @@ def _apart(sets: Sequence[set]) -> bool:
 
 def _product(f: Expr, variables: tuple[Symbol, ...], power: Any) -> bool | None:
     """A product factor by factor, where the factors are independent of each other."""
-    groups: list[tuple[set[Symbol], list[Expr]]] = []
-    for factor in Mul.make_args(f):
-        mine = factor.free_symbols & set(variables)
-        joined, rest = (set(mine), [factor]), []
-        for seen, factors in groups:
-            if seen & joined[0]:
-                joined = (seen | joined[0], factors + joined[1])
-            else:
-                rest.append((seen, factors))
-        groups = [*rest, joined]
+    groups = independent(Mul.make_args(f), variables)
     if len(groups) < 2:
         return None
-    verdicts = [in_space(Mul(*factors), variables, power) for seen, factors in groups if seen]
+    verdicts = [in_space(Mul(*factors), variables, power) for factors in groups]
     if False in verdicts:
         return False if None not in verdicts else None
     return None if None in verdicts else True

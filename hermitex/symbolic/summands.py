@@ -105,7 +105,7 @@ def apart(g: Expr, variables: tuple[Symbol, ...]) -> Expr:
         return len(e.free_symbols & set(variables)) > 1
 
     g = g.replace(lambda e: isinstance(e, Piecewise) and coupled(e), in_heavisides)
-    g = g.replace(lambda e: isinstance(e, (Max, Min)) and coupled(e), _extremum)
+    g = g.replace(lambda e: isinstance(e, (Max, Min)) and coupled(e), open_extremum)
     g = g.replace(lambda e: isinstance(e, Heaviside) and coupled(e) and _product(e.args[0], variables) is not None,
                   lambda e: (1 + _factorwise(sign, e.args[0], variables))/2)
     g = g.replace(lambda e: isinstance(e, (sign, Abs)) and coupled(e),
@@ -114,7 +114,8 @@ def apart(g: Expr, variables: tuple[Symbol, ...]) -> Expr:
                      lambda e: Add(*(n*log(b) for b, n in e.args[0].as_powers_dict().items())))
 
 
-def _extremum(e: Expr) -> Expr:
+def open_extremum(e: Expr) -> Expr:
+    """max(a, b) = (a + b)/2 + |a - b|/2, one argument after the other."""
     side = 1 if isinstance(e, Max) else -1
     value = e.args[0]
     for a in e.args[1:]:

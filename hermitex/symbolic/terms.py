@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sympy import Add, Dummy, Expr, Mul, S, Symbol, expand
@@ -50,6 +50,22 @@ def by_core(body: Expr, variables: Sequence[Symbol]) -> dict[Expr, Expr]:
         monomial = CoreTerm(t.coefficient, t.powers, S.One).body(variables)
         out[t.core] = out.get(t.core, S.Zero) + t.coefficient*monomial
     return out
+
+
+def independent(parts: Iterable[Expr], variables: Sequence[Symbol]) -> list[list[Expr]]:
+    """The parts sorted into sets that share no variable.
+
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> independent([z1, z2*z3, z1**2, z3], [z1, z2, z3])
+    [[z1, z1**2], [z2*z3, z3]]
+    """
+    found: list[tuple[set[Symbol], list[Expr]]] = []
+    for part in parts:
+        mine = part.free_symbols & set(variables)
+        touching = [f for f in found if f[0] & mine]
+        rest = [f for f in found if not f[0] & mine]
+        found = [*rest, (mine.union(*[f[0] for f in touching]), [*[p for f in touching for p in f[1]], part])]
+    return [parts for _, parts in found]
 
 
 def linear(node: Any) -> Expr:

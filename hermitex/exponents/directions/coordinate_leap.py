@@ -13,7 +13,7 @@ from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.fibres import up
+from hermitex.exponents.directions.invariant_tensors import plus
 from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
@@ -135,7 +135,7 @@ def _by_symmetry(oracle: Regression, known: list[int], last: int, show: Callable
         if not left:
             continue
         # c_a charges the same variables with a slot more in what is known.
-        more = sorted(left, reverse=True) + [up(a, i) for a in sorted(left, reverse=True) for i in known]
+        more = sorted(left, reverse=True) + [plus(a, i) for a in sorted(left, reverse=True) for i in known]
         seen: dict[MultiIndex, Certificate] = {}
         for a in more:
             told = {i for b in seen for i, n in enumerate(b) if n}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sympy import Add, Expr, Mul, S, Symbol, expand
 
 from hermitex.errors import HermitexError
+from hermitex.exponents.directions.invariant_tensors import plus
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
@@ -21,16 +22,11 @@ from hermitex.symbolic.vanishing import VanishingVerdict
 _SAMPLES = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
 
 
-def up(b: MultiIndex, i: int) -> MultiIndex:
-    """b + e_i."""
-    return (*b[:i], b[i] + 1, *b[i + 1:])
-
-
 def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
                      pivots: tuple[int, ...]) -> Iterator[list[tuple[MultiIndex, Expr]]]:
     """Each fibre at the pivot columns: its coordinates in the basis of what is allowed."""
     for b in multi_indices(q, k - 1):
-        fibre = [(up(b, i), entries.get(up(b, i), S.Zero)) for i in pivots]
+        fibre = [(plus(b, i), entries.get(plus(b, i), S.Zero)) for i in pivots]
         if any(h != 0 for _, h in fibre):
             yield fibre
 
@@ -46,7 +42,7 @@ def allowed(entries: dict[MultiIndex, Expr], given: Given, k: int, *, nodes_are_
     parts = {b: _functions(h, given.u, nodes_are_constants) for b, h in entries.items()}
     rows: dict[tuple[Expr, ...], None] = {}
     for b in multi_indices(q, k - 1):
-        mine = [parts.get(up(b, i), {}) for i in range(q)]
+        mine = [parts.get(plus(b, i), {}) for i in range(q)]
         for phi in dict.fromkeys(f for p in mine for f in p):
             rows[tuple(p.get(phi, S.Zero) for p in mine)] = None
     return matrix([list(r) for r in rows if any(x != 0 for x in r)], q)

@@ -17,11 +17,9 @@ from sympy import Add, Expr, Rational, S, Symbol, expand, eye, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.invariance import linear_forms, rotations
+from hermitex.symbolic.invariance import linear_forms
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
-
-__all__ = ["Symmetry", "centred", "mirrored", "rotations", "sign_flips", "signed_permutation", "symmetries", "symmetry_of"]
 
 _DENSE = 4  # variables up to which every signed permutation is looked at
 
@@ -114,6 +112,15 @@ def sign_flips(g: Expr, variables: Sequence[Symbol]) -> tuple[Symmetry, ...]:
             found.append(symmetry)
             reached |= {tuple(a*b for a, b in zip(s, t, strict=True)) for t in reached}
     return tuple(found)
+
+
+def flip_group(g: Expr, variables: Sequence[Symbol]) -> set[tuple[int, ...]]:
+    """Every s in {+-1}^r with g(s z) = g(z)."""
+    group = {(tuple([1]*len(variables)), 1)}
+    for s in sign_flips(g, variables):
+        if s.flips is not None:
+            group |= {(tuple(a*b for a, b in zip(s.flips, f, strict=True)), s.sign*e) for f, e in group}
+    return {f for f, e in group if e == 1}
 
 
 def symmetry_of(g: Expr, variables: Sequence[Symbol], R: Matrix, *, values: _Values | None = None) -> Symmetry | None:

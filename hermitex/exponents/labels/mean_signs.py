@@ -21,6 +21,7 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
+from hermitex.symbolic.terms import independent
 
 _ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
@@ -109,7 +110,7 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
     if len(terms) > _TERMS:
         return None
-    apart = [_groups(t, variables) for t in terms]
+    apart = [[Mul(*factors) for factors in independent(Mul.make_args(t), variables)] for t in terms]
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
         return None
     quantity, order, prefix = named
@@ -138,17 +139,6 @@ def _turned(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
         return (term,)
     basis = stack(found.basis, orthonormal(found.null))
     return Add.make_args(expand(rewritten(term, variables, basis, variables)))
-
-
-def _groups(term: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
-    """The factors of a product, gathered into parts that share no variable."""
-    groups: list[Expr] = []
-    inside = set(variables)
-    for factor in Mul.make_args(term):
-        mine = factor.free_symbols & inside
-        touching = [g for g in groups if g.free_symbols & mine] if mine else [g for g in groups if not g.free_symbols & inside]
-        groups = [g for g in groups if g not in touching] + [Mul(factor, *touching)]
-    return groups
 
 
 def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interval | None, Expr | None]:

@@ -9,18 +9,16 @@ variables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Float, Heaviside, Max, Min, Symbol, default_sort_key, exp, log, pi, sign, sqrt
-from sympy.core.relational import Relational
+from sympy import Abs, Expr, Float, Symbol, exp, log, pi, sqrt
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.laws.density import array_function
-from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panels import on_panels
+from hermitex.exponents.laws.density import array_function, unguarded
+from hermitex.exponents.laws.sections import switch_arguments
+from hermitex.kernels.panels import on_panels, zeros_on
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
@@ -164,7 +162,7 @@ def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
 
     At each label the line is cut where a switch of P(y|.) jumps or bends.
     """
-    law, switches = lambdify((y, x), p, modules=["numpy", "scipy"]), _switches(p, y, x)
+    law, switches = unguarded(p, y, x), [unguarded(e, y, x) for e in switch_arguments(p, x)]
     results = []
     for level in range(2):
         grid = np.linspace(-_WINDOW, _WINDOW, 140 * 2**level + 1)
@@ -183,27 +181,10 @@ def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
     return value, abs(value - coarse) + slack + rounding(value)
 
 
-def _switches(p: Expr, y: Symbol, x: Symbol) -> list[Callable]:
-    """The arguments in y and z at whose zeros the law may jump or bend, as functions of arrays."""
-    found = {e.args[0] for e in p.atoms(sign, Heaviside, Abs)} | {r.lhs - r.rhs for r in p.atoms(Relational)}
-    found |= {a - b for e in p.atoms(Max, Min) for a, b in combinations(e.args, 2)}
-    return [lambdify((y, x), e, modules=["numpy", "scipy"]) for e in sorted(found, key=default_sort_key) if e.has(x)]
-
-
 def _cut(grid: np.ndarray, label: float, switches: list[Callable]) -> np.ndarray:
-    """The grid with the zeros of the switches at this label, by bisection."""
-    cuts = [grid]
-    for f in switches:
-        with np.errstate(all="ignore"):
-            values = np.sign(np.broadcast_to(f(np.full_like(grid, label), grid), grid.shape))
-            at = np.flatnonzero(values[:-1] * values[1:] < 0)
-            low, high, left = grid[at], grid[at + 1], values[at]
-            for _ in range(52 if len(at) else 0):
-                middle = (low + high) / 2
-                same = np.sign(f(np.full_like(middle, label), middle)) == left
-                low, high = np.where(same, middle, low), np.where(same, high, middle)
-        cuts.append(high)
-    return np.unique(np.concatenate(cuts))
+    """The grid, shape (k,), with the zeros of the switches at this label."""
+    with np.errstate(all="ignore"):
+        return np.unique([*grid, *zeros_on([lambda z, f=f: f(np.full_like(z, label), z) for f in switches], grid)])
 
 
 def _nodes(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.exponents.directions.symmetry import sign_flips
+from hermitex.exponents.directions.symmetry import flip_group
 from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
@@ -29,6 +29,7 @@ from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.panels import distinct
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.terms import independent
 
 _MIXTURE = 64
 _SIZE = 60
@@ -67,11 +68,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
 
 def zeros_by_flips(g: Expr, used: Sequence[Symbol], place: dict[Symbol, int]) -> tuple[Index, ...]:
     """The multi-indices a with nu_a = 0 because g(s z) = g(z) for signs s with prod s_i^a_i = -1."""
-    group = {(tuple([1] * len(used)), 1)}
-    for s in sign_flips(g, used):
-        if s.flips is not None:
-            group |= {(tuple(a * b for a, b in zip(s.flips, f, strict=True)), s.sign * e) for f, e in group}
-    flips = [f for f, e in group if e == 1]
+    flips = flip_group(g, used)
     found = []
     for a in [*[(x,) for x in used], *[(x, y) for n, x in enumerate(used) for y in used[n + 1:]]]:
         spots = [used.index(x) for x in a]
@@ -113,22 +110,11 @@ def _is_square(term: Expr) -> bool:
     return len(factors) == 1 and isinstance(factors[0], Pow) and factors[0].exp == 2 and isinstance(factors[0].base, Symbol)
 
 
-def groups(parts: Sequence[Expr], used: Sequence[Symbol]) -> list[list[Expr]]:
-    """The parts sorted into sets that share no variable."""
-    found: list[tuple[set[Symbol], list[Expr]]] = []
-    for part in parts:
-        mine = part.free_symbols & set(used)
-        touching = [f for f in found if f[0] & mine]
-        rest = [f for f in found if not f[0] & mine]
-        found = [*rest, (mine.union(*[f[0] for f in touching]), [*[p for f in touching for p in f[1]], part])]
-    return [parts for _, parts in found]
-
-
 def _sum(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
     if not isinstance(g, Add):
         return None
     shift, rest = g.as_independent(*used, as_Add=True)
-    blocks = [Add(*b) for b in groups(Add.make_args(rest), used)]
+    blocks = [Add(*b) for b in independent(Add.make_args(rest), used)]
     if len(blocks) < 2:
         return None
     blocks = _equal_squares(blocks, used)
@@ -163,7 +149,7 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     if not isinstance(g, Mul):
         return None
     constant, rest = g.as_independent(*used, as_Add=False)
-    blocks = [Mul(*b) for b in groups(Mul.make_args(rest), used)]
+    blocks = [Mul(*b) for b in independent(Mul.make_args(rest), used)]
     if len(blocks) < 2:
         return None
     blocks[0] = constant * blocks[0]

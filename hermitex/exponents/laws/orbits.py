@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.exponents.directions.symmetry import flip_group
 from hermitex.exponents.laws.cells import Box, CellRule, LevelCurve, nodes
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
@@ -75,7 +76,7 @@ class Orbits:
 
     def __init__(self, g: Expr, used: Sequence[Symbol], spots: Sequence[int], weights: np.ndarray, drop: Sequence[Index],
                  rule: CellRule) -> None:
-        flips = _flips(g, used)
+        flips = flip_group(g, used)
         both = [(a, tuple(sorted(spots[i] for i in a))) for a in indices(len(used))]
         both = [(a, b) for a, b in both if b not in drop and all(prod(f[i] for i in a) == 1 for f in flips)]
         self.local, self.indices = [a for a, _ in both], tuple(b for _, b in both)
@@ -241,17 +242,6 @@ class Face:
                 weight = weight * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
         good = np.isfinite(value)
         return z[:, good] * np.array(self.signs)[:, None], weight[good], value[good]
-
-
-def _flips(g: Expr, used: Sequence[Symbol]) -> set[tuple[int, ...]]:
-    """The signs s with g(s z) = g(z)."""
-    from hermitex.exponents.directions.symmetry import sign_flips
-
-    group = {(tuple([1] * len(used)), 1)}
-    for s in sign_flips(g, used):
-        if s.flips is not None:
-            group |= {(tuple(a * b for a, b in zip(s.flips, f, strict=True)), s.sign * e) for f, e in group}
-    return {f for f, e in group if e == 1}
 
 
 def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tuple[int, ...]]) -> Iterator[Face]:
