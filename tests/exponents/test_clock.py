@@ -13,7 +13,7 @@ from hermitex.exponents.clock import Part, take_turns
 from hermitex.symbolic.budget import Store, checkpoint, patience
 from hermitex.symbolic.deadline import attempt, deadline
 
-BUDGETS = (0.1, 2, 8)
+BUDGETS = (0.1, 1.5)
 TARGETS = ["(z1**2+z2**2+z3**2)**3*exp(-(z1**2+z2**2+z3**2))", "sign(z1*z2*z3) + He4(z1)", "Max(z1-1/2,z2)-sign(z1)",
            "tanh(z1*z2) + z3*sign(z1)", "floor(4*z**2*exp(-z**2))", "cos(z1) - cos(z2)*z1"]
 
@@ -50,12 +50,12 @@ def test_a_budget_decides_how_much_is_said_never_what(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", TARGETS[1:3])
-def test_the_answer_is_that_of_every_hash_seed(text):
-    script = f"import hermitex as hx; f = hx.exponents({text!r}, budget=200); print(f, f.leap_coordinate, f.generative_staircase)"
+def test_the_answer_is_that_of_every_hash_seed():
+    script = (f"import hermitex as hx\nfor text in {TARGETS[1:3]}:\n    f = hx.exponents(text, budget=200)\n"
+              "    print(f, f.leap_coordinate, f.generative_staircase)")
     out = {subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
-                          env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in range(4)}
-    assert len(out) == 1
+                          env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 6)}
+    assert len(out) == 1 and next(iter(out)).count("Exponents(") == 2
 
 
 def test_a_part_goes_on_where_it_was():
@@ -129,6 +129,12 @@ def test_nothing_is_kept_that_ended_with_the_time_around_it():
 
 
 def test_processor_time_does_not_pass_while_others_work():
+    reached = []
     with attempt(0.3):
         time.sleep(0.5)  # the machine does something else
         checkpoint("after a pause")
+        reached.append("after the pause")
+        with pytest.raises(BudgetExceeded):
+            busy(2)
+        reached.append("once its own time had passed")
+    assert len(reached) == 2

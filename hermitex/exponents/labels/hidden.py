@@ -6,16 +6,17 @@ a sign, a modulus, a step, or any function with preimages that cancel, such as z
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Piecewise, S, Symbol, sign
+from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
+from hermitex.exponents.labels.quantities import own_parts
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.weak import in_heavisides
@@ -94,26 +95,8 @@ def visible_part(seen: Sequence[Expr], x: Symbol) -> Expr | None:
     >>> visible_part([z1*z2**2*exp(-z2**2)], z2)
     z2**2*exp(-z2**2)
     """
-    parts = {peel(v, x) for e in seen for v in _parts(e, x)}
+    parts = {peel(v, x) for e in seen for v in own_parts(e, x)}
     return parts.pop() if len(parts) == 1 else None
-
-
-def _parts(e: Basic, x: Symbol) -> Iterator[Expr]:
-    """The largest sub-expressions in x alone."""
-    if x not in e.free_symbols:
-        return
-    if e.free_symbols == {x}:
-        yield e  # type: ignore[misc]
-        return
-    if isinstance(e, (Add, Mul)):
-        mine = [a for a in e.args if a.free_symbols == {x}]
-        if mine:
-            yield e.func(*mine)
-        rest = [a for a in e.args if a not in mine]
-    else:
-        rest = list(e.args)
-    for a in rest:
-        yield from _parts(a, x)
 
 
 def _by_one_variable(v: Expr, x: Symbol, most: int) -> dict[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from sympy import Abs, Add, Dummy, Expr, Mul, Poly, Symbol, preorder_traversal, sign
+from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Poly, Symbol, preorder_traversal, sign
 
 _SIZE = 60
 
@@ -107,3 +107,29 @@ def _parts(e: Expr, group: set[Symbol]) -> Iterator[Expr]:
 def _replaced(g: Expr, part: Expr, w: Symbol) -> Expr:
     form = g.xreplace({part: w})
     return form if not form.has(*part.free_symbols) else g.subs(part, w)
+
+
+def own_parts(g: Expr, x: Symbol) -> list[Expr]:
+    """The largest sub-expressions of g that hold x and no other symbol."""
+    return list(dict.fromkeys(_own(g, x)))
+
+
+def _own(e: Basic, x: Symbol) -> Iterator[Expr]:
+    if not e.has(x):
+        return
+    if e.free_symbols == {x} and isinstance(e, Expr):
+        yield e
+        return
+    if isinstance(e, (Add, Mul)):
+        mine = [a for a in e.args if a.free_symbols == {x}]
+        if len(mine) > 1:
+            yield e.func(*mine)
+            mine_set = set(mine)
+        else:
+            mine_set = set()
+        for a in e.args:
+            if a not in mine_set:
+                yield from _own(a, x)
+        return
+    for a in e.args:
+        yield from _own(a, x)

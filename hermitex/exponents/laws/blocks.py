@@ -19,9 +19,9 @@ from hermitex.exponents.directions.symmetry import flip_group
 from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
-from hermitex.exponents.labels.quantities import inner_quantities
+from hermitex.exponents.labels.quantities import inner_quantities, own_parts
 from hermitex.exponents.laws.density import Index, Law, normal, push, radius
-from hermitex.exponents.laws.discrete import exact_atoms, own_parts
+from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added, joined

@@ -7,13 +7,12 @@ prod (1 + t_k s_k)/2, and the Gaussian engine integrates each product of signs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
 
 from sympy import (
     Add,
-    Basic,
     Dummy,
     Expr,
     Heaviside,
@@ -36,6 +35,7 @@ from sympy import (
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import split_products
+from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
@@ -105,32 +105,6 @@ def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
 
 
 # -- boxes -------------------------------------------------------------------------------------------------------------
-def own_parts(g: Expr, x: Symbol) -> list[Expr]:
-    """The largest sub-expressions of g that hold x and no other symbol."""
-    return list(dict.fromkeys(_own(g, x)))
-
-
-def _own(e: Basic, x: Symbol) -> Iterator[Expr]:
-    if not e.has(x):
-        return
-    if e.free_symbols == {x} and isinstance(e, Expr):
-        yield e
-        return
-    if isinstance(e, (Add, Mul)):
-        mine = [a for a in e.args if a.free_symbols == {x}]
-        if len(mine) > 1:
-            yield e.func(*mine)
-            mine_set = set(mine)
-        else:
-            mine_set = set()
-        for a in e.args:
-            if a not in mine_set:
-                yield from _own(a, x)
-        return
-    for a in e.args:
-        yield from _own(a, x)
-
-
 def intervals(g: Expr, x: Symbol) -> list[Piece] | None:
     """Intervals of x on which g does not depend on x, `expr` a point inside; None if there are none."""
     cuts: list[Expr] = []
