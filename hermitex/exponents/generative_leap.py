@@ -14,11 +14,10 @@ from typing import Any
 
 from sympy import Dummy, Expr, S, Symbol
 
-from hermitex.errors import BudgetExceeded, NoClosedForm
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.directions.invariant_tensors import fibres
-from hermitex.exponents.directions.regression import on_coordinates
+from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
@@ -31,7 +30,7 @@ from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
 from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
+from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
 _SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
 _WORDS = 4      # reasons that a certificate names
@@ -142,7 +141,7 @@ class GenerativeOracle:
         self.r = len(self.variables)
         self._source = iter(given.members)
         self._read: list[Moments] = []
-        self._symmetries, self._vanishing, self._once = Store(), Store(), Store()
+        self._symmetries, self._vanishing, self._once, self._entries = Store(), Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
@@ -160,15 +159,8 @@ class GenerativeOracle:
         self._look(blocks, found, name)
         if found.settled:
             return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
-        if self.given.complete and known.rows == 0:
-            return self._exactly(blocks, found, name, k)
-        if self.given.complete:
-            blocks = [b.with_conditional_zeros() for b in blocks]
-            found.allow_only([b.space for b in blocks])
-            if found.allowed.rows == 0:
-                return _zero(name, k, blocks)
-            if found.settled:
-                return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
+        if self.given.complete and self.letter != "C":  # whose entries were asked before
+            return self._by_entries(found, known, k, name)
         return self._undetermined(found, name, k)
 
     def _given(self, known: Matrix) -> GenerativeOracle:
@@ -196,21 +188,23 @@ class GenerativeOracle:
             block.risen(found, name)
         return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks))) if found.settled else None
 
-    def _exactly(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str, k: int) -> Evidence:
-        """With finitely many labels and nothing known, the tensors are finitely many: their span, from their entries."""
+    def _by_entries(self, found: ChargedDirections, known: Matrix, k: int, name: str) -> Evidence:
+        """With finitely many labels the tensors are finitely many: what they charge together, entry by entry."""
         try:
             with attempt(_SECONDS):
-                tensors = [b.exact_tensor() for b in blocks if b.space.basis]
-                rows = matrix([row for t in tensors for row in fibres(t, k, self.r)], self.r)
-                directions = span(rows) if rows.rows else rows
-        except (NoClosedForm, BudgetExceeded):
+                parts = [self._entries.of(m.member, lambda m=m: Regression(m.member.mean, self.variables)).tensor(known, k)
+                         for m in self.members()]
+        except (HermitexError, BudgetExceeded):
             checkpoint(f"the entries of {name}")
             return self._undetermined(found, name, k)
-        if directions.rows == 0:
-            proof = f"E[T(Y) He_a] = 0, |a| = {k}, for every label map: exact values"
+        if any(p.status == "undetermined" for p in parts):
+            return self._undetermined(found, name, k)
+        charged = [p.directions for p in parts if p.directions is not None]
+        if not charged:
+            proof = f"E[T(Y) He_a | u] = 0, |a| = {k}, for every label map: exact values"
             return Evidence("zero", None, (Certificate.zero(name, k, proof),))
         proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
-        return Evidence("nonzero", directions, (*found.certificates, Certificate(name, k, "nonzero", proof)))
+        return Evidence("nonzero", span(stack(*charged)), (*found.certificates, Certificate(name, k, "nonzero", proof)))
 
     def _look(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""

@@ -18,9 +18,8 @@ from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import Store, checkpoint
-from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
-from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.series.fields import in_field, moment
 from hermitex.symbolic.subspaces import tidy
 
@@ -42,12 +41,6 @@ class Moments:
         """What is known of E[T(Y) sum_a p_a He_a]."""
         key = tuple(sorted(form.items(), key=lambda entry: entry[0]))
         return self.known.of(key, lambda: self._found(form, name))
-
-    def exact(self, a: Index) -> Expr:
-        """E[T(Y) He_a] as an exact constant, over expectations where no rule gives its value."""
-        if self.poly is not None:
-            return self._moment(a)
-        return normal_form(E(self.member.mean*He(a, self.variables), *self.variables))
 
     def _found(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
         checkpoint(f"trying the label map {self.member.words}")

@@ -29,7 +29,6 @@ from hermitex.exponents.directions.invariant_tensors import (
 )
 from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.branches import radial_identity
-from hermitex.exponents.labels.conditional_zeros import conditional_zeros
 from hermitex.exponents.labels.families import Family
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments
@@ -78,11 +77,6 @@ class ChargedDirections:
         if space.basis:
             self.allowed = span(stack(self.allowed, space.directions)) if self.allowed.rows else space.directions
 
-    def allow_only(self, spaces: Sequence[TensorSpace]) -> None:
-        self.allowed = matrix([], self.r)
-        for space in spaces:
-            self.allow(space)
-
     @property
     def settled(self) -> bool:
         return len(self.rank) == self.allowed.rows
@@ -92,17 +86,18 @@ class TensorBlock:
     """Label maps whose tensors of order k lie in one space of tensors."""
 
     def __init__(self, oracle: Asked, known: Matrix, k: int, members: tuple[Moments, ...] | None,
-                 seen: tuple[Expr, ...], twisted: bool, zero: dict[Index, str] | None = None) -> None:
+                 seen: tuple[Expr, ...], twisted: bool) -> None:
         self.oracle, self.known, self.k, self.members, self.seen, self.twisted = oracle, known, k, members, seen, twisted
         generators = oracle.symmetries(seen) if twisted else without_sign(oracle.symmetries(seen))
         group = stabiliser(generators, known)
         orthogonal = [i for i in range(oracle.r) if all(known[j, i] == 0 for j in range(known.rows))]
         vanishing = {i: oracle.vanishing_orders(seen, i, k) for i in orthogonal}
         self.flips = [s for s in generators if s.flips is not None]
+        zero: dict[Index, str] = {}
         if not twisted and not known.rows:
-            zero = (zero or {}) | zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
+            zero |= zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
         if not known.rows and oracle.r > 1 and (why := radial_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
-            zero = (zero or {}) | dict.fromkeys(multi_indices(oracle.r, k), why)
+            zero |= dict.fromkeys(multi_indices(oracle.r, k), why)
         self.space = tensor_space(k, oracle.r, known, group, vanishing, zero=zero)
 
     def show(self, found: ChargedDirections, name: str) -> None:
@@ -261,29 +256,6 @@ class TensorBlock:
     def _killed(self, form: Form) -> bool:
         """Every entry of it changes sign under a flip of the label's."""
         return all(any(_odd(a, s) for s in self.flips) for a in form)
-
-    def exact_tensor(self) -> Form:
-        """E[T(Y) He_k(z)] of the only label map, its entries exact constants that are decided to be zero or not."""
-        assert self.members is not None
-        (moments,) = self.members
-        entries = {a: moments.exact(a) for a in self.space.free}
-        out: Form = {}
-        for t, a in zip(self.space.basis, self.space.free, strict=True):
-            if is_zero(entries[a]):
-                continue
-            for b, c in t.items():
-                out[b] = tidy(out.get(b, S.Zero) + entries[a]*c)
-        return out
-
-    def with_conditional_zeros(self) -> TensorBlock:
-        """The same block with the entries that vanish for every value of u, by exact integration over the others."""
-        assert self.members is not None
-        zero: dict[Index, str] = {}
-        for m in self.members:
-            zero |= conditional_zeros(m.member.mean, self.oracle.variables, self.known, self.space.free)
-        if not zero:
-            return self
-        return TensorBlock(self.oracle, self.known, self.k, self.members, self.seen, self.twisted, zero)
 
 
 def eigenspaces_of_forms(basis: Sequence[Form], r: int) -> list[Matrix]:
