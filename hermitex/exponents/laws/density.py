@@ -47,8 +47,7 @@ class Law:
     continuous : whether there is a density at all
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
-    deep, smooth : factors of 4 by which panels shrink towards a knot at 0, and towards a hint
-    points : order -> (labels (n,), densities (k, n) over a smooth coordinate of the label, weights (n,)), where it has one
+    deep : factors of 4 by which panels shrink towards a knot at 0
     lost : the error of its couplings that is known from where it was made
     """
 
@@ -63,9 +62,7 @@ class Law:
     power: int = 2
     plain: bool = True
     deep: int = 24
-    smooth: int = 4
     lost: float = 0.0
-    points: Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them."""

@@ -18,7 +18,7 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law
 from hermitex.kernels.panels import half_template
 from hermitex.symbolic.budget import checkpoint
 
-_SHALLOW = {2: 8, 4: 5}
+_SHALLOW, _SMOOTH = {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot that is not 0, and towards a hint
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
 _DECADES = 1e6
@@ -66,14 +66,14 @@ def _distance(one: Second, two: Second) -> float:
                 for key in {*one.couplings, *two.couplings} if len(key[0]) in orders), default=0.0)
 
 
-def second(law: Law, *, order: int = 23, compared: bool = True) -> Second:
+def second(law: Law, *, order: int = 23) -> Second:
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms.
 
     The error: two quadrature orders compared, and how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
-    sees what the densities themselves have lost in their convolutions. `compared`: whether the second order is taken.
+    sees what the densities themselves have lost in their convolutions.
     """
     fine, missed = _integral(law, order)
-    coarse = _integral(law, order - 5)[0] if compared else fine
+    coarse = _integral(law, order - 5)[0]
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
     return Second(fine, max(error, missed, law.lost))
 
@@ -101,13 +101,9 @@ def _integral(law: Law, order: int) -> tuple[Couplings, float]:
     masses = np.sum([v for _, v in law.atoms], axis=0) if law.atoms else np.zeros(len(law.indices))
     if law.continuous:
         checkpoint("integrating over the labels")
-        if law.points is not None:  # couplings are the same in every coordinate of the label
-            _, nu, w = law.points(order)
-            kept = w * nu[0] > _NEGLIGIBLE
-        else:
-            y, w = _labels(law, order)
-            nu = law.density(y)
-            kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
+        y, w = _labels(law, order)
+        nu = law.density(y)
+        kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
         masses = masses + nu @ w
         nu, w = nu[:, kept], w[kept]
         # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
@@ -143,7 +139,7 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else law.smooth
+            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

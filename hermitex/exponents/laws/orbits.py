@@ -114,7 +114,7 @@ class Orbits:
         masses = sum(t.masses for t in tables if t is not None)
         # Where h = 0 on whole cells there is an atom: what is left of E[He_a] = 0.
         atoms = ((0.0, np.array([1 - masses[0], *-masses[1:]])),) if self.flat else ()
-        return Law(self.indices, density, -lo, hi, (0.0,), (), atoms, True, 4, True, deep, 4)
+        return Law(self.indices, density, -lo, hi, (0.0,), (), atoms, True, 4, True, deep)
 
 
 class OrbitNodes:

@@ -30,10 +30,10 @@ def pairs(one: Law, two: Law, drop: Sequence[Index]) -> list[tuple[Index, int, i
     return sorted((p for p in found if p[0] not in drop), key=lambda p: (len(p[0]), p[0]))
 
 
-def added(one: Law, two: Law, *, drop: Sequence[Index] = (), order: int = _ORDER) -> Law:
+def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     """The law of w1 + w2.
 
-    Parameters: `drop`: indices known to be exactly zero for the sum; `order`: of the quadrature.
+    Parameters: `drop`: indices known to be exactly zero for the sum.
     """
     wanted = pairs(one, two, drop)
     left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
@@ -45,14 +45,14 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = (), order: int = _ORDER
         low, high = np.maximum(one.lo, y - two.hi), np.minimum(one.hi, y - two.lo)
         cuts = np.concatenate([np.broadcast_to(b1, (len(y), len(b1))), y[:, None] - b2], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], np.maximum(low, high)[:, None]), axis=1)
-        value = contracted(one.density, two.density, _both(cuts, y, (order, depth, power)), (left, right))
+        value = contracted(one.density, two.density, _both(cuts, y, (_ORDER, depth, power)), (left, right))
         return np.where(high > low, value, 0.0)
 
     def density(y: np.ndarray) -> np.ndarray:
         y = np.asarray(y, dtype=float)
         total = np.zeros((len(wanted), len(y)))
         if one.continuous and two.continuous:
-            total += in_chunks(smooth, y, (len(b1) + len(b2)) * 2 * order * (depth + 1), len(wanted))
+            total += in_chunks(smooth, y, (len(b1) + len(b2)) * 2 * _ORDER * (depth + 1), len(wanted))
         if two.continuous:
             for point, value in one.atoms:
                 total += value[left][:, None] * two.density(y - point)[right]
