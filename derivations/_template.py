@@ -7,6 +7,7 @@ of the claim: what is proved with sigma = Function("sigma") holds for every sigm
 
 from sympy import Function, sqrt
 
+import hermitex as hx
 from hermitex import Derivative, E, Result
 from hermitex.symbols import c, kappa, r, z
 
@@ -23,7 +24,8 @@ page = Result(
 
 page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts "
           r"turns into a slope.")
-page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
+by_parts = page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
 page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z),
               r"a factor $\sqrt{c}$ too many")
-page.conclude(E(Derivative(sigma)(u), z), r"Divided by $\sqrt{c}$, this is $\mu_1(\kappa)$.")
+page.therefore(E(z*sigma(u), z)/sqrt(c), E(Derivative(sigma)(u), z), r"This is $\mu_1(\kappa)$.",
+               by=[by_parts], package={"hx.mu(sigma, 1).node": hx.mu(sigma, 1).node})

@@ -66,9 +66,8 @@ page.text(r"Two pairs for which the bounds are elementary. For $\sigma = g = \si
 smooth = exp(-c/2)*sin(r*kappa)
 page.step("closed form", E(sin(r*kappa + sqrt(c)*z), z), smooth)
 upper = E(sin(kappa)**2, kappa) - E(sin(kappa)*smooth, kappa)**2/E(smooth**2, kappa)
-page.step("the package's upper bound", hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"], upper,
-          shown=(r"\mathbb{E}\sin^2 - \frac{\langle\sin, \mu_0\rangle^2}{\langle\mu_0, \mu_0\rangle}",
-                 r"\frac{1 - e^{-2}}{2} - \frac{(e^{-(1 - r)^2/2} - e^{-(1 + r)^2/2})^2}{2(1 - e^{-2r^2})}"))
+found = hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]
+bound = page.same("the package's upper bound", upper, found, name=symbols("upper"))
 page.step("at $r = 1$", Subs(upper, r, 1), 0, "which vanishes at $r = 1$, the minimum over the learning rate (28).")
 page.step("closed form", E(hx.erf(r*kappa + sqrt(c)*z), z).subs(r, sqrt(1 + 2*c)), hx.erf(kappa),
           r"For $\sigma = g = \mathrm{erf}$ the target itself is reached, at $r = \sqrt{1 + 2c}$:")
@@ -198,4 +197,5 @@ page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2
               r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
               r"overlap "
               r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$, $g = \sin$")
-page.conclude(upper, r"The upper bound for $\sigma = g = \sin$, $\gamma = 1$, as the package has it:")
+page.therefore(symbols("upper"), upper, r"The upper bound for $\sigma = g = \sin$, $\gamma = 1$:", by=[bound],
+               package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})

@@ -36,9 +36,9 @@ mu_0, mu_1 = symbols("mu_0 mu_1", real=True)
 page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly normal. The first three numbers of one of them:")
 page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
 page.let(mu_1, E(z*sigma(u(z)), z)/sqrt(c), "the slope of its best linear fit in $\\sqrt{c}\\,z$,")
-page.step("Stein", mu_1, E(Derivative(sigma)(u(z)), z), "which is its mean slope,")
+slope = page.step("Stein", mu_1, E(Derivative(sigma)(u(z)), z), "which is its mean slope,")
 page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that $\mu_0' = r\mu_1$,")
-page.step("expanding the square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2,
+rest = page.step("expanding the square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2,
           r"and what is left, neither constant nor linear, has the mean square $\mu_\star^2$:")
 page.step("orthogonality", E(z*(sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z), z), 0, "It is uncorrelated with the linear part.")
 page.text(r"Two features see each other through the overlap $\rho$ of their bulk rows, which is $O(1/\sqrt{d})$. Price's "
@@ -85,8 +85,11 @@ page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sq
               r"a slide prints this number as $\mu_\star$; it is $\mu_\star^2$")
 page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
               r"right at $c = 1$ only")
-page.conclude([(mu_0, hx.mu(sigma, 0).node), (mu_1, hx.mu(sigma, 1).node),
-               (hx.symbols.mu_star**2, hx.mu_star(sigma).squared.node)], "The package's coefficients, for every activation:")
+page.therefore([(mu_0, E(sigma(u(z)), z)), (mu_1, E(Derivative(sigma)(u(z)), z)),
+                (E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)],
+               words=r"The coefficients $\mu_0$, $\mu_1$ and $\mu_\star^2$ for every activation:", by=[mu_0, slope, rest],
+               package={"hx.mu(sigma, 0).node": hx.mu(sigma, 0).node, "hx.mu(sigma, 1).node": hx.mu(sigma, 1).node,
+                        "hx.mu_star(sigma).squared.node": hx.mu_star(sigma).squared.node})
 page.test("the package's coefficients", lambda: all([
     hx.mu(sigma, 0).node == E(sigma(u(z)), z), hx.mu(sigma, 1).node == E(z*sigma(u(z)), z)/sqrt(c),
     bool(hx.check(hx.mu_star(sigma).squared.node, E((sigma(u(z)) - E(sigma(u(z)), z) - E(z*sigma(u(z)), z)*z)**2, z)))]))

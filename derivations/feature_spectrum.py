@@ -6,9 +6,9 @@ import numpy as np
 from sympy import Symbol, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, Result
-from hermitex.symbols import alpha, beta, c, kappa, z
-from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2
+from hermitex import Result
+from hermitex.symbols import alpha, beta, c, z
+from hermitex.theories.one_step import V2, Vhat1, Vhat2
 
 x, s = symbols("x s", positive=True)
 mu_1, mu_22 = symbols("mu_1 mu_22", real=True)
@@ -39,10 +39,9 @@ page.text(r"and $x$ concentrates on $V(\kappa) = \frac1p\mathrm{tr}\,C(\kappa)R 
 L, b = w + Vhat2, c*beta*Vhat1
 half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
-page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1,
-          r"For independent rows the traces close, with $L = \hat V_2 - z$:",
-          shown=(r"V_2\,\bigl(L + c\hat V_1/(1 + c\beta\hat V_1V_2)\bigr)", "1"))
-page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1, shown=(r"L\,V_2 + \hat V_1V_1", "1"))
+page.name(V2, root, r"For independent rows the traces close, with $w = -z$:")
+page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1)
+page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1)
 page.text(r"Changing the normalisation moves the eigenvalues by $p/n = \beta/\alpha$, and each term of $\frac1p\sum_i "
           r"1/(\lambda_i - z)$ by its "
           r"inverse:")
@@ -115,11 +114,11 @@ def outlier():
     return digits(*pairs)
 
 
-page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
+left = page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
 page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
 page.test("the outlier", outlier)
-page.conclude([(V1*(1 + c*beta*Vhat1*V2), c*V2), (V2*(Vhat2 - z) + Vhat1*V1, 1),
-               (Vhat1, alpha/beta*E(mu_1**2/(1 + mu_1**2*V1 + mu_22*V2), kappa)),
-               (Vhat2, alpha/beta*E(mu_22/(1 + mu_1**2*V1 + mu_22*V2), kappa))],
-              r"The equations of $m(z) = V_2$, solved for complex $z$ on the branch with $\mathrm{Im}\,m > 0$:")
+page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $m(z) = V_2$, with $V_1 = cV_2/(1 + c\beta\hat V_1V_2)$:",
+               by=[V2, left], package={"hx.theories.spectrum(sigma).stieltjes": hx.theories.spectrum})
+page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside "
+          r"$\hat V_1 = \frac\alpha\beta\mathbb{E}[\mu_1^2/(1 + V)]$ and $\hat V_2 = \frac\alpha\beta\mathbb{E}[\mu_2^2/(1 + V)]$.")

@@ -25,7 +25,7 @@ page.let(mu_0, E(sigma(z), z))
 page.let(mu_1, E(z*sigma(z), z))
 page.let(mu_star, sqrt(E(sigma(z)**2, z) - mu_0**2 - mu_1**2))
 page.step("Stein", mu_1, E(Derivative(sigma)(z), z))
-page.step("expanding the square", E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2,
+square = page.step("expanding the square", E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2,
           "What is neither constant nor linear has the second moment")
 page.step("orthogonality", E(z*(sigma(z) - mu_0 - mu_1*z), z), 0, "and is uncorrelated with the linear part:")
 page.text(r"Two features whose rows overlap by $\rho$ have the covariance $\sum_k \rho^k c_k^2/k!$ of Mehler's formula. Here "
@@ -51,5 +51,8 @@ page.misprint("the root forgotten", E((sigma(z) - mu_0 - mu_1*z)**2, z), sqrt(E(
               r"the test error of ridge regression is 0.155 where it is 0.3555")
 unspiked = hx.mu_star(sigma).squared.node.subs({r: 0, c: 1})
 page.same("the package's residual", mu_star**2, unspiked, "The package has it as its conditional residual, at $r = 0$ and $c = 1$:")
-page.conclude([(mu_0, hx.mu(sigma, 0).node.subs({r: 0, c: 1})), (mu_1, hx.mu(sigma, 1).node.subs({r: 0, c: 1})),
-               (mu_star**2, unspiked)], "For every activation")
+node = [hx.mu(sigma, k).node.subs({r: 0, c: 1}) for k in (0, 1)]
+page.therefore([(mu_0, E(sigma(z), z)), (mu_1, E(z*sigma(z), z)), (E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2)],
+               words="The three constants, for every activation:", by=[mu_0, mu_1, square],
+               package={"hx.mu(sigma, 0).node": node[0], "hx.mu(sigma, 1).node": node[1],
+                        "hx.mu_star(sigma).squared.node": unspiked})

@@ -45,8 +45,8 @@ page.text(r"(ii) What the powers see. $He_3$ has no coefficient below order thre
           r"order one:")
 for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 2, 0, 192), (5, 2, 0, 1200), (5, 3, 216000, 0)):
     body = He(order, z)**power
-    page.step("orthogonality", E(body*z, z), one, shown=(rf"\mathbb{{E}}[He_{order}^{power}\,z]", str(one)))
-    page.step("orthogonality", E(body*He(2, z), z), two, shown=(rf"\mathbb{{E}}[He_{order}^{power}\,He_2]", str(two)))
+    page.step("orthogonality", E(body*z, z), one)
+    page.step("orthogonality", E(body*He(2, z), z), two)
 page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need $g^3$, and over all "
           r"transformations of "
           r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")

@@ -140,7 +140,8 @@ page.text(r"Stationarity, with $\hat\zeta = \frac{\alpha}{\beta}\tilde\zeta$ and
           r"gives a "
           r"system; for several pairs of functions its solutions are those of the package's:")
 right = derived("tanh(z)", "sin(z)")
-page.same("stationarity for tanh and sin", right, hx.theories.one_step("tanh", "sin").system,
+used = hx.theories.one_step("tanh", "sin").system
+agreed = page.same("stationarity for tanh and sin", right, used,
           at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}, {**plain, "beta": 2.0}])
 page.same("stationarity for relu and sign", derived("relu(z)", "sign(z)"), hx.theories.one_step("relu", "sign").system,
           at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}], shown=False)
@@ -162,5 +163,5 @@ page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
 flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
 page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
                  r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])
-page.conclude(hx.theories.one_step("tanh", "sin").system, r"The equations that the package solves, here for $\sigma = \tanh$, $g "
-                                                          r"= \sin$:")
+page.therefore(used, words=r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$:", by=[agreed],
+               package={'hx.theories.one_step("tanh", "sin").system': used})

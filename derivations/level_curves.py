@@ -29,8 +29,7 @@ page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is
           r"$dy/|\nabla "
           r"g|$. Where the curve is a graph over $z_1$, its slope is $-g_1/g_2$, and arc length and gradient leave one partial "
           r"derivative:")
-page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 + s2**2), 1/s2,
-          shown=(r"\frac{ds}{|\nabla g|\,dz_1}", r"\frac{1}{|g_2|}"))
+page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 + s2**2), 1/s2)
 page.text(r"The field enters through the Gaussian only, whose derivative brings down $V^{-1}(z - \omega)$:")
 gauss = exp(-(a - o)**2/(2*V))/sqrt(2*pi*V)
 page.step("differentiation", Derivative(gauss, o), (a - o)/V*gauss)

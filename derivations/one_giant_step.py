@@ -61,16 +61,19 @@ page.text(r"(iii) What is left of the slope, $\sigma' - \sigma_1$, has independe
           r"direction whose squared norm is $\frac{t^2}{n_B^2}\sum_\mu R_\mu^2\|x_\mu\|^2(\sigma' - \sigma_1)^2 \to "
           r"\frac{t^2}{\alpha_0}R_2\,"
           r"\mathrm{Var}\,\sigma'$:")
-page.step("expanding the square", E((slope(z) - sigma_1)**2, z), E(slope(z)**2, z) - sigma_1**2)
+spread = page.step("expanding the square", E((slope(z) - sigma_1)**2, z), E(slope(z)**2, z) - sigma_1**2)
 
 made = hx.theories.spike(sigma, g)
 page.text("These are the package's formulas, which hold for every activation and target:")
 page.let(t, eta/beta)
-page.same("the package's $r$", t*sigma_1*N_v, made.r, name=symbols("r"))
-page.same("the package's $\\gamma$", g_1/N_v, made.gamma, name=hx.symbols.gamma)
-page.same("the package's $c$", (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*E((slope(z) - sigma_1)**2, z), made.c, name=hx.symbols.c)
-page.conclude([(symbols("r"), t*sigma_1*N_v), (hx.symbols.gamma, g_1/N_v),
-               (hx.symbols.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*(E(slope(z)**2, z) - sigma_1**2))], "The spiked features:")
+as_r = page.same("the package's $r$", t*sigma_1*N_v, made.r, name=symbols("r"))
+as_gamma = page.same("the package's $\\gamma$", g_1/N_v, made.gamma, name=hx.symbols.gamma)
+as_c = page.same("the package's $c$",
+                 (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*E((slope(z) - sigma_1)**2, z), made.c, name=hx.symbols.c)
+page.therefore([(symbols("r"), t*sigma_1*N_v), (hx.symbols.gamma, g_1/N_v),
+                (hx.symbols.c, (1 + t*sigma_2*Rbar)**2 + t**2*R_2/alpha0*(E(slope(z)**2, z) - sigma_1**2))],
+               words="The spiked features:", by=[as_r, as_gamma, as_c, spread],
+               package={f"hx.theories.spike(sigma, g).{k}": getattr(made, k) for k in ("r", "gamma", "c")})
 page.misprint("the square forgotten", N_v**2, g_1 + R_2/alpha0, r"a slide prints $\sqrt{\cdot + \mu_1^\star}$; it is "
                                                                 r"$\mu_1^{\star 2}$")
 page.misprint("the slope mistaken", E((slope(z) - sigma_1)**2, z), E((z*sigma(z) - sigma_1)**2, z),

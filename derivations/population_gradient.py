@@ -47,7 +47,7 @@ page.step("Mehler", E(He(2, z1).diff(z1)*He(4, z2).diff(z2), z1, z2, cov=law), 0
 a, b = symbols("alpha1:5", real=True), symbols("beta1:5", real=True)
 student = sum(v*He(k + 1, z1) for k, v in enumerate(a))
 teacher = sum(v*He(k + 1, z2) for k, v in enumerate(b))
-page.step("Mehler", E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law),
+series = page.step("Mehler", E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law),
           sum((k + 1)**2*factorial(k)*a[k]*b[k]*rho**k for k in range(4)),
           r"So for four terms of both series ($\beta_i$ for $\alpha_i^\star$):")
 h = [He(k, z1)/sqrt(factorial(k)) for k in range(5)]
@@ -58,5 +58,7 @@ page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2)
               r"slides print $(i+1)^2$ with unnormalised $He_i$: it misses $i!$, which is $2$ here")
 page.misprint("the factor of normalised polynomials", E(h[3].diff(z1)*h[3].subs(z1, z2).diff(z2), z1, z2, cov=law), 9*rho**2,
               r"nor is $(i+1)^2$ right for $h_i$, whose factor is $i+1$")
-page.conclude(E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law).doit().expand(),
-              r"Near initialisation $\rho = O(1/\sqrt{d})$ and the first non-zero coefficient of the target decides the gradient.")
+page.therefore(E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law),
+               sum((k + 1)**2*factorial(k)*a[k]*b[k]*rho**k for k in range(4)),
+               r"Near initialisation $\rho = O(1/\sqrt{d})$ and the first non-zero coefficient of the target decides the gradient.",
+               by=[series], package=None)

@@ -3,7 +3,7 @@ r"""Learning on random features: stationarity of a free energy, down to the pack
 from sympy import Function, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, Moreau, Result, System
+from hermitex import Derivative, E, Moreau, Result, System
 from hermitex.symbols import Delta, alpha, f, gamma, lamda, z, z1
 from hermitex.theories.losses.pointwise import pointwise
 
@@ -37,32 +37,29 @@ page.text(r"(ii) Entropy. The conjugate fields act on $w$ through $A = L + \hat 
           r"With $h = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-1}$, the root of the equation of Marchenko and Pastur,")
 b = L + (1 - gamma)*Vhats
 root = 2/(b + sqrt(b**2 + 4*gamma*L*Vhats))
-page.step("Marchenko-Pastur", root, 1/(L + Vhats/(1 + gamma*Vhats*root)),
-          shown=("h", r"\frac{1}{L + \hat V_s/(1 + \gamma\hat V_s h)}"))
-page.let(h, root, "whose positive root is (its name in what follows)")
 width = sqrt(b**2 + 4*gamma*L*Vhats)
+page.name(D, width, "whose positive root is, in two steps,")
+page.name(h, root)
+page.step("Marchenko-Pastur", root, 1/(L + Vhats/(1 + gamma*Vhats*root)))
 u = 1/(1 + gamma*Vhats*h)
 v_s, v_w = root/(1 + gamma*Vhats*root), (1 - gamma)/L + gamma*root
 page.text(r"the traces are $V_s = \frac1d\mathrm{tr}\,\frac1p W_0^\top A^{-1}W_0 = h\,u$, $u = 1/(1 + \gamma\hat V_s h)$, for "
           r"$L h + \hat V_s V_s = 1$, and $V_w = \frac1p\mathrm{tr}A^{-1}$, of which $p - d$ eigenvalues are $1/L$ (if $p > d$); "
           r"with $D = \sqrt{(L + (1-\gamma)\hat V_s)^2 + 4\gamma L\hat V_s}$,")
-page.step("the trace of the identity", L*root + Vhats*v_s, 1, shown=(r"L h + \hat V_s V_s", "1"))
-page.step("the other trace", L*v_w + gamma*Vhats*v_s, 1, shown=(r"L V_w + \gamma\hat V_s V_s", "1"))
-page.step("a root without cancellation", v_w, 2/(L + (gamma - 1)*Vhats + width),
-          shown=(r"\frac{1 - \gamma}{L} + \gamma h", r"\frac{2}{L + (\gamma - 1)\hat V_s + D}"))
+page.step("the trace of the identity", L*root + Vhats*v_s, 1)
+page.step("the other trace", L*v_w + gamma*Vhats*v_s, 1)
+page.step("a root without cancellation", v_w, 2/(L + (gamma - 1)*Vhats + width))
 page.text(r"Their derivatives, with "
           r"$h_2 = h(1 + \gamma\hat V_s h)/D = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-2}$:")
 slope = h*(1 + gamma*Vhats*h)/D
 written = {h: root, D: width}
 first, second = slope*u**2, slope*u**2*(u + gamma*L*h)
 third = Vw*(1 + Vhats*Vw)/D
-page.step("differentiation", -root.diff(L), slope.subs(written), shown=(r"-\partial_L h", "h_2"))
-page.step("differentiation", -v_s.diff(L), first.subs(written), shown=(r"-\partial_L V_s", "h_2 u^2"))
-page.step("differentiation", -v_w.diff(Vhats), gamma*first.subs(written), shown=(r"-\partial_{\hat V_s} V_w", r"\gamma h_2 u^2"))
-page.step("differentiation", -v_s.diff(Vhats), second.subs(written),
-          shown=(r"-\partial_{\hat V_s} V_s", r"h_2 u^2 (u + \gamma L h)"))
-page.step("differentiation", -v_w.diff(L), third.subs(Vw, v_w).subs(written),
-          shown=(r"-\partial_L V_w", r"V_w(1 + \hat V_s V_w)/D"))
+page.step("differentiation", -Derivative(root, L), slope)
+page.step("differentiation", -Derivative(v_s, L), first)
+page.step("differentiation", -Derivative(v_w, Vhats), gamma*first)
+page.step("differentiation", -Derivative(v_s, Vhats), second)
+page.step("differentiation", -Derivative(v_w, L), third.subs(Vw, v_w))
 
 page.text(r"(iii) The free energy, a neuron: $\Phi = \frac12(q_w\hat V_w - V_w\hat q_w) + \frac\gamma2(q_s\hat V_s - V_s\hat q_s) "
           r"- \gamma m_s\hat m_s + \frac12[\hat q_w v_w + \gamma(\hat q_s + \hat m_s^2)v_s] - \alpha\,\mathbb{E}\min_f[\ldots]$, "
@@ -102,8 +99,8 @@ def derived(sigma, target, energy):
 square = error/(2*(1 + Vall))
 at = [{"alpha": 1.5, "gamma": 0.5, "lam": 0.01, "Delta": 0.1}, {"alpha": 0.6, "gamma": 1.4, "lam": 0.1, "Delta": 0.0},
       {"alpha": 3.0, "gamma": 0.4, "lam": 0.3, "Delta": 0.2}]
-page.same("stationarity for erf and sign", derived("erf(z)", "sign(z)", square),
-          hx.theories.random_features("erf", "sign").system,
+used = hx.theories.random_features("erf", "sign").system
+agreed = page.same("stationarity for erf and sign", derived("erf(z)", "sign(z)", square), used,
           "For several pairs of functions its solutions are those of the package's:", at=at)
 page.same("stationarity for tanh and sin", derived("tanh(2*z)", "sin(z)", square),
           hx.theories.random_features("tanh(2*z)", "sin").system,
@@ -115,4 +112,5 @@ huber = E(Moreau(pointwise("huber:1/2").of_residual, f, sqrt(1 + Delta + Q - 2*M
 page.same("stationarity for Huber's loss", derived("erf(z)", "z", huber),
           hx.theories.random_features("erf", "z", loss="huber:1/2").system,
           at=at[:1], shown=False)
-page.conclude(hx.theories.random_features("erf", "sign").system, "The equations of the package, for erf and sign:")
+page.therefore(used, words="The equations of the package, for erf and sign:", by=[agreed],
+               package={'hx.theories.random_features("erf", "sign").system': used})

@@ -49,7 +49,8 @@ printed = System({
     V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
 }, observables={"test_error": rho + q - 2*m})
 used = hx.theories.glm("square").system
-ridge.same("the package's equations", printed, used, "These six are what the package derives by itself from the free energy:",
+agreed = ridge.same("the package's equations", printed, used,
+                    "These six are what the package derives by itself from the free energy:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
 ridge.text(r"With labels $y = \mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
            r"label the field explains, $\mathbb{E}\,y\,\omega$, and $\mathbb{E}\,y^2 = 1$:")
@@ -68,7 +69,7 @@ ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", 
                   observables=printed.observables), printed,
                   r"$\partial_\omega f = 1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
                   at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
-ridge.conclude(used, "Ridge regression:")
+ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theories.glm("square").system': used})
 
 # -- Huber -------------------------------------------------------------------------------------------------------------
 huber = Result(
@@ -105,8 +106,10 @@ equations = {
 }
 written = System(equations, observables={"test_error": rho + q - 2*m})
 point = {"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}
-huber.same("the package's equations", written, hx.theories.glm("huber:7/10").system,
+cut = hx.theories.glm("huber:7/10").system
+agreed = huber.same("the package's equations", written, cut,
            r"At $\delta = 7/10$ these are the stationarity conditions that the package finds:", at=[point, {**point, "alpha": 0.6}],
            shown=False)
 huber.misprint("the force uncut", E(clipped**2, z), s**2/(1 + V)**2, "that is the square loss", digits=20)
-huber.conclude(hx.theories.glm("huber:7/10").system, r"Huber regression, $\delta = 7/10$:")
+huber.therefore(cut, words=r"Huber regression, $\delta = 7/10$:", by=[agreed],
+                package={'hx.theories.glm("huber:7/10").system': cut})

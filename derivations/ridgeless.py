@@ -83,12 +83,13 @@ numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0
 gaussian = hx.theories.one_step("tanh", "sin", rows="gaussian").system
 fluctuating = derived("tanh(z)", "sin(z)")
 point = {**numbers, "alpha": 1.7, "bias": 0.3, "epsilon": 0.01}
-rows.same("stationarity for tanh and sin", fluctuating, gaussian,
+agreed = rows.same("stationarity for tanh and sin", fluctuating, gaussian,
           at=[point, {**point, "alpha": 0.5, "beta": 1.4, "bias": -0.4, "epsilon": 0.0}], shown=False)
 sphere = hx.theories.one_step("tanh", "sin").system
 rows.misprint_in("rows on a sphere", sphere, gaussian,
                  r"the claim that Gaussian rows and rows on a sphere are equivalent", at=[point])
-rows.conclude(gaussian, r"The equations that the package solves, here for $\sigma = \tanh$ and $g = \sin$:")
+rows.therefore(gaussian, words=r"The equations that the package solves, here for $\sigma = \tanh$ and $g = \sin$:", by=[agreed],
+               package={'hx.theories.one_step("tanh", "sin", rows="gaussian").system': gaussian})
 
 # -- no ridge ----------------------------------------------------------------------------------------------------------
 page = Result(

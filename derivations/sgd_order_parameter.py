@@ -35,7 +35,8 @@ page.text(r"The gradient of $\mathbb{E}[g\,\sigma]$ on the sphere is its part or
           r"lemma, in both "
           r"variables,")
 slope, target_slope = Derivative(sigma), Derivative(g)
-page.step("Stein", E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
+stein = page.step("Stein", E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law),
+                  (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
           digits=10, points=2)
 page.text(r"The mean product of the slopes is the derivative in $m$ of $\mathbb{E}[\sigma g] = \sum_k \frac{c_k s_k}{k!}m^k$ "
           r"(Price and Mehler); "
@@ -159,11 +160,14 @@ def beyond():
 page.test("several overlaps", along)
 page.test("what the series leaves out", beyond, r"A series up to the order $K$ is off by at most $\|P_{>K}g\|$ times the norm of "
           r"the student's slope beyond it, by Cauchy and Schwarz; the package says so:")
-page.test("the package's drift", drift, r"The package's drift, with its cost of a step that is not small, and its times:")
+same_drift = page.test("the package's drift", drift,
+                       r"The package's drift, with its cost of a step that is not small, and its times:")
 page.test("the package's times", travel)
 page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
               r"a slide's $\sum_i (i+1)^2\alpha_{i+1}\alpha^\star_{i+1}m^i$ misses $i!$ for unnormalised $He_i$")
 page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
               r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
-page.conclude((1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law), r"The rate $\dot m$ for every student and target:")
+page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
+               r"The rate $\dot m$ for every student and target:", by=[stein, same_drift],
+               package={"hx.theories.sgd(sigma, g)": hx.theories.sgd})

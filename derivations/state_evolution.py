@@ -161,7 +161,7 @@ def committees():
     return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
-page.test("the sign", signs)
+signs_agree = page.test("the sign", signs)
 page.test("sums of signs", committees,
           r"A sum of signs keeps its off-diagonal overlaps: its averages are normal probabilities of boxes.")
 page.test("the parity of two", parities)
@@ -171,6 +171,7 @@ page.test("the threshold of the parity", lambda: agreed([
     ("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c)),
     ("alpha_c of the square", 1/2, hx.theories.multi_index("z**2").transitions().weak_recovery)]))
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
-page.conclude([(q, hat/(1 + hat)), (hat, alpha*F)], r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$, "
-                                                    r"in one "
-                                                    r"variable:")
+map_ = page.let(Symbol("M", positive=True), 1 - 1/(1 + hat))
+page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$ with "
+               r"$\hat M = \alpha F$, in one variable:", by=[map_, signs_agree],
+               package={"hx.theories.multi_index(target)": hx.theories.multi_index})

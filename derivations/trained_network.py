@@ -34,13 +34,11 @@ page.text(r"(i) The bulk. Along an eigenvector of $S$ with eigenvalue $s$, $C = 
           r"\delta)/(\delta\tau)$ the "
           r"resolvent of $C$ is one of $S$:")
 shift = (1 + delta)/(delta*tau)
-page.step("algebra", 1/(1 + delta*(1 + tau*s)), 1/(delta*tau*(s + shift)),
-          shown=(r"\frac{1}{1 + \delta(1 + \tau s)}", r"\frac{1}{\delta\tau}\,\frac{1}{s + \omega}"))
+page.step("algebra", 1/(1 + delta*(1 + tau*s)), 1/(delta*tau*(s + shift)))
 page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
           r"so that $k_1 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1} = \frac1\delta(1 - \frac{G}{\delta\tau})$, $G = "
           r"\frac1d\mathrm{tr}(S + "
-          r"\omega)^{-1}$, follows from", shown=(r"\frac{1 + \tau s}{1 + \delta(1 + \tau s)}",
-                                                 r"\frac1\delta\Bigl(1 - \frac{1}{\delta\tau(s + \omega)}\Bigr)"))
+          r"\omega)^{-1}$, follows from")
 G, R = symbols("G R", positive=True)
 page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, which with $D = 1 + "
           r"R^2G/\alpha_0$ "
@@ -48,13 +46,11 @@ page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent 
           r"\frac1{n_B}\sum R^jx$ the "
           r"forms $b_i^\top(S + \omega)^{-1}b_j = \frac G{\alpha_0}\mathbb{E}[R^{i+j}/D] + \rho_i\rho_jg_\theta$, $\rho_j = "
           r"\mathbb{E}[R^jz/D]$:")
-page.step("Sherman-Morrison", x - (R**2/n)*x**2/(1 + R**2*x/n), x/(1 + R**2*x/n),
-          shown=(r"x - \frac{R^2x^2/n}{1 + R^2x/n}", r"\frac{x}{1 + R^2x/n}"))
+page.step("Sherman-Morrison", x - (R**2/n)*x**2/(1 + R**2*x/n), x/(1 + R**2*x/n))
 page.text(r"(ii) The spike's direction is not in the bulk: $A = L + \hat V_1W\Pi W^\top = A^f - \hat V_1 Wv\,(Wv)^\top$. So")
 kvv, kv = symbols("K_vv K_v", positive=True)
 page.step("Sherman-Morrison", kv + hat1*kv*kvv/(1 - hat1*kvv), kv/(1 - hat1*kvv),
-          r"$K = K^f + \hat V_1\,K^f_{\cdot v}K^f_{v\cdot}/(1 - \hat V_1K^f_{vv})$, of which the column of $v$ is",
-          shown=(r"K_{\cdot v}", r"\frac{K^f_{\cdot v}}{1 - \hat V_1K^f_{vv}}"))
+          r"$K = K^f + \hat V_1\,K^f_{\cdot v}K^f_{v\cdot}/(1 - \hat V_1K^f_{vv})$, of which the column of $v$ is")
 isotropic = b2*v2/(1 + delta)
 balance = {delta: b2*hat1*v2}
 page.step("an isotropic bulk", (isotropic/(1 - hat1*isotropic)).subs(balance), b2*v2,

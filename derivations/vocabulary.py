@@ -3,10 +3,10 @@ r"""A readout that starts with two values: both sets of equations as the station
 from math import floor, log10
 
 import numpy as np
-from sympy import Eq, Function, Matrix, Symbol, diag, eye, log, sqrt, symbols
+from sympy import Eq, Function, Matrix, Subs, Symbol, diag, eye, log, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, Result, System
+from hermitex import Derivative, E, Result, System
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.theories.one_step import bias, epsilon, r
 
@@ -93,9 +93,7 @@ spread = Symbol("s", positive=True)   # what is left of the field's variance
 b, psi_ = Symbol("B", real=True), Symbol("psi", real=True)
 page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)**2, z1, z2, z3),
           E(target**2, z1) + Delta - 2*b*E(target, z1) + b**2 - 2*psi_*E(z1*target, z1) + psi_**2 + spread**2,
-          digits=6, points=1,
-          shown=(r"\mathbb{E}\Bigl(g + \sqrt{\Delta}\,z_3 - B - \mu_1^\top\psi\,z_1 - s\,z_2\Bigr)^2",
-                 r"h_2 - 2Bh + B^2 - 2h_1\mu_1^\top\psi + (\mu_1^\top\psi)^2 + s^2"))
+          r"with $\psi$ for $\mu_1^\top\psi$,", digits=6, points=1)
 page.text(r"(ii) Entropy. The readout sees $A = \mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$. For independent rows "
           r"its logarithmic determinant a neuron is the stationary value over the $V_{2,k}$ of")
 page.text(r"$$\Omega = \frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k}),\qquad "
@@ -104,23 +102,19 @@ D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
 inside = eye(2) + D*Mhat
 omega = log(inside.det())/beta + total(lambda k: pi[k]*(L[k]*V2[k] - log(V2[k])))
 trace = Mhat*inside.adjugate()/inside.det()
-page.step("stationarity in $V_{2,1}$", omega.diff(V2[1]), pi[1]*(L[1] + c[1]*trace[0, 0] - 1/V2[1]),
-          r"Its conditions and its derivatives, with $V_1 = \frac1p(\mathrm{tr}\,W_k\Pi W_l^\top A^{-1})_{kl}$:",
-          shown=(r"\partial\Omega/\partial V_{2,1}", r"\pi_1\Bigl(L_1 + c_1[\hat M(I + D\hat M)^{-1}]_{11} - 1/V_{2,1}\Bigr)"))
+page.name(Symbol("Omega"), omega, "that is,")
+page.step("stationarity in $V_{2,1}$", Derivative(omega, V2[1]), pi[1]*(L[1] + c[1]*trace[0, 0] - 1/V2[1]),
+          r"Its conditions and its derivatives, with $V_1 = \frac1p(\mathrm{tr}\,W_k\Pi W_l^\top A^{-1})_{kl}$:")
 block = inside.adjugate()*D/inside.det()/beta   # (I + D Mhat)^{-1} D
 for i, j in PAIRS:
-    page.step(f"the derivative by $\\hat M_{{{i}{j}}}$", omega.diff(Mhat[i - 1, j - 1]),
-              weight(i, j)*block[i - 1, j - 1],
-              shown=(rf"\partial\Omega/\partial\hat M_{{{i}{j}}}",
-                     ("" if i == j else "2\\,") + rf"\tfrac1\beta[(D^{{-1}} + \hat M)^{{-1}}]_{{{i}{j}}}"))
+    page.step(f"the derivative by $\\hat M_{{{i}{j}}}$", Derivative(omega, Mhat[i - 1, j - 1]),
+              weight(i, j)*block[i - 1, j - 1])
 page.text(r"The matrix is $V_1 = \frac1\beta(D^{-1} + \hat M)^{-1}$. With one letter these are the equations of the learning "
           r"curve:")
 one, v2, hat = symbols("c V_2 Vhat_1", positive=True)
 single = {pi[2]: 0, pi[1]: 1, c[1]: one, V2[1]: v2, Mhat[0, 0]: hat}
-page.step("one letter", (c[1]*trace[0, 0]).subs(single), one*hat/(1 + one*beta*hat*v2),
-          shown=(r"c\,[\hat M(I + D\hat M)^{-1}]", r"c\hat V_1/(1 + c\beta\hat V_1V_2)"))
-page.step("one letter", block[0, 0].subs(single), one*v2/(1 + one*beta*hat*v2),
-          shown=(r"\tfrac1\beta(D^{-1} + \hat M)^{-1}", r"c\,u\,V_2"))
+page.step("one letter", Subs(c[1]*trace[0, 0], tuple(single), tuple(single.values())), one*hat/(1 + one*beta*hat*v2))
+page.step("one letter", Subs(block[0, 0], tuple(single), tuple(single.values())), one*v2/(1 + one*beta*hat*v2))
 
 page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
           r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$, $\epsilon = "
@@ -183,12 +177,13 @@ points = [{**numbers, "alpha": 1.7, "bias": 0.2, "epsilon": 0.01},
           {**numbers, "alpha": 0.5, "beta": 1.6, "bias": 0.3, "epsilon": 0.02}]
 package = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6])
 mixed = derived("tanh(z)", "sin(z)")
-page.same("stationarity for tanh and sin", mixed, package.system,
+agreed = page.same("stationarity for tanh and sin", mixed, package.system,
           r"Stationarity, with $\hat\zeta = \frac\alpha\beta\tilde\zeta$ and $\hat\psi = \frac\alpha\beta\tilde\psi$, gives a "
           r"system whose solutions are those of the package's:", at=points, shown=False)
-page.conclude([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
+page.therefore([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
                                                                             qhat2[1])],
-              r"The equations that the package solves; those of one letter and without matrices:")
+              words=r"The equations that the package solves; those of one letter and without matrices:", by=[agreed],
+               package={'hx.theories.one_step("tanh", "sin", vocabulary=...).system': package.system})
 
 
 
@@ -239,18 +234,16 @@ orthogonal.text(r"$$\mathcal{G} = \sum_k\frac{\pi_k}{\lambda + \hat V_k}\Bigl(\h
                 r"{\epsilon}\hat m_k^2\Bigr)$$")
 orthogonal.text("is the entropy. The two terms that the projection brings:")
 rest = total(lambda k: mu0[k]*m[k])
-orthogonal.step("the derivative by $\\zeta_1$", -gap.diff(zeta[1])/2, mu1[1]*(kappa*(h - rest) - (kappa**2 - 1)*lin),
-                shown=(r"-\tfrac12\,\partial e/\partial\zeta_1",
-                       r"\mu_1^1\Bigl(\kappa\bigl(g - \textstyle\sum_l\mu_0^lm_l\bigr) - (\kappa^2 - 1)\sum_l\mu_1^l\zeta_l\Bigr)"))
+orthogonal.name(Symbol("e"), gap)
+orthogonal.step("the derivative by $\\zeta_1$", -Derivative(gap, zeta[1])/2, mu1[1]*(kappa*(h - rest) - (kappa**2 - 1)*lin))
 ridge = {k: Symbol(f"Lambda{k}", positive=True) for k in EACH}
 Go = total(lambda k: pi[k]/ridge[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
 back = {ridge[k]: 1/V2[k] for k in EACH}
-first = -Go.diff(ridge[1]).subs(fields).subs(back)
+orthogonal.name(Symbol("G"), Go, r"With $\Lambda_k = \lambda + \hat V_k$, which is $1/V_k$, and the conjugates where they are,")
+held = Subs(Derivative(Go, ridge[1]), tuple(fields), tuple(fields.values()))
+first = -Subs(held, tuple(back), tuple(back.values()))
 orthogonal.step("the derivative by $\\lambda + \\hat V_1$", first,
-                pi[1]*V2[1]**2*(alpha**2/beta*c[1]*zetatilde[1]**2 + qhat2[1]) + epsilon*m[1]**2/(beta*pi[1]),
-                shown=(r"q_1 = -\partial\mathcal{G}/\partial(\lambda + \hat V_1)",
-                       r"\pi_1V_1^2\bigl(\tfrac{\alpha^2}{\beta}c_1\tilde\zeta_1^2 + \hat q_1\bigr) + \frac{\epsilon m_1^2}"
-                       r"{\beta\pi_1}"))
+                pi[1]*V2[1]**2*(alpha**2/beta*c[1]*zetatilde[1]**2 + qhat2[1]) + epsilon*m[1]**2/(beta*pi[1]))
 
 
 def orthonormal(sigma, target):
@@ -271,7 +264,8 @@ def orthonormal(sigma, target):
 aligned = [{**p, "gamma": 1.0, "beta": 0.7} for p in points]
 flat = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6], rows="orthogonal")
 square = orthonormal("tanh(z)", "sin(z)")
-orthogonal.same("stationarity for tanh and sin", square, flat.system, "The solutions are those of the package's equations:",
+agreed = orthogonal.same("stationarity for tanh and sin", square, flat.system,
+                         "The solutions are those of the package's equations:",
                 at=aligned, shown=False)
 
 
@@ -284,6 +278,7 @@ def without(**changed):
 bulk = {f"zetatilde{k}": mean(mu1[k]*Q*kappa*(h - B)) for k in EACH}
 orthogonal.misprint_in(r"the spike's direction left in the bulk", without(**bulk), square,
                        r"$\kappa^2$ instead of $\kappa^2 - 1$: $\zeta$ would be counted in $B$ and in the variance", at=aligned[:1])
-orthogonal.conclude([(x, v) for x, v in flat.system.equations.items() if x in (V2[1], Vhat2[1], zeta[1], zetatilde[1], q2[1],
+orthogonal.therefore([(x, v) for x, v in flat.system.equations.items() if x in (V2[1], Vhat2[1], zeta[1], zetatilde[1], q2[1],
                                                                                qhat2[1])],
-                    r"The equations that the package solves, those of the first letter:")
+                    words=r"The equations that the package solves, those of the first letter:", by=[agreed],
+                     package={'hx.theories.one_step("tanh", "sin", vocabulary=..., rows="orthogonal").system': flat.system})

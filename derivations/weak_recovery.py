@@ -44,7 +44,7 @@ page.step("the mean square", E((G_y*sqrt(q)*z)**2, z), q*G_y**2,
 page.step("the slope at zero", Subs(Derivative(alpha*(A*q + B*q**2)/(1 + alpha*(A*q + B*q**2)), q), q, 0), alpha*A,
           r"and with $A = \mathbb{E}_Y(\mathbb{E}[z^2|Y] - 1)^2$ and any second order $B q^2$ of $\hat q/\alpha$,")
 page.text(r"An even injective label reveals $z^2$, so the mean is that of $He_2^2$:")
-page.step("orthogonality", E((z**2 - 1)**2, z), 2)
+square = page.step("orthogonality", E((z**2 - 1)**2, z), 2)
 
 page.text(r"(ii) Several directions. The linear map $\mathcal{F}(M) = \mathbb{E}[GMG]$ is self-adjoint and preserves the cone of "
           r"positive "
@@ -65,4 +65,5 @@ page.test("a flipped label", lambda: (hx.exponents("sign(z1*z2)", "flip:1/10").t
 page.misprint("the square inside", E((z**2 - 1)**2, z), E((E(z, z)**2 - 1)**2, z),
               r"a slide prints $\alpha_c = \mathbb{E}[(\mathbb{E}[H|Y]^2 - 1)^2]^{-1}$, which is 1 for every even target; it is "
               r"$\mathbb{E}[H^2|Y]$ that gives $1/2$ and $\pi^2/4$")
-page.conclude(1/E((z**2 - 1)**2, z).doit(), r"For $y = z^2$, $\alpha_c =$")
+page.therefore(1/E((z**2 - 1)**2, z), Rational(1, 2), r"For $y = z^2$, $\alpha_c$ is", by=[square],
+               package={'hx.exponents("z**2").threshold.exact': hx.exponents("z**2").threshold.exact})

@@ -321,7 +321,7 @@ def _display(value: Any, *, numbered: bool = True) -> str:
     if hasattr(value, "rows"):
         return _align([Line(latex(a), "=", latex(b)) for a, b in value.rows()], numbered=numbered)
     if isinstance(value, list | tuple):
-        return _align([Line(latex(a), "=", latex(b)) for a, b in value], numbered=numbered)
+        return _align([v if isinstance(v, Line) else Line(latex(v[0]), "=", latex(v[1])) for v in value], numbered=numbered)
     text = value.latex() if hasattr(value, "latex") and not hasattr(value, "free_symbols") else latex(value)
     if signs(text) > _WIDEST and "\\begin" not in text:
         first, *more = broken(text, _WIDEST, _WIDEST)

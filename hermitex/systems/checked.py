@@ -12,7 +12,7 @@ from hermitex.show.display import counted, words_table
 PROVED, AGREES, TESTED, FAILS, OPEN, REFUTED = "proved", "agrees", "tested", "fails", "undetermined", "refuted"
 KINDS = (PROVED, AGREES, TESTED, "quoted", "assumed", "defined", REFUTED)   # of a page's lines, as they are counted
 _HOLDS = (PROVED, AGREES, TESTED, REFUTED)
-_SAID = {AGREES: "to N digits", REFUTED: "misprints refuted"}
+_SAID = {AGREES: "to N digits at k points"}
 
 
 @dataclass(frozen=True)

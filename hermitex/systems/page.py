@@ -83,6 +83,9 @@ class Equality:
         """Is it a misprint with its source, the place there and the formula as it should be? Else it is a variant of our own."""
         return bool(self.source and self.place and self.mended is not None)
 
+    def __repr__(self) -> str:
+        return f"{self.rule}: {self.lhs} = {self.rhs}"
+
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
         left, right = (_written_out(e, where) for e in (self.lhs, self.rhs))

@@ -17,6 +17,7 @@ from hermitex.show.line import Line
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.checked import OPEN, Checked, ResultCheck
+from hermitex.systems.conclusion import Conclusion, premises_of
 from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Premise, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
 
@@ -39,7 +40,7 @@ class Result(Shown):
     >>> from hermitex.symbolic.undefined import Derivative
     >>> sigma = Function("sigma")
     >>> page = Result("The linear coefficient", r"It is the mean slope.", source="cui2024", place="Result 3.2")
-    >>> page.step("Stein", E(z*sigma(r*kappa + z), z), E(Derivative(sigma)(r*kappa + z), z), "by parts")
+    >>> stein = page.step("Stein", E(z*sigma(r*kappa + z), z), E(Derivative(sigma)(r*kappa + z), z), "by parts")
     >>> page.misprint("a lost derivative", E(z*sigma(r*kappa + z), z), E(sigma(r*kappa + z), z))
     >>> page.check()
     True: The linear coefficient, 2 checks
@@ -48,7 +49,7 @@ class Result(Shown):
     def __init__(self, title: str, claim: str, *, source: str | None = None, place: str = "",
                  assumptions: Sequence[str] = ()) -> None:
         self.title, self.claim, self.source, self.place = title, claim, source, place
-        self.parts: list[Part] = [Premise(a) for a in ([assumptions] if isinstance(assumptions, str) else assumptions)]
+        self.parts: list[Part | Conclusion] = [Premise(a) for a in ([assumptions] if isinstance(assumptions, str) else assumptions)]
         self.found: dict[int, Checked] = {}   # of the parts, by their place, once they were checked
         self.conclusion: tuple[Any, str] | None = None
 
@@ -77,13 +78,14 @@ class Result(Shown):
         return one.symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4, shown: tuple[str, str] | None = None) -> None:
+             points: int = 4, shown: tuple[str, str] | None = None) -> Equality:
         """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
 
         Derivative, Subs, Limit, Integral and Sum are printed as they stand, and the check works them out. X = X fails.
         `shown`: LaTeX of both sides, where the expressions that are checked are too long to read.
         """
-        self.parts.append(Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, shown=shown))
+        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, shown=shown))
+        return made
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
         """The next line of the same chain: what stood on the right is equal to this."""
@@ -105,20 +107,24 @@ class Result(Shown):
 
     def same(self, rule: str, derived: Any, used: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
              functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True,
-             name: Symbol | None = None) -> None:
+             name: Symbol | None = None) -> Equality | Agreement:
         """What was derived is what the package uses: two systems (where they differ in form, their solutions are compared at the
         points `at`), or two expressions.
 
         `shown`: whether the derived equations are printed; `name`: printed for the package's expression.
         """
-        if not isinstance(derived, System):
-            self.parts.append(Equality(rule, _side(derived), _side(used), words, source, copy=True, name=name))
-            return
-        self.parts.append(Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source, shown))
+        made: Equality | Agreement
+        if isinstance(derived, System):
+            made = Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source, shown)
+        else:
+            made = Equality(rule, _side(derived), _side(used), words, source, copy=True, name=name and expression(name))
+        self.parts.append(made)
+        return made
 
-    def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None) -> None:
-        """A fact beyond one equality: `test()` returns True (exact) or the number of digits reached."""
-        self.parts.append(Fact(rule, test, words, source))
+    def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None) -> Fact:
+        """A fact beyond one equality: `test()` returns True, or the digits reached. It is tested, not proved."""
+        self.parts.append(made := Fact(rule, test, words, source))
+        return made
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
                  mended: Any = None, digits: int = 30) -> None:
@@ -136,8 +142,21 @@ class Result(Shown):
         """The same of one of the equations of a system: at one of the points the numbers must differ."""
         self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True))
 
+    def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
+                  package: Mapping[str, Any] | None) -> None:
+        """The conclusion as a claim: lhs = rhs (or a list of such pairs, or a System) follows from the premises `by`.
+
+        by : steps, names, tests and assumptions of this page, as their methods returned them; each must be needed
+        package : {what one types: what that gives}, which must be the right sides, or None where the package has no such object;
+            what is no formula is compared by a test, named among the premises
+        """
+        system = lhs if isinstance(lhs, System) else None
+        pairs = [] if system is not None else lhs if isinstance(lhs, list | tuple) else [(lhs, rhs)]
+        made = tuple((_side(a), _side(b)) for a, b in pairs)
+        self.parts.append(Conclusion(made, premises_of(by, self.parts, self.definitions), dict(package or {}), words, system))
+
     def conclude(self, value: Any, words: str = "") -> None:
-        """What the package uses: an expression or a System, printed as the result."""
+        """An expression or a System printed as the result, which nothing checks; see `therefore`."""
         self.conclusion = (value, words)
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -187,8 +206,9 @@ class Result(Shown):
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """The rules of the lines whose display was typed by hand, which nothing ties to what is checked."""
-        return tuple(p.rule for p in self.parts if isinstance(p, Equality) and p.shown is not None)
+        """The rules of the lines whose display was typed by hand, and a conclusion without premises: no check sees them."""
+        typed = [p.rule for p in self.parts if isinstance(p, Equality) and p.shown is not None]
+        return (*typed, *(["the conclusion"] if self.conclusion is not None else []))
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""
@@ -210,7 +230,7 @@ class Result(Shown):
         lines: list[Line] = []
         names: dict[Symbol, Expr] = {}
         for place, part in enumerate(self.parts):
-            if getattr(part, "misprint", False) or isinstance(part, Premise):
+            if getattr(part, "misprint", False) or isinstance(part, Premise | Conclusion):
                 continue
             badge = self.found[place].badge if place in self.found else ""
             words = part.text if isinstance(part, Words) else part.words
@@ -235,6 +255,13 @@ class Result(Shown):
                 yield kind, chosen
         if self.conclusion is not None:
             yield "conclusion", self.conclusion
+        for place, part in enumerate(self.parts):
+            if isinstance(part, Conclusion):
+                badge = self.found[place].badge if place in self.found else ""
+                shown = [Line(latex(a), "=", latex(b), badge=badge) for a, b in part.pairs]
+                yield "conclusion", (shown if part.system is None else part.system, part.words)
+                said = ", ".join(f"`{name}`" for name in part.package)
+                yield "text", f"In the package: {said}." if said else "The package has no object for it."
         if self.found:
             yield "tally", self.checked(list(self.found.values())).tally()
 

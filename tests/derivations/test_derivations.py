@@ -6,6 +6,7 @@ import pytest
 
 from hermitex import Result
 from hermitex.face.userfile import module_of
+from hermitex.systems.conclusion import Conclusion
 
 FOLDER = Path(__file__).parents[2]/"derivations"
 FILES = sorted(p.name for p in FOLDER.glob("*.py") if not p.name.startswith("_"))
@@ -20,7 +21,7 @@ def test_every_step_holds(name):
         found = page.check()
         assert found.passed, found
         assert len(found.steps) >= 3
-        assert page.conclusion is not None and page.source
+        assert page.source and (page.conclusion is not None or any(isinstance(p, Conclusion) for p in page.parts))
         assert page.latex().startswith(r"\section{") and page.markdown().startswith("## ")
         page.bibtex()  # every key is known
 

@@ -1,0 +1,164 @@
+"""premise_1, ..., premise_n => lhs = rhs: a conclusion that holds, that follows from what it names, and that uses each of them.
+
+An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
+which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
+it something is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Derivative as OfExpression
+from sympy import Dummy, Expr, Integral, Limit, Subs, Symbol
+from sympy.core.function import AppliedUndef
+
+from hermitex.errors import BadInput
+from hermitex.symbolic.derivation import check
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.systems.checked import AGREES, FAILS, PROVED, Checked
+from hermitex.systems.page import Agreement, Equality, Fact
+from hermitex.systems.scope import written_out
+from hermitex.systems.system import System
+
+_LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
+Equation = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """lhs = rhs for every pair, from the premises `by`; `package`: {what one types: what it gives} or nothing."""
+
+    pairs: tuple[Equation, ...]
+    by: tuple[Any, ...]
+    package: Mapping[str, Any]
+    words: str = ""
+    system: System | None = None
+    rule: str = "conclusion"
+
+    def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
+        """Does it hold, follow from its premises, need each of them, and stand in the package?"""
+        agreements = [p for p in self.by if isinstance(p, Agreement)]
+        if agreements or self.system is not None:
+            return self._of_a_system(agreements)
+        found = [check(*(written_out(e, where) for e in pair)) for pair in self.pairs if not self._names(pair, where)]
+        if (bad := next((one for one in found if not one), None)) is not None:
+            return Checked(self.rule, FAILS, example=f"it does not hold: {bad!r}".replace("\n", " "))
+        if wrong := self._unfounded(where) or self._elsewhere(where):
+            return Checked(self.rule, FAILS, example=wrong)
+        digits = [one.digits for one in found if one.status == AGREES and one.digits is not None]
+        points = [one.points for one in found if one.points is not None]
+        if not digits:
+            return Checked(self.rule, PROVED, how="it follows from its premises")
+        return Checked(self.rule, AGREES, min(digits), "it follows from its premises", points=min(points, default=None))
+
+    def _names(self, pair: Equation, where: Mapping[Symbol, Expr]) -> bool:
+        """Is the left side a letter that only a premise gives a value?"""
+        return isinstance(pair[0], Symbol) and pair[0] not in where
+
+    def _unfounded(self, where: Mapping[Symbol, Expr]) -> str:
+        """Why it does not follow, or which premise is not needed; nothing where all is well."""
+        premises = [(str(p), equation) for p in self.by if (equation := _equation(p, where)) is not None]
+        if not premises:
+            return "it names no premise that is a formula"
+        claims = _as_letters([e for _, e in premises], self.pairs)
+        equations, goals = claims[:len(premises)], claims[len(premises):]
+        if (left := _left_over(equations, goals)) is not None:
+            return f"it does not follow from the premises that it names: {self.pairs[left][0]} = {self.pairs[left][1]} is left"
+        for i, (_, equation) in enumerate(premises):
+            if _left_over(equations[:i] + equations[i + 1:], goals) is None:
+                return f"the premise {equation[0]} = {equation[1]} is not used"
+        return ""
+
+    def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
+        """Where the package's object is another one."""
+        facts = [p for p in self.by if isinstance(p, Fact)]
+        objects = list(self.package.items())
+        comparable = [(name, one) for name, one in objects if isinstance(one, Expr)]
+        if len(comparable) < len(objects):
+            return "" if facts else f"{objects[0][0]} is no formula: name the test that compares it among the premises"
+        if facts:
+            return f"the premise {facts[0].rule} is not used"
+        if comparable and len(comparable) != len(self.pairs):
+            return f"{len(comparable)} objects of the package for {len(self.pairs)} equations"
+        for (name, one), (_, right) in zip(comparable, self.pairs, strict=False):
+            if not (found := check(written_out(right, where), one)):
+                return f"{name} is not the right side: {found!r}".replace("\n", " ")
+        return ""
+
+    def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
+        """A system, or some of its equations: the one that was compared with what is derived on the page."""
+        if len(agreements) != 1 or any(isinstance(p, Equality | Symbol) for p in self.by):
+            return Checked(self.rule, FAILS, example="a system follows from the one premise that it is what was derived")
+        used = agreements[0].used
+        same = self.system is None or (self.system.equations == used.equations and self.system.where == used.where)
+        lost = [u for u, v in self.pairs if used.equations.get(u) != v]
+        if not same or lost:
+            said = f"the equation of {lost[0]}" if lost else "the system"
+            return Checked(self.rule, FAILS, example=f"{said} is not that of the premise {agreements[0].rule}")
+        others = [name for name, one in self.package.items() if getattr(one, "equations", None) != used.equations]
+        if others or not self.package:
+            return Checked(self.rule, FAILS, example=f"{others[0] if others else 'nothing of the package'} has these equations")
+        return Checked(self.rule, PROVED, how="letter by letter")
+
+
+def _equation(premise: Any, where: Mapping[Symbol, Expr]) -> Equation | None:
+    """lhs = rhs of a step, name = value of a name; nothing of words and of tests."""
+    if isinstance(premise, Symbol):
+        return premise, where[premise]
+    if isinstance(premise, Equality):
+        return (premise.name, premise.lhs) if premise.name is not None else (premise.lhs, premise.rhs)
+    return None
+
+
+def _as_letters(premises: Sequence[Equation], claims: Sequence[Equation]) -> list[Equation]:
+    """The same with one letter for every average, derivative, limit and value of a function."""
+    letters: dict[Expr, Expr] = {}
+
+    def letter(e: Expr) -> Expr:
+        return letters.setdefault(e, Dummy(f"n{len(letters)}", real=True))
+
+    def one(e: Expr) -> Expr:
+        if isinstance(e, _LETTERS):
+            return letter(e)
+        return e.func(*map(one, e.args)) if e.args and e.has(*_LETTERS) else e
+
+    return [(one(a), one(b)) for a, b in (*premises, *claims)]
+
+
+def _left_over(equations: Sequence[Equation], goals: Sequence[Equation]) -> int | None:
+    """Which goal does not follow by solving each equation for a letter and putting it in; None if all do."""
+    gaps, aims = [a - b for a, b in equations], [a - b for a, b in goals]
+    for i in range(len(gaps)):
+        gap = gaps[i].expand()
+        letter = _linear_letter(gap, equations[i][0])
+        if letter is None:
+            continue
+        slope = gap.coeff(letter)
+        value = (-(gap - slope*letter)/slope).expand()
+        gaps = gaps[:i + 1] + [g.xreplace({letter: value}) for g in gaps[i + 1:]]
+        aims = [g.xreplace({letter: value}) for g in aims]
+    return next((k for k, aim in enumerate(aims) if aim != 0 and not check(aim.expand(), 0)), None)
+
+
+def _linear_letter(gap: Expr, left: Expr) -> Expr | None:
+    """A letter in which the equation is linear: one for an average first, then a name on its left side."""
+    dummies = sorted(gap.atoms(Dummy), key=lambda s: s.name)
+    names = sorted(left.free_symbols - set(dummies), key=str)
+    for s in (*(d for d in dummies if left.has(d)), *dummies, *names):
+        slope = gap.coeff(s)
+        if slope != 0 and not slope.has(s) and not (gap - slope*s).expand().has(s):
+            return s
+    return None
+
+
+def premises_of(by: Sequence[Any], parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> tuple[Any, ...]:
+    """`by`, if each of them stands on the page."""
+    for p in by:
+        if p not in names if isinstance(p, Symbol) else not any(p is q for q in parts):
+            raise BadInput(f"a premise is a step, a name, a test or an assumption of this page, not {p!r}")
+        if isinstance(p, Equality) and p.misprint:
+            raise BadInput(f"{p.rule} is what does not hold, and no premise")
+    return tuple(by)

@@ -1,0 +1,105 @@
+"""A conclusion holds, follows from the premises that it names, needs each of them, and is the package's."""
+
+import random
+
+import pytest
+from sympy import Function, Symbol, sqrt
+
+import hermitex as hx
+from hermitex import Derivative, E, Result, System
+from hermitex.errors import BadInput
+from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, r, z
+
+sigma = Function("sigma")
+u = r*kappa + sqrt(c)*z
+mean, slope, second = E(sigma(u), z), E(Derivative(sigma)(u), z), E(sigma(u)**2, z)
+mu_0, mu_1 = Symbol("mu_0", real=True), Symbol("mu_1", real=True)
+OBJECTS = {"hx.mu_star(sigma).squared.node": hx.mu_star(sigma).squared.node}
+
+
+@pytest.fixture(autouse=True)
+def no_search(monkeypatch):
+    """The factor between two sides is not looked for."""
+    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
+
+
+def written():
+    """A page, its premises, and the conclusion that they give."""
+    page = Result("The residual", "claim")
+    page.let(mu_0, mean)
+    page.let(mu_1, slope)
+    stein = page.step("Stein", E(z*sigma(u), z), sqrt(c)*slope)
+    along = E(z*sigma(u), z)
+    square = page.step("expanding the square", E((sigma(u) - mean - along*z)**2, z), second - mean**2 - along**2)
+    return page, [mu_0, mu_1, stein, square], (square.lhs, second - mu_0**2 - c*mu_1**2)
+
+
+def said(page):
+    return page.check().steps[-1]
+
+
+def test_it_follows_and_is_the_packages():
+    page, by, pair = written()
+    page.therefore(*pair, by=by, package=OBJECTS)
+    assert page.check().passed and said(page).status == "proved"
+    assert "In the package: `hx.mu" in page.markdown() and "[proved]" in page.latex()
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_a_missing_premise_is_noticed(lost):
+    page, by, pair = written()
+    page.therefore(*pair, by=by[:lost] + by[lost + 1:], package=OBJECTS)
+    assert "does not follow" in said(page).example
+
+
+def test_a_premise_that_is_not_used_is_noticed():
+    page, by, pair = written()
+    more = page.step("another", E(z**4, z), 3)
+    page.therefore(*pair, by=[*by, more], package=OBJECTS)
+    assert "3 is not used" in said(page).example
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_another_right_side_is_noticed(seed):
+    page, by, (left, right) = written()
+    chance = random.Random(seed)
+    wrong = chance.choice([right + mu_0**2, right.subs(c, c**2), -right, right + c*mu_1, 2*right, right.subs(mu_1, mu_0)])
+    page.therefore(left, wrong, by=by, package=None)
+    assert "does not hold" in said(page).example
+
+
+def test_another_object_of_the_package_is_noticed():
+    page, by, pair = written()
+    page.therefore(*pair, by=by, package={"hx.mu(sigma, 1).node": hx.mu(sigma, 1).node})
+    assert "is not the right side" in said(page).example
+    page, by, pair = written()
+    page.therefore(*pair, by=by, package={"a theory": object()})
+    assert "name the test" in said(page).example
+    fact = page.test("numbers", lambda: 9)
+    page.therefore(*pair, by=[*by, fact], package={"a theory": object()})
+    assert said(page).status == "proved"
+    page.therefore(*pair, by=[*by, fact], package=OBJECTS)
+    assert "numbers is not used" in said(page).example
+
+
+def test_systems():
+    ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    other = System({Vhat: alpha/(1 + V), V: 1/(2*lamda + Vhat)})
+    page = Result("Ridge", "claim")
+    agreed = page.same("letters", ridge, System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)}))
+    for value, by, package, holds in ((ridge, [agreed], {"ridge": ridge}, True), (other, [agreed], {"ridge": ridge}, False),
+                                      (ridge, [], {"ridge": ridge}, False), (ridge, [agreed], {"other": other}, False),
+                                      (ridge, [agreed], None, False), ([(V, 1/(lamda + Vhat))], [agreed], {"ridge": ridge}, True),
+                                      ([(V, 1/(2*lamda + Vhat))], [agreed], {"ridge": ridge}, False)):
+        page.therefore(value, by=by, package=package)
+        assert bool(said(page)) is holds, said(page)
+
+
+def test_premises_stand_on_the_page():
+    page, by, pair = written()
+    with pytest.raises(BadInput, match="of this page"):
+        page.therefore(*pair, by=[*by[:3], Result("x", "y").step("s", E(z**4, z), 3)], package=None)
+    with pytest.raises(BadInput, match="of this page"):
+        page.therefore(*pair, by=[Symbol("nobody")], package=None)
+    page.conclude(pair[1])
+    assert page.check().unbound == ("the conclusion",)
