@@ -8,7 +8,7 @@ once more on nodes that are not among them (`verify`), since halving a step find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Any
 
@@ -63,6 +63,8 @@ class Quadratures:
         self._arrays: dict[str, tuple] | None = None
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
+        self._tails: dict[str, np.ndarray] = {}  # what of it lies beyond the window
+        self.felt = np.zeros(1)  # what the errors come to in the averages over all axes, as far as `verify` has looked
         self._taken: dict[str, list[tuple]] = {}  # by part: what its averages over all axes came to
         self._settled: dict[str, bool] = {}  # by axis: the rule of twice the step would have done
         self._best: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
@@ -90,12 +92,13 @@ class Quadratures:
         other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
         other._settled, other._sizes = dict(self._settled), dict(self._sizes)
         other._errors = {part: _at(error, points) for part, error in self._errors.items()}
+        other._tails = {part: _at(tail, points) for part, tail in self._tails.items()}
         other._best = {key: (_at(best, points), _at(idle, points)) for key, (best, idle) in self._best.items()}
         return other
 
     def forget(self) -> None:
         """Keep the rules; forget what was measured, of other numbers than those that come now."""
-        for memory in (self._errors, self._taken, self._settled, self._best):
+        for memory in (self._errors, self._tails, self._taken, self._settled, self._best):
             memory.clear()
 
     def reached(self, part: str) -> np.ndarray:
@@ -131,11 +134,13 @@ class Quadratures:
             arrays[name] += (rule.window + further, self.grades[name] if moving else -1, None)
         return arrays
 
-    def examine(self, run: Callable[[Callable], Any], tolerance: float, part: str = "") -> np.ndarray:
+    def examine(self, run: Callable[[Callable], Any], tolerance: float, part: str = "",
+                coarsely: Callable[[Callable], Any] | None = None) -> np.ndarray:
         """Evaluate through `run(average)` with an average that records errors; refine what falls short.
 
         `part` names what is run: `error` is the worst of all parts. Returns True, point by point (one entry if they are all
-        alike), where every average holds the tolerance or no finer rule can mend it.
+        alike), where every average holds the tolerance or no finer rule can mend it. With `coarsely`, which runs the same and
+        keeps nothing, an average over one axis may be poor where those over all axes do not feel it.
         """
         records: dict[int, _Record] = {}
         taken: list[tuple] = []
@@ -153,7 +158,9 @@ class Quadratures:
         self._instead(self._noting(notes), run, average)
         self.largest, self._sizes[part] = max(sizes), max(each)
         self._taken[part] = taken
-        self._errors[part] = _conjunction(*(e for r in records.values() for e in (r.error, r.tail)))
+        self._tails[part] = _conjunction(*(r.tail for r in records.values()))
+        self._errors[part] = _conjunction(*(r.error for r in records.values()), self._tails[part])
+        felt = self._felt_within(records, coarsely, taken, tolerance)
         good = np.ones(1, dtype=bool)
         for name in notes.keys() - {self.axes[axis - 1].identifier for axis in records}:
             good = good & ~self._resolve(name, notes[name])  # of an axis over which nothing is averaged yet: tables show its scales
@@ -164,7 +171,7 @@ class Quadratures:
             wanting = self._resolve(name, notes.get(name, []))
             # No value at a point: a finer rule does not mend that.
             cut = (record.tail > tolerance) & np.isfinite(record.error) & (rule.window < _WIDEST)
-            rough = self._falls_short((name, part), record.error, tolerance)
+            rough = self._falls_short((name, part), np.where(felt > tolerance, record.error, np.minimum(record.error, felt)), tolerance)
             undefined = record.undefined & (rule.kind == "trapezoid" and not rule.shift)
             if undefined.any():  # 0/0 at a node: beside it there may be a value
                 self.rules[name] = rule.shifted()
@@ -177,23 +184,28 @@ class Quadratures:
             self._changed()
         return good
 
-    def verify(self, run: Callable[[Callable], Any], tolerance: float) -> np.ndarray:
+    def verify(self, run: Callable[[Callable], Any], tolerance: float, coarsely: Callable[[Callable], Any] | None = None
+               ) -> np.ndarray:
         """Evaluate every part once more on other nodes, through `run(average)`, in the order in which they were examined.
 
         What the averages over all axes differ by is their error. Returns True, point by point, where they agree or no finer
-        rule can mend it.
+        rule can mend it. Where refinement has ended short, they are taken with coarser weights, too, through `coarsely`.
         """
         before = [one for part in self._taken.values() for one in part]
         if not before:
             return np.ones(1, dtype=bool)
-        gaps = self._errors["verified"] = self._compared(run, before, tuple(self.rules))
+        worst = _conjunction(*(error for part, error in self._errors.items() if part != "verified"))
+        gaps = self._errors["verified"] = self._compared(run, before, self._others(tuple(self.rules)))
+        self.felt = worst
+        if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
+            self.felt = _conjunction(np.minimum(worst, self._compared(coarsely or run, before, self._coarse())), *self._tails.values())
         good = ~(gaps > tolerance)
         if good.all():
             return good
         good = np.ones(1, dtype=bool)
         finer = dict(self.rules)
         for name, rule in self.rules.items():  # which of the axes it is
-            error = gaps if len(self.rules) == 1 else self._compared(run, before, (name,))
+            error = gaps if len(self.rules) == 1 else self._compared(run, before, self._others((name,)))
             rough = self._falls_short((name, "verified"), error, tolerance)
             if rough.any():
                 finer[name] = _refined(rule, None)
@@ -205,8 +217,20 @@ class Quadratures:
             self._changed()
         return good
 
-    def _compared(self, run: Callable[[Callable], Any], before: list[tuple], names: tuple[str, ...]) -> Any:
-        """How far averages move when the axes of these names get other nodes; relative, for each point."""
+    def _felt_within(self, records: Mapping[int, _Record], run: Callable[[Callable], Any] | None, taken: list[tuple],
+                     tolerance: float) -> np.ndarray:
+        """What the errors of averages over some of the axes come to in those over all; infinite where that is not asked."""
+        inner = _conjunction(*(r.error for r in records.values())) > tolerance
+        outer = _conjunction(*(r.outer for r in records.values())) > tolerance
+        if run is None or not np.any(inner & ~outer):
+            return np.full(1, np.inf)
+        return self._compared(run, taken, self._coarse())
+
+    def _coarse(self) -> dict[str, tuple]:
+        return self._laid({name: (rule.nodes, rule.coarse) for name, rule in self.rules.items()})
+
+    def _compared(self, run: Callable[[Callable], Any], before: list[tuple], given: dict[str, tuple]) -> Any:
+        """How far averages over all axes move with other nodes or weights than those in force; relative, for each point."""
         ways = iter(before)
         gaps: list[np.ndarray] = []
 
@@ -218,7 +242,7 @@ class Quadratures:
                 gaps.append(_worst(np.abs(result - value) / size))
             return result
 
-        self._instead(self._others(names), run, average)
+        self._instead(given, run, average)
         return _conjunction(*gaps)
 
     def _instead(self, given: dict[str, tuple], run: Callable[[Callable], Any], average: Callable) -> None:
@@ -234,8 +258,8 @@ class Quadratures:
         """Choose a rule for the scales that a formula shows; True, point by point, where the one in force was too coarse."""
         rule = self.rules[name]
         steepest, fastest = (max((float(np.max(np.abs(v))) for note in notes for v in note[i]), default=0.0) for i in (0, 1))
-        # What lies below the frequency 2 pi/step is integrated; whether the double of the step does it, too, is measured.
-        fine = (fastest <= _SLOW or (fastest + _POLES) * rule.step <= 2 * np.pi) and steepest * rule.step * _PER_WIDTH <= 1
+        # What lies below the frequency 2 pi/step is integrated; below a third of it the double of the step sees it, too.
+        fine = min(3 * fastest, fastest + _POLES) * rule.step <= 2 * np.pi and steepest * rule.step * _PER_WIDTH <= 1
         if steepest <= _NARROW and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
             return np.zeros(1, dtype=bool)
         k = _conjunction(*(_largest(v) for narrow, _ in notes for v in narrow))
@@ -253,8 +277,9 @@ class Quadratures:
                 least = len(rule) // _PANEL if moving else 1
                 self.rules[name] = quadrature.unit(int(max(min(float(np.max(count)), _MANY), least)))
         elif rule.kind == "trapezoid":
-            # Half the step that would do: its double is then right, too, and says so.
-            step = np.minimum(np.pi / np.where(f > _SLOW, f + _POLES, 1e-3), 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
+            # Half the step that would do, of what is slow three quarters: its double is then right, too, or says that it is not.
+            least = np.pi / np.maximum(np.where(2 * f < _POLES, 1.5 * f, f + _POLES), 1e-3)
+            step = np.minimum(least, 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
             short = (step < rule.step) & (rule.step > _FINEST)
             if short.any():
                 halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), _FINEST)))
@@ -284,6 +309,7 @@ class _Record:
 
     def __init__(self) -> None:
         self.error = np.full(1, _ROUNDING)
+        self.outer = np.zeros(1)  # of what is averaged over all axes
         self.tail = np.zeros(1)
         self.undefined = np.zeros(1, dtype=bool)
         self.first = 0.0
@@ -317,7 +343,10 @@ class _Record:
         rate = first / np.maximum(second, 1e-300)
         if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
             rate = np.maximum(rate, _LEAST_RATE)
-        self.error = np.maximum(self.error, _worst(first * np.minimum(1.0, _SAFETY * rate)))
+        error = _worst(first * np.minimum(1.0, _SAFETY * rate))
+        self.error = np.maximum(self.error, error)
+        if size.size == len(size):
+            self.outer = np.maximum(self.outer, error)
         self.first = max(self.first, float(first.max()))
         if not moving:
             # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.

@@ -51,7 +51,7 @@ def scales(body: Expr, x: Symbol) -> Scales:
                 if k != 0 and real(k) and real(b):
                     narrow[k, b] = None
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
-    fast = [f for f in _band(body, x) if not (f.is_number and f <= _SLOW)]
+    fast = [f for f in _frequencies(body, x) if not (f.is_number and f <= _SLOW)]
     return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
 
 
@@ -138,27 +138,55 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
 
 
 # -- frequencies -------------------------------------------------------------------------------------------------------
-def _band(e: Expr, x: Symbol) -> list[Expr]:
+class _Band(NamedTuple):
+    """What polynomials of waves reach, bounds that stand for their maximum; and the waves that stand inside other functions.
+
+    A function of waves has harmonics of them, and a function of that, or a product with it, has the same ones: they are counted
+    once, however deep the waves stand.
+    """
+
+    waves: tuple[Expr, ...] = ()
+    bent: tuple[Expr, ...] = ()
+
+
+def _frequencies(e: Expr, x: Symbol) -> list[Expr]:
     """Bounds of the frequencies of an expression in x; several stand for their maximum, none for a slow one."""
+    band = _band(e, x)
+    harmonics = [_HARMONICS * f for f in band.bent]
+    return _united([[p + q for p in band.waves for q in harmonics] if band.waves and harmonics else [*band.waves, *harmonics]])
+
+
+def _band(e: Expr, x: Symbol) -> _Band:
     if x not in e.free_symbols:
-        return []
+        return _Band()
+    inside = [_band(a, x) for a in e.args]
+    bent = _united(own.bent for own in inside)
     if isinstance(e, Mul):
         total: list[Expr] = []
-        for factor in e.args:
-            own = _band(factor, x)
-            total = [p + q for p in total for q in own][:_MOST] if total and own else total or own
-        return total
+        for own in inside:
+            total = [p + q for p in total for q in own.waves][:_MOST] if total and own.waves else total or [*own.waves]
+        return _Band(tuple(total), tuple(bent))
     if isinstance(e, Add):
-        return _united(_band(a, x) for a in e.args)
+        return _Band(tuple(_united(own.waves for own in inside)), tuple(bent))
     if isinstance(e, Pow) and e.exp.is_Integer and e.exp.is_positive:
-        return [e.exp * f for f in _band(e.base, x)]
-    inner = [_HARMONICS * f for f in _united(_band(a, x) for a in e.args)]
-    if isinstance(e, (*_WAVES, *_POLES)):
-        harmonics = 1 if isinstance(e, _WAVES) else _HARMONICS
-        return _united([[harmonics * f for f in _slope(e.args[-1], x)], inner])
+        return _Band(tuple(e.exp * f for f in inside[0].waves), tuple(bent))
+    bent = _united([*(_fundamental(a, x) for a in e.args)])
+    if isinstance(e, _WAVES):
+        return _Band(tuple(_united([_slope(e.args[-1], x)])), tuple(bent))
+    if isinstance(e, _POLES):
+        return _Band((), tuple(_united([_slope(e.args[-1], x), bent])))
     if isinstance(e, sp.exp) and e.exp.has(sp.I):
-        return _united([_slope(sp.im(e.exp), x), inner])
-    return inner
+        return _Band(tuple(_united([_slope(sp.im(e.exp), x)])), tuple(bent))
+    return _Band((), tuple(bent))
+
+
+def _fundamental(e: Expr, x: Symbol) -> list[Expr]:
+    """The frequencies of the waves that stand in an expression, one by one."""
+    if x not in e.free_symbols:
+        return []
+    own = _slope(e.args[-1], x) if isinstance(e, (*_WAVES, *_POLES)) else []
+    own = _slope(sp.im(e.exp), x) if isinstance(e, sp.exp) and e.exp.has(sp.I) else own
+    return _united([own, *(_fundamental(a, x) for a in e.args)])
 
 
 def _slope(g: Expr, x: Symbol) -> list[Expr]:
@@ -171,7 +199,7 @@ def _slope(g: Expr, x: Symbol) -> list[Expr]:
     return [f for f in dict.fromkeys(found) if real(f)]
 
 
-def _united(found: Iterable[list[Expr]]) -> list[Expr]:
+def _united(found: Iterable[Iterable[Expr]]) -> list[Expr]:
     return list(dict.fromkeys(f for part in found for f in part))[:_MOST]
 
 

@@ -52,6 +52,7 @@ class Run:
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
         self.drift = np.zeros(points)  # of the solution: how far it moves on other nodes
+        self.drifts: list[np.ndarray] = []  # the same as it was found, and with coarser weights where that was asked
         self.least, self.idle = np.full(points, np.inf), np.zeros(points, dtype=int)
         self.rounds = 0
         self.used: Mapping[str, Any] = {}
@@ -71,7 +72,8 @@ class Run:
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 verdict: State = {}
                 self.used = self.quad.arrays()  # before they are refined
-                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), self.asked)
+                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), self.asked,
+                                         coarsely=partial(self._into, self.s, {}, _VERDICT))
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
                 last, self.moved = self.moved, self._moved(self.before, values)
                 self.before = {n: self._row(v) for n, v in values.items()}
@@ -82,8 +84,9 @@ class Run:
                 done = good | resting | end
                 if done.any():
                     other: State = {}
-                    agreed = self.quad.verify(partial(self._again, other), self.asked)
-                    shift = self._moved({n: self._row(verdict[n]) for n in other}, other) if other else np.zeros(self.points)
+                    self.drifts = []
+                    agreed = self.quad.verify(partial(self._again, other), self.asked, partial(self._again, {}))
+                    shift = self._shifted(verdict, other)
                     self.moved = np.maximum(self.moved, shift)
                     done &= agreed | (resting & (shift <= quality)) | end
                     self.drift = np.where(found.converged, self._amplified(), 0.0)
@@ -152,12 +155,26 @@ class Run:
                       self.points)
             seen = self.program.call("observables", s, arrays) if self.program.observables else {}
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
-            self.drift = self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0)
+            self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
+
+    def _shifted(self, before: State, now: State) -> np.ndarray:
+        """How far right-hand sides and observables move on other nodes; an implicit equation is 0 but for its drift."""
+        same = {n: v for n, v in now.items() if n.removeprefix("rhs/") not in self.program.implicit}
+        return self._moved({n: self._row(before[n]) for n in same}, same) if same else np.zeros(self.points)
 
     def _amplified(self) -> np.ndarray:
-        """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance."""
-        gaps, error = self._row(self.quad.reached("verified")), np.maximum(self._row(self.quad.reached("")), self.unsettled)
-        return np.where(error > self.asked, self.drift*np.maximum(error/np.maximum(gaps, _LEAST_GAP), 1.0), self.drift)
+        """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance.
+
+        It is no more than how far the solution moves with coarser weights.
+        """
+        if not self.drifts:
+            return np.zeros(self.points)
+        drift, *coarser = self.drifts
+        gaps, error = self._row(self.quad.reached("verified")), self._row(self.quad.felt)
+        far = drift*np.maximum(error/np.maximum(gaps, _LEAST_GAP), 1.0)
+        for other in coarser:
+            far = np.minimum(far, np.maximum(drift, other))
+        return np.where(error > self.asked, far, drift)
 
     def _wanting(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
