@@ -171,7 +171,8 @@ class Quadratures:
             wanting = self._resolve(name, notes.get(name, []))
             # No value at a point: a finer rule does not mend that.
             cut = (record.tail > tolerance) & np.isfinite(record.error) & (rule.window < _WIDEST)
-            rough = self._falls_short((name, part), np.where(felt > tolerance, record.error, np.minimum(record.error, felt)), tolerance)
+            error = np.where(felt > tolerance, record.error, np.minimum(record.error, felt))
+            rough = self._falls_short((name, part), error, tolerance)
             undefined = record.undefined & (rule.kind == "trapezoid" and not rule.shift)
             if undefined.any():  # 0/0 at a node: beside it there may be a value
                 self.rules[name] = rule.shifted()
@@ -198,7 +199,8 @@ class Quadratures:
         gaps = self._errors["verified"] = self._compared(run, before, self._others(tuple(self.rules)))
         self.felt = worst
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
-            self.felt = _conjunction(np.minimum(worst, self._compared(coarsely or run, before, self._coarse())), *self._tails.values())
+            coarse = self._compared(coarsely or run, before, self._coarse())
+            self.felt = _conjunction(np.minimum(worst, coarse), *self._tails.values())
         good = ~(gaps > tolerance)
         if good.all():
             return good
@@ -278,8 +280,8 @@ class Quadratures:
                 self.rules[name] = quadrature.unit(int(max(min(float(np.max(count)), _MANY), least)))
         elif rule.kind == "trapezoid":
             # Half the step that would do, of what is slow three quarters: its double is then right, too, or says that it is not.
-            least = np.pi / np.maximum(np.where(2 * f < _POLES, 1.5 * f, f + _POLES), 1e-3)
-            step = np.minimum(least, 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
+            wide = np.pi / np.maximum(np.where(2 * f < _POLES, 1.5 * f, f + _POLES), 1e-3)
+            step = np.minimum(wide, 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
             short = (step < rule.step) & (rule.step > _FINEST)
             if short.any():
                 halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), _FINEST)))

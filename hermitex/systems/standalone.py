@@ -83,12 +83,12 @@ class Exact:
         """The same for some of the points."""
         return self
 
-    def examine(self, run: Any, tolerance: float, part: str = "") -> Any:
+    def examine(self, run: Any, tolerance: float, part: str = "", coarsely: Any = None) -> Any:
         """Run once; nothing can be refined."""
         run(None)
         return np.ones(1, dtype=bool)
 
-    def verify(self, run: Any, tolerance: float) -> Any:
+    def verify(self, run: Any, tolerance: float, coarsely: Any = None) -> Any:
         """Nothing was averaged."""
         return np.ones(1, dtype=bool)
 
