@@ -113,3 +113,13 @@ def test_random_averages(seed):
 @pytest.mark.parametrize("seed", range(300))
 def test_many_random_averages(seed):
     agree(1000 + seed, 15 if seed % 3 else 30)
+
+
+def test_harmonics_of_a_wave_are_counted_once():
+    """However deep it stands, and in how many factors: a product of them asked for a thousand times the nodes."""
+    a = Symbol("a", positive=True)
+    inner = 1/(1 + exp(tanh(sin(a*x)))**2)
+    assert scales(inner, x).fast == scales(tanh(sin(a*x)), x).fast == (16*a,)
+    assert scales(inner**3*tanh(inner)*(1 + inner), x).fast == (16*a,)
+    assert scales(cos(200*x)*inner, x).fast == (200 + 16*a,)
+    assert scales(sin(a*x)**2*cos(3*a*x), x).fast == (5*a,)
