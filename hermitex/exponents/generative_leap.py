@@ -192,8 +192,7 @@ class GenerativeOracle:
         """With finitely many labels the tensors are finitely many: what they charge together, entry by entry."""
         try:
             with attempt(_SECONDS):
-                parts = [self._entries.of(m.member, lambda m=m: Regression(m.member.mean, self.variables)).tensor(known, k)
-                         for m in self.members()]
+                parts = [self._regression(m.member.mean).tensor(known, k) for m in self.members()]
         except (HermitexError, BudgetExceeded):
             checkpoint(f"the entries of {name}")
             return self._undetermined(found, name, k)
@@ -205,6 +204,9 @@ class GenerativeOracle:
             return Evidence("zero", None, (Certificate.zero(name, k, proof),))
         proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
         return Evidence("nonzero", span(stack(*charged)), (*found.certificates, Certificate(name, k, "nonzero", proof)))
+
+    def _regression(self, mean: Expr) -> Regression:
+        return self._entries.of(mean, lambda: Regression(mean, self.variables))
 
     def _look(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""
