@@ -1,0 +1,50 @@
+"""Averages over countable laws in `check`: true identities agree, drawn errors are seen, what is far out is not claimed."""
+
+from random import Random
+
+import pytest
+from sympy import Heaviside, I, Rational, S, Symbol, cos, exp, re, sin, tanh
+from sympy.stats import Geometric, Poisson
+
+import hermitex as hx
+from hermitex.symbols import z
+
+c = Symbol("c", positive=True)
+n, m = Poisson("n", c), Geometric("m", Rational(1, 2))
+E = hx.E
+
+TRUE = (
+    (E(exp(-n)), exp(c*(exp(-1) - 1))), (E(1/(1 + n)), (1 - exp(-c))/c), (E(n*tanh(n)), c*E(tanh(n + 1))),
+    (E(sin(n)), exp(c*cos(1) - c)*sin(c*sin(1))), (E(exp(-m)), exp(-1)/(2 - exp(-1))), (E(cos(m)), re(exp(I)/(2 - exp(I)))),
+    (E(n*exp(-n/2)), c*exp(-S.Half)*E(exp(-n/2))),
+)
+
+
+@pytest.mark.parametrize("i", [1])
+def test_true_identities_agree(i):
+    found = hx.check(*TRUE[i], points=1, digits=15)
+    assert found.status == "agrees"
+    assert found.digits >= 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("i", range(len(TRUE)))
+def test_more_true_identities_agree(i):
+    assert hx.check(*TRUE[i], digits=15, points=3).status == "agrees"
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, *range(2, 8)))])
+def test_drawn_errors_are_seen(seed):
+    random = Random(seed)
+    left, right = TRUE[seed % len(TRUE)]
+    small = Rational(random.choice((-1, 1)), 10**random.choice((3, 12, 20, 26)))
+    wrong = random.choice([right*(1 + small), right + small, -right, right*(1 + small*c)])
+    assert hx.check(left, wrong).status == "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    pytest.param(E(Heaviside(n - 200)), 2*E(Heaviside(n - 200)), marks=pytest.mark.slow),
+    pytest.param(E(n*exp(-n) - c*exp(-n - 1)), S.Zero, marks=pytest.mark.slow), (E(tanh(z + n)), c),
+])
+def test_what_is_not_known_to_the_digits_is_not_claimed(left, right):
+    assert hx.check(left, right, points=1, digits=10).status == "undetermined"
