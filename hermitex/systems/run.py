@@ -340,7 +340,9 @@ class Run:
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
         residual, most = self._residual(verdict), max(100*self.tolerance, 1e-9)
-        if np.any(found.converged & (residual > most)):  # an average that is nearly 0 is known to the rounding of its terms only
+        below = {u: -self._row(self.s[u]) for u in self.program.positive}
+        # An average that is nearly 0 is known to the rounding of its terms only.
+        if np.any(found.converged & ((residual > most) | (np.max([*below.values(), np.zeros(self.points)], axis=0) > most*SMALL))):
             left = rounding_of_averages(lambda average: self.program.call(_VERDICT[0], self.s, self.used, average))
             known = max(min(self.asked, 1e-11)/OF_AVERAGE, 1.0)  # an average is held to what was asked of it, relative to E|F|
             for name, v in left.items():
@@ -365,6 +367,9 @@ class Run:
             x = self._row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
                 ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
+        for u, depth in below.items():
+            for k in np.flatnonzero(ok & (depth > most*SMALL + self.rounding.get(u, 0.0))):
+                ok[k], reason[k] = False, f"{u} = {-depth[k]:.6g} is negative, but {u} is declared positive"
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}

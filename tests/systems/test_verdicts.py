@@ -355,3 +355,44 @@ def test_the_file_measures_what_averages_do_to_the_solution(tmp_path):
     module = module_of(system, tmp_path, {**numbers, "beta": 30.0})
     for steep in (30.0, 3e5):
         same_verdict(system, module, beta=steep, **numbers)
+
+
+# -- signs -------------------------------------------------------------------------------------------------------------
+def signed_system(seed):
+    """(system, parameters, value of p): p and q declared positive, p an explicit, linear or eliminated unknown of known value."""
+    draw = np.random.default_rng(seed)
+    value, slope, shift = draw.choice([-1, 1])*draw.uniform(0.05, 3), draw.uniform(-0.8, 0.8), draw.uniform(0.5, 2)
+    made = [
+        {p: b},
+        {p: b*(1 - slope) + slope*p},
+        {p: Eq(shift*(p - b), 0)},
+        {p: b - slope*shift + slope*q, q: Rational(1, 2)*q + shift/2},               # after a linear one
+        {p: b*E(tanh(z)**2, z)/E(tanh(z)**2, z)},
+        {p: b - 2**Rational(1, 3) + q, q: Eq(q**3, 2)},                              # after a root
+        {p: b + slope*(q - tanh(p)), q: tanh(p)} if value < 0 else {p: b + slope*(q - shift), q: shift + 0*p},
+    ]
+    return System(made[seed % len(made)]), {"b": value}, value
+
+
+@pytest.mark.parametrize("seed", range(28))
+def test_what_is_declared_positive_is_not_solved_by_a_negative_number(seed):
+    system, numbers, value = signed_system(seed)
+    found = system.solve(numbers, raise_on_failure=False)
+    assert not found.converged or found["p"] == pytest.approx(value, rel=1e-9)
+    assert found.converged == (value > 0)
+    if found.value["p"] < 0:
+        assert "negative" in str(found.reason)
+
+
+def test_one_negative_point_leaves_its_batch_alone_and_rounding_is_no_sign():
+    found = System({p: b - 1, q: p + 2}).solve(b=np.array([0.5, 2.0, 1.0]), raise_on_failure=False)
+    assert found.converged.tolist() == [False, True, True] and found["q"][1] == 3
+    noise = System({p: b*(E(erf(z)**2, z) - E(erf(z)**2 + 3, z) + 3)})  # 0 but for the rounding of its averages
+    assert noise.solve(b=1.0).converged and noise.solve(b=-1.0).converged
+
+
+@pytest.mark.slow
+def test_the_file_refuses_a_negative_number_too(tmp_path):
+    system = System({p: b - q, q: Eq(q**3, 2)})
+    found = same_verdict(system, module_of(system, tmp_path, {"b": 3.0}), b=np.array([3.0, 1.0]))
+    assert found.converged.tolist() == [True, False]
