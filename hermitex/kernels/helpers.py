@@ -97,6 +97,12 @@ def exp_erfc(a, b):
     tail = np.maximum(b, 0.0)
     return np.where(b > 0, np.exp(a - tail*tail)*erfcx(tail), np.exp(np.where(b > 0, 0.0, a))*erfc(b))
 '''),
+    "logaddexp_at": ((), '''
+def logaddexp_at(a, b, T):
+    """T log(exp(a/T) + exp(b/T)); at T = 0 the larger of a and b."""
+    top = np.where(T < 0, np.minimum(a, b), np.maximum(a, b))
+    return top + T*np.log1p(np.exp(-np.abs(a - b)/np.where(T == 0, 1.0, np.abs(T))))
+'''),
     "tame_erfc": (("erfc", "erfcx"), '''
 def tame_erfc(b):
     """erfc(b) exp(max(b, 0)^2): between 0 and 2, and never as small as erfc."""

@@ -19,6 +19,10 @@ class logaddexp(Function):
     """log(exp(a) + exp(b))."""
 
 
+class logaddexp_at(Function):
+    """T log(exp(a/T) + exp(b/T)), the arguments a, b and T: the larger of a and b at T = 0."""
+
+
 class tame_erfc(Function):
     """erfc(b) exp(max(b, 0)^2)."""
 
@@ -55,6 +59,7 @@ PLAIN: dict[Any, Any] = {
     rise: lambda a: S.Zero,
     largest: lambda *d: S.Zero,
     logaddexp: lambda a, b: log(exp(a) + exp(b)),
+    logaddexp_at: lambda a, b, T: T*log(exp(a/T) + exp(b/T)),
 }
 
 
