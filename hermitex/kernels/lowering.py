@@ -46,6 +46,7 @@ from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.sums import Arrays, Entry
+from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import budget, checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
@@ -181,8 +182,8 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     exact : try closed forms first
     losses : give the formulas of what each closed form loses by cancellation too
     """
-    names, taken = {s: resolve(e) for s, e in (names or {}).items()}, frozenset(taken)
-    exprs = [resolve(e) for e in exprs]
+    names, taken = {s: inward(resolve(e)) for s, e in (names or {}).items()}, frozenset(taken)
+    exprs = [inward(resolve(e)) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses)
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}

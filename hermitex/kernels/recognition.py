@@ -23,13 +23,13 @@ from sympy import (
     erfc,
     erfi,
     exp,
-    expand,
     log,
     sqrt,
 )
 
 from hermitex.kernels import scales
-from hermitex.kernels.scales import logaddexp, logaddexp_at, tail
+from hermitex.kernels.scales import logaddexp, tail
+from hermitex.kernels.temperature import at_temperature
 from hermitex.symbolic.special import ImErf, ReErf
 
 
@@ -211,33 +211,9 @@ def _sum(e: Expr) -> Expr:
 
 
 def _product(e: Expr) -> Expr:
-    if (cold := _at_temperature(e)) is not None:
+    if (cold := at_temperature(e)) is not None:
         return cold
     return _one_exponential(e) if (merged := scales.quotient(e)) is None else merged
-
-
-def _at_temperature(e: Mul) -> Expr | None:
-    """T log(exp(a/T) + exp(b/T)) in a product, written so that T may be 0; None where it is not there."""
-    for f in e.args:
-        for T in [g for g in e.args if g.is_Symbol] if f.has(logaddexp) else ():
-            shared = Add(*(v if (v := _heated(t, T)) is not None else T*t for t in Add.make_args(f)))
-            if shared.has(logaddexp_at):
-                return Mul(*(g for g in e.args if g not in (f, T)), shared)
-    return None
-
-
-def _heated(t: Expr, T: Expr) -> Expr | None:
-    """T t as a function that exists at T = 0; None where it need not."""
-    number, inside = t.as_coeff_Mul()
-    if isinstance(inside, logaddexp):
-        parts = [_heated(a, T) if a.has(logaddexp) else expand(T*a) for a in inside.args]
-        if all(a is not None and not _divided(a, T) for a in parts) and any(_divided(a, T) for a in inside.args):
-            return number*logaddexp_at(*parts, T)
-    return None
-
-
-def _divided(e: Expr, T: Expr) -> bool:
-    return any(p.base == T and p.exp.is_negative for p in e.atoms(Pow))
 
 
 def _one_exponential(e: Expr) -> Expr:
