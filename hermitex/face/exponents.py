@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.theories.overlaps.reached import Reached
 
-_SECONDS = 12.0  # of the processor: noise on a smooth label of several variables may take minutes
+_SECONDS = 20.0  # of the processor: noise on a smooth label of several variables may take minutes
 
 
 @wraps(report.exponents)

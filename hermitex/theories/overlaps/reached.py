@@ -16,11 +16,13 @@ from scipy.special import expit, logit
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import is_diagonal
 from hermitex.theories.overlaps.path import OverlapPath, compressed
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
 _FIRST, _STEP, _LEAST = 0.0, 1.2, -6.0  # of logit(q): alpha lambda rises about like q/(1 - q)
+_FAR = -2.0  # log(alpha lambda) at q = 1/2 below which the end of the branch is looked at first
 _CLOSE = 1e-5  # of logit(q), by the slope from one small overlap
 _ROUGH, _SHARP, _CHECK = (1,), (1, 2, 4), (2, 4, 8)  # the small overlaps of K from which the rate is extrapolated
 _BEFORE = 5  # points of the branch at which it could have turned
@@ -88,6 +90,12 @@ class _Branch:
         self._F: dict[bytes, Array] = {}
         self._excess: dict[tuple[float, Sequence[float]], float] = {}
 
+    @property
+    def perfect(self) -> bool:
+        """Whether the known directions are variables that can be known exactly at a finite alpha."""
+        perfect = np.broadcast_to(self.evolution.output.perfect, (len(self.P),))
+        return is_diagonal(np.round(self.P, 12)) and bool(perfect[np.diag(self.P) > 0].all())
+
     def F(self, M: Array) -> Array:
         """F in the space of overlaps."""
         key = np.round(M, 15).tobytes()
@@ -121,6 +129,8 @@ class _Branch:
 
         low = high = _FIRST
         top = float(logit(last))
+        if self.perfect and excess(_FIRST) < _FAR and excess(top) < 0:
+            return float(expit(top)), False
         while excess(high) < 0:
             if high == top:
                 return float(expit(top)), False
@@ -148,8 +158,7 @@ class _Branch:
 
 def _known_exactly(branch: _Branch, alphas: Sequence[float], alone: float) -> Reached:
     """What is not reached before the others come to be known exactly, at a finite alpha, is so at `alone`."""
-    perfect = np.broadcast_to(branch.evolution.output.perfect, (len(branch.P),))[np.diag(branch.P) > 0]
-    if perfect.all() and branch.path.line.edge == 1 and max(alphas)*_BESIDE < alone:
+    if branch.perfect and branch.path.line.edge == 1 and max(alphas)*_BESIDE < alone:
         return Reached(alone, 0.0, 1.0)
     raise NoClosedForm(_WHAT, "the directions before are nearer to exact knowledge there than is resolved", _NEXT)
 
