@@ -136,8 +136,8 @@ class Solution:
     def derivative(self, parameter: Any) -> dict[str, Any]:
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
 
-        Exact but for the quadrature; NaN where the Jacobian is singular (at a fold) and at points that did not converge.
-        Arrays over the points as the solution's own.
+        Exact but for the quadrature; NaN where fewer than six digits of it hold (at a fold and beside one) and at points that
+        did not converge. Arrays over the points as the solution's own.
 
         Raises
         ------

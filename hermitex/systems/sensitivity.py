@@ -13,6 +13,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.solvers.linear import least_singular_value
 from hermitex.solvers.linear import solve as solve_linear
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import KeptNames, partials
@@ -23,6 +24,8 @@ from hermitex.systems.states import States
 
 _HELD = 1e-9  # the error of an average in a derivative that still counts
 _SINGULAR = 1e-13  # a reciprocal condition number below it: no derivative
+_DIGITS = 1e-6  # relative: what the error of the solution may change in a derivative
+_ROUNDING = 2.2e-16
 
 
 class SolvedPoint(NamedTuple):
@@ -109,7 +112,11 @@ def parameter_of(system: Any, name: str) -> str:
 
 
 def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str) -> dict[str, Any]:
-    """{unknown or observable: its total derivative by the parameter}; NaN where there is none (a fold, a failed point)."""
+    """{unknown or observable: its total derivative by the parameter}; NaN where there is none (a fold, a failed point).
+
+    Beside a fold an error e of the equations is one of e/s in the solution, s the least singular value of 1 - D, along the
+    derivative itself; where that changes the derivative by more than 1e-6 of it, fewer than six digits hold and it is NaN, too.
+    """
     made = slopes(system, parameter_of(system, name))
     program, given = made.program.bound(numbers)
     shape = np.broadcast_shapes(*(np.shape(v) for v in given.values())) if given else ()
@@ -125,11 +132,27 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
         J, b, C, c = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
         good = good & (states.error <= _HELD) & _regular(J)
-        dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
+        dx = _solved(J, b, good)
+        size = np.maximum(np.abs(np.array(list(rows.values()))), 1e-300)
+        terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
+        rounding = max(_ROUNDING, float(solution.origin.get("quadrature_error", 0.0)))
+        off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/least_singular_value(J/terms[:, None], size)
+        long = (np.abs(dx)/size).max(axis=0)
+        beside = {u: v + off*d/np.where(long > 0, long, 1.0) for (u, v), d in zip(rows.items(), dx, strict=True)}
+        J2, b2, _, _ = made.of(states, beside, points)
+        held = np.abs(_solved(J2, b2, good) - dx).max(axis=0) <= _DIGITS*np.abs(dx).max(axis=0)
+        good = good & held
         do = np.einsum("ovb,vb->ob", C, dx) + c
     found = {**dict(zip(made.unknowns, dx, strict=True)), **dict(zip(made.observables, do, strict=True))}
     whole = {n: np.where(good, v, np.nan).reshape(shape) for n, v in found.items()}
     return {n: v if shape else float(v) for n, v in whole.items()}
+
+
+def _solved(J: np.ndarray, b: np.ndarray, good: np.ndarray) -> np.ndarray:
+    """J^-1 b at the good points, something elsewhere."""
+    fine = good & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
+    return np.where(fine, solve_linear(np.where(fine, J, np.eye(len(J))[:, :, None]), np.where(fine, b, 0.0))[0],
+                    np.where(good, np.nan, 0.0))
 
 
 def _regular(J: np.ndarray) -> np.ndarray:

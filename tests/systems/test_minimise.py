@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from sympy import Eq, Symbol, erfc, exp, pi, sqrt, symbols, tanh
+from sympy import Eq, Rational, Symbol, erfc, exp, pi, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
@@ -160,3 +160,21 @@ def test_bad_input_gets_one_line(bad, says):
 def test_nothing_that_can_be_solved_is_said():
     with pytest.raises(NotConverged, match="no point between the bounds"):
         hx.System({x: sqrt(b - a)}).minimise("x", "a", (0.2, 1), b=0.1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_derivative_beside_a_fold_has_six_digits_or_is_none(seed):
+    """(x - c)^2 = a and E over a normal of it: dx/da = 1/(2 sqrt(a)), ever steeper, until rounding decides it."""
+    rng = np.random.default_rng(seed)
+    c, scale = rng.uniform(0.5, 3), 10.0**rng.uniform(-2, 2)
+    x, a = symbols("x a", real=True)
+    body = (x/scale - Rational(round(c*1000), 1000))**2
+    fold = hx.System({x: x + scale*(a - (hx.E(body*z**2, z) if seed % 2 else body))})
+    c, known = round(c*1000)/1000, 0
+    for a_value in 10.0**np.arange(-2, -25, -1.5):
+        found = fold.solve(a=a_value, start={"x": scale*(c + 1.1*np.sqrt(a_value))}, raise_on_failure=False)
+        slope = found.derivative("a")["x"]
+        known += np.isfinite(slope)
+        if np.isfinite(slope):
+            assert slope == pytest.approx(scale/(2*np.sqrt(a_value)), rel=2e-5), a_value
+    assert 3 < known < 16
