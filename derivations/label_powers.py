@@ -3,6 +3,7 @@ r"exponent."""
 
 import numpy as np
 from sympy import Function, factorial, symbols
+from sympy.stats import Poisson, Rademacher
 
 import hermitex as hx
 from hermitex import Derivative, E, He, Result
@@ -50,6 +51,13 @@ for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 
 page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need $g^3$, and over all "
           r"transformations of "
           r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")
+page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair sign, or $He_3 + \nu$, $\nu$ a Poisson count of mean "
+          r"$c$, the third power sees the direction as before, and the second does not:")
+fair, mean = Rademacher("xi"), symbols("c", positive=True)
+count = Poisson("nu", mean)
+for noise, mark in ((fair, r"\xi"), (count, r"\nu")):
+    page.step("independence", E((He(3, z) + noise)**3*z, z, noise), 324, shown=(rf"\mathbb{{E}}[(He_3 + {mark})^3 z]", "324"))
+    page.step("independence", E((He(3, z) + noise)**2*z, z, noise), 0, shown=(rf"\mathbb{{E}}[(He_3 + {mark})^2 z]", "0"))
 page.test("the package's exponents of powers",
           lambda: [hx.exponents(f"He3(z)**{p}").information_exponent for p in (1, 2, 3)] == [3, 2, 1])
 page.test("the package's generative exponents",

@@ -115,7 +115,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     """{unknown or observable: its total derivative by the parameter}; NaN where there is none (a fold, a failed point).
 
     Beside a fold an error e of the equations is one of e/s in the solution, s the least singular value of 1 - D, along the
-    derivative itself; where that changes the derivative by more than 1e-6 of it, fewer than six digits hold and it is NaN, too.
+    derivative itself; where that changes s by more than 1e-6 of it, fewer than six digits hold and the derivative is NaN, too.
     """
     made = slopes(system, parameter_of(system, name))
     program, given = made.program.bound(numbers)
@@ -132,27 +132,19 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
         J, b, C, c = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
         good = good & (states.error <= _HELD) & _regular(J)
-        dx = _solved(J, b, good)
+        dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
         size = np.maximum(np.abs(np.array(list(rows.values()))), 1e-300)
         terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
         rounding = max(_ROUNDING, float(solution.origin.get("quadrature_error", 0.0)))
-        off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/least_singular_value(J/terms[:, None], size)
+        off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))
         long = (np.abs(dx)/size).max(axis=0)
         beside = {u: v + off*d/np.where(long > 0, long, 1.0) for (u, v), d in zip(rows.items(), dx, strict=True)}
-        J2, b2, _, _ = made.of(states, beside, points)
-        held = np.abs(_solved(J2, b2, good) - dx).max(axis=0) <= _DIGITS*np.abs(dx).max(axis=0)
-        good = good & held
+        there = least_singular_value(made.of(states, beside, points)[0]/terms[:, None], size)
+        good = good & (np.abs(there - least) <= _DIGITS*least)
         do = np.einsum("ovb,vb->ob", C, dx) + c
     found = {**dict(zip(made.unknowns, dx, strict=True)), **dict(zip(made.observables, do, strict=True))}
     whole = {n: np.where(good, v, np.nan).reshape(shape) for n, v in found.items()}
     return {n: v if shape else float(v) for n, v in whole.items()}
-
-
-def _solved(J: np.ndarray, b: np.ndarray, good: np.ndarray) -> np.ndarray:
-    """J^-1 b at the good points, something elsewhere."""
-    fine = good & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
-    return np.where(fine, solve_linear(np.where(fine, J, np.eye(len(J))[:, :, None]), np.where(fine, b, 0.0))[0],
-                    np.where(good, np.nan, 0.0))
 
 
 def _regular(J: np.ndarray) -> np.ndarray:

@@ -178,3 +178,10 @@ def test_a_derivative_beside_a_fold_has_six_digits_or_is_none(seed):
         if np.isfinite(slope):
             assert slope == pytest.approx(scale/(2*np.sqrt(a_value)), rel=2e-5), a_value
     assert 3 < known < 16
+
+
+def test_a_derivative_that_is_zero_has_its_digits():
+    """x = a + 1/a is least at a = 1: away from every fold a slope of 0 is as good as any other."""
+    x, a = symbols("x a", positive=True)
+    slopes = hx.System({x: a + 1/a}).solve(a=1 + np.array([0, 1e-12, -1e-9, 1e-6])).derivative("a")["x"]
+    assert slopes == pytest.approx(np.array([0, 2e-12, -2e-9, 2e-6]), rel=1e-3, abs=1e-15)
