@@ -217,11 +217,11 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 
 
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
-    """Labels at z (n, r) through the channel of a theory."""
+    """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
     from hermitex.theories.overlaps.structure import values
 
-    law = theory.law
-    g = values(theory.reduced.inner, theory.reduced.names)(list(z.T))
+    target, law = theory.label
+    g = values(target, theory.reduced.names)(list(z.T))
     level = float(law.parameter or 0)
     draw: dict[str, Callable[[], Array]] = {
         "deterministic": lambda: g,

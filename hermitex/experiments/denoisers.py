@@ -51,7 +51,7 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
         return Curves(output.plane, np.asarray(y, dtype=float), output.atoms)
     if isinstance(output, ProductOutput) and not output.noisy:
         if output.r == 2 and theory.law.name == "deterministic":
-            return Curves(Plane.of(theory.reduced.inner, theory.reduced.names), np.asarray(y, dtype=float))
+            return Curves(Plane.of(theory.label[0], theory.reduced.names), np.asarray(y, dtype=float))
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
     return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 

@@ -19,6 +19,7 @@ from hermitex.errors import BadInput, BudgetExceeded, NotConverged, UnknownName
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
+from hermitex.exponents.label import label as canonical
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.budget import budget as bounded
@@ -71,9 +72,23 @@ class MultiIndex(Theory):
         return relevant(target, symbols.normals(target))
 
     @cached_property
+    def label(self) -> tuple[Expr, Named | Channel]:
+        """What the label tells of the relevant directions, and its channel: `output` and the algorithm see labels of this form.
+
+        The canonical label, as thresholds see it: exp(z1 z2) is z1 z2. Not where it shows less of the symmetries.
+        """
+        plain, names = (self.reduced.inner, self._law), self.reduced.names
+        if isinstance(self.law, Channel) or self.law.name == "random_sign":
+            return plain
+        found = canonical(self.reduced.inner, self.law, names)
+        if found == plain or len(overlap_space(*found, names).entries) > len(overlap_space(*plain, names).entries):
+            return plain
+        return found
+
+    @cached_property
     def space(self) -> OverlapSpace:
         """The overlaps that the symmetries leave, over the relevant directions."""
-        return overlap_space(self.reduced.inner, self._law, self.reduced.names)
+        return overlap_space(*self.label, self.reduced.names)
 
     @property
     def _law(self) -> Named | Channel:
@@ -83,7 +98,7 @@ class MultiIndex(Theory):
     @cached_property
     def output(self) -> Output:
         """g_out and F(M) of the label."""
-        return output(self.reduced.inner, self._law, self.reduced.names, self.space)
+        return output(*self.label, self.reduced.names, self.space)
 
     @cached_property
     def evolution(self) -> StateEvolution:

@@ -219,3 +219,14 @@ def test_a_budget_ends_the_fixed_points_that_are_not_reached_in_it():
     assert not np.any(cut.converged[1:]) and all("the time budget of 0 s ran out" in r for r in cut.reason[1:])
     with pytest.raises(BadInput, match="number of seconds"):
         theory.solve(alpha=3.0, budget=-1)
+
+
+@pytest.mark.parametrize(("target", "channel", "plain", "same"), [
+    ("exp(z1*z2)", None, "z1*z2", None), ("2*z**3 + 1", None, "z", None), ("sign(z1*z2)*exp(-z1**2)", None, "z1*sign(z2)", None),
+    ("3*z**2 - 1", "gaussian:9/4", "z**2", "gaussian:1/4"),
+])
+def test_the_state_evolution_sees_the_label_that_thresholds_see(target, channel, plain, same):
+    one, other = hx.theories.multi_index(target, channel), hx.theories.multi_index(plain, same)
+    assert one.label[0] == other.label[0] and str(one.label[1]) == str(other.label[1])
+    M = 0.3*np.eye(one.output.r)
+    assert one.space.entries == other.space.entries and one.output.second(M) == pytest.approx(other.output.second(M), rel=1e-12)
