@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sympy import (
     Abs,
     Basic,
+    Dummy,
     Expr,
     Heaviside,
     Max,
@@ -23,6 +24,7 @@ from sympy import (
     cancel,
     expand,
     false,
+    rem,
     sign,
     sqrt,
     true,
@@ -185,6 +187,15 @@ def vanishes_on(u: Expr, jump: Expr) -> bool:
         left = jump.xreplace({v: at})
         if left == 0 or _zero(left):
             return True
+    return _multiple(jump, u)
+
+
+def _multiple(jump: Expr, u: Expr) -> bool:
+    """Is the jump a multiple of u, as that of |u| is? For surfaces that no variable is solved for: |(a z + b)^2 - 1|."""
+    plain = jump.xreplace({s: Dummy() for s in jump.atoms(*_SWITCHES)})
+    for v in sorted(u.free_symbols, key=lambda s: s.sort_key()):
+        if u.is_polynomial(v) and plain.is_polynomial(v):
+            return bool(rem(expand(plain), u, v).expand() == 0)
     return False
 
 
@@ -208,8 +219,10 @@ def _ambiguous(u: Expr, jump: Expr) -> bool:
 def _value(e: Expr, k: int) -> float | None:
     """The expression at the k-th of a few fixed points of no special kind; None where it has no real value."""
     letters = sorted(e.free_symbols, key=lambda s: s.sort_key())
-    point = {s: Rational((7*k + 5*i) % 11 + 2, 6)*(1 if s.is_positive or s.is_nonnegative or (i*k + k) % 3 else -1)
-             for i, s in enumerate(letters)}
+    # Not halves and thirds, at which two switches meet by chance: x - z and k z + 2 x at k = -2.
+    sizes = [Rational((7*k + 5*i) % 11 + 2, 6) + Rational(3*i + k + 1, 1009) for i in range(len(letters))]
+    point = {s: size*(1 if s.is_positive or s.is_nonnegative or (i*k + k) % 3 else -1)
+             for i, (s, size) in enumerate(zip(letters, sizes, strict=True))}
     try:
         value = complex(e.xreplace(point))
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):

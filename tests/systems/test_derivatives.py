@@ -222,6 +222,11 @@ def test_surfaces_leave_out_kinks_and_find_jumps_in_products():
     assert set(turning_places(Heaviside(Abs(Abs(z) - 2) - 1), z)) == {-3, -1, 0, 1, 2, -2, 3}
 
 
+def test_what_turns_at_a_square_has_an_exact_derivative_where_it_does_not_jump():
+    assert surfaces(Abs((k*z1 + x)**2 - 1), x, z1) == [] == surfaces(Max((k*z1 + x)**2, x**2 + 1)*z1, x, z1)
+    assert compare(158, (z1,)) is True
+
+
 def test_a_jump_upon_a_jump_in_another_form_is_not_guessed():
     node = E(Heaviside(z - x)*Heaviside(exp(z) - exp(x)), z)
     missing = []
