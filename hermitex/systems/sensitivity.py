@@ -121,6 +121,8 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     program, given = made.program.bound(numbers)
     shape = np.broadcast_shapes(*(np.shape(v) for v in given.values())) if given else ()
     x = {u: np.asarray(solution[u], dtype=float) for u in made.unknowns}
+    if int(np.prod(shape)) == 1 and all(v.shape == () for v in x.values()):  # the only point of a batch of one
+        given, shape = {n: np.asarray(v, dtype=float).reshape(()) for n, v in given.items()}, ()
     if any(v.shape != shape for v in x.values()):
         raise BadInput("derivative: this is one point of a batch; take .derivative of the batch, or solve at that point")
     points = int(np.prod(shape))

@@ -124,12 +124,12 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
     """The fixed numbers of a theory; what its own check says of them and of the grid is said before anything is solved."""
     numbers = {str(k): v for k, v in numbers.items()}
     fixed = theory.given(numbers)
-    if several := [n for n, v in fixed.items() if v.ndim]:
+    if several := [n for n, v in fixed.items() if v.ndim and n not in getattr(theory, "arrays", ())]:
         raise BadInput(f"sweep: {several[0]} has several values; they go into the grid")
     axes = {str(k): np.atleast_1d(v) for k, v in theory.given(dict(grid)).items() if k in grid}
     open_grid = np.ix_(*axes.values()) if all(v.ndim == 1 and v.size for v in axes.values()) else ()
     theory.complete({**fixed, **dict(zip(axes, open_grid, strict=True))} if open_grid else {**fixed, **axes})
-    return {n: fixed[n].item() for n in numbers if n in fixed}
+    return {n: fixed[n] if n in getattr(theory, "arrays", ()) else fixed[n].item() for n in numbers if n in fixed}
 
 
 def _fixed(names: Collection[str], grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
@@ -162,7 +162,7 @@ class GridLine:
         """Of everything but the grid that the numbers depend on."""
         from hermitex import __version__
 
-        arrays = {n: hashlib.sha256(np.ascontiguousarray(v).tobytes()).hexdigest() for n, v in self.program.given.items()}
+        arrays = {n: _contents(v) for n, v in self.program.given.items()}
         own = [sorted(p.items()) for p in (self.program.domain, self.program.start) if p]
         return digest([self.program.source, *([arrays] if arrays else []), *own, *self._how, sorted(self.fixed.items()),
                        self.tolerance, _COLUMNS, __version__, np.__version__])
@@ -287,6 +287,11 @@ def groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[f
     return [(values, np.array(at)) for values, at in rows.items()]
 
 
+def _contents(array: Any) -> str:
+    """A digest of an array's numbers."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
 _SEEN: dict[str, Any] = {}  # a process compiles a theory once, however many pieces it is sent
 
 
@@ -301,8 +306,9 @@ class TheoryLine(GridLine):
         from hermitex import __version__
 
         structure = [f"{f.name}={getattr(self.theory, f.name)!r}" for f in fields(self.theory)]
-        return digest([type(self.theory).__name__, structure, *self._how, sorted(self.fixed.items()), self.tolerance, _COLUMNS,
-                       __version__, np.__version__])
+        fixed = [(n, _contents(v) if isinstance(v, np.ndarray) else v) for n, v in sorted(self.fixed.items())]
+        return digest([type(self.theory).__name__, structure, *self._how, fixed, self.tolerance, _COLUMNS, __version__,
+                       np.__version__])
 
     @property
     def unknowns(self) -> tuple[str, ...]:

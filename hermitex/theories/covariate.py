@@ -7,6 +7,7 @@ spectrum of Omega enters, and where in it Phi^T theta lies.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -44,6 +45,10 @@ class Spectrum:
     signal: np.ndarray
     share: np.ndarray
     rho: float
+
+    def __repr__(self) -> str:  # by its numbers: a sweep tells theories apart by it
+        numbers = np.concatenate([self.omega, self.signal, self.share, [self.rho]])
+        return f"Spectrum({self.omega.size} features, {hashlib.sha256(numbers.tobytes()).hexdigest()})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +107,10 @@ class Covariate(Theory):
         inside = {name: numbers[name] for name in ("omega", "signal", "share")}
         points = {name: v for name, v in numbers.items() if name not in self.arrays and name not in inside}
         shape = np.broadcast_shapes(*(v.shape for v in points.values()))
+        if not shape:  # one point keeps its derivatives
+            one = solved(self.system, {**{("lamda" if n == "lam" else n): v for n, v in points.items()}, **inside},
+                         {n: np.asarray(v, dtype=float) for n, v in (start or {}).items()}, tolerance)
+            return one.require() if options.get("raise_on_failure") else one
         flat = {("lamda" if name == "lam" else name): np.broadcast_to(v, shape).ravel() for name, v in points.items()}
         first = {name: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for name, v in (start or {}).items()}
         found = shaped(solved(self.system, {**flat, **inside}, first, tolerance), shape)

@@ -61,7 +61,8 @@ class RidgeEquivalent(Theory):
             chi: (Sum(g[k]*eta[k]/seen**2, k) + tail/nu_2**2)/(p - df_2),
             Upsilon: 1 - r - s + r*s + s**2*df_2/(n*(1 - df_2/p)),
         }
-        unlearnt = nu_2**2*(Sum(beta[k]**2/seen**2, k) + chi*Sum(eta[k]*beta[k]**2/seen**2, k))
+        missed = (nu_2*beta[k]/seen)**2
+        unlearnt = Sum(missed, k) + chi*Sum(eta[k]*missed, k)
         left = r + s - r*s - s**2*df_2/(n*(1 - df_2/p))  # 1 - Upsilon
         bias, variance = unlearnt/left, noise*Upsilon/left
         return System({nu_2: Eq(df_1, 2*(1 - product)/(1/n + 1/p + D))}, where=where, observables={

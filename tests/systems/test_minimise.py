@@ -185,3 +185,14 @@ def test_a_derivative_that_is_zero_has_its_digits():
     x, a = symbols("x a", positive=True)
     slopes = hx.System({x: a + 1/a}).solve(a=1 + np.array([0, 1e-12, -1e-9, 1e-6])).derivative("a")["x"]
     assert slopes == pytest.approx(np.array([0, 2e-12, -2e-9, 2e-6]), rel=1e-3, abs=1e-15)
+
+
+def test_the_only_point_of_a_batch_has_the_derivative_of_that_point():
+    """Theories that solve their points in batches hand it out: a convex loss had no best ridge."""
+    from hermitex.symbols import V, Vhat, alpha, lamda
+
+    ridge = hx.System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
+    one = ridge.solve(alpha=np.array([2.0]), lamda=np.array([0.1])).point(0)
+    assert one.derivative("lamda")["V"] == pytest.approx(ridge.solve(alpha=2, lamda=0.1).derivative("lamda")["V"], rel=1e-10)
+    with pytest.raises(BadInput, match="one point of a batch"):
+        ridge.solve(alpha=np.array([2.0, 3.0]), lamda=0.1).point(0).derivative("lamda")

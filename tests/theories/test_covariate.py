@@ -168,6 +168,21 @@ def test_products_are_one():
     assert "loureiro" in theory.bibtex().lower() and r"\sum" in theory.latex() and theory.to_dict()["theory"] == "covariate"
 
 
+def test_the_best_ridge_is_the_noise_and_sweeps_tell_features_apart():
+    one = np.ones(4)
+    best = covariate().minimise("test_error", over="lam", bounds=(1e-2, 10), alpha=2, Delta=0.25, Omega=one, Psi=one, Phi=one,
+                                theta=one)
+    assert best["lam"] == pytest.approx(0.25, rel=1e-6)
+    x = np.random.default_rng(5).standard_normal((2, 60, 40))*np.linspace(0.5, 2, 40)
+    for features in x:
+        theory = covariate().from_features(features)
+        table = hx.sweep(theory, {"alpha": [0.5, 1.0]}, parameters={"lam": 0.1})
+        assert table["test_error"] == pytest.approx(theory.solve(alpha=np.array([0.5, 1.0]), lam=0.1)["test_error"], rel=1e-9)
+    at = matrices(1)
+    table = hx.sweep(covariate(), {"alpha": [0.5, 1.0]}, parameters={"lam": 0.1, **at})
+    assert table["m"] == pytest.approx(covariate().solve(alpha=np.array([0.5, 1.0]), lam=0.1, **at)["m"], rel=1e-9)
+
+
 ONE = np.ones(3)
 AT = {"alpha": 1, "lam": 0.1, "Omega": ONE, "Psi": ONE, "Phi": ONE, "theta": ONE}
 

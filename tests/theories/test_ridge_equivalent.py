@@ -239,6 +239,14 @@ def test_the_command_line(capsys, tmp_path):
     assert "--eigenvalues" in capsys.readouterr().err
 
 
+def test_sweeps_take_spectra():
+    k = np.arange(1, 31.0)
+    for power in (1.5, 2.0):
+        at = {"eigenvalues": k**-power, "coefficients": 1/k}
+        table = hx.sweep(THEORY, {"lam": [0.1, 1.0]}, parameters={"n": 10, **at})
+        assert table["bias"] == pytest.approx(THEORY.solve(n=10, lam=np.array([0.1, 1.0]), **at)["bias"], rel=1e-9)
+
+
 def test_curve_by_name_and_the_picture():
     found = hx.curve("ridge", n=[3, 6], lam=0.5, eigenvalues=[1, 0.5], coefficients=[1, 2], simulate={"seeds": 2})
     assert len(found) == 2 and found.simulation.seeds == (0, 1) and found.parameters["lam"] == 0.5
