@@ -48,8 +48,7 @@ for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2
 page.text(r"The bracket vanishes at the minimum, so that with $s = (f^* - \omega)/V$ the derivatives are $-s$ and $-\frac12s^2$.")
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
-          r"The proximal point moves by $\partial_\omega f^* = 1/(1 + V\ell'')$, so that $s$ falls by",
-          shown=(r"-\partial_\omega s = (1 - \partial_\omega f^*)/V", r"\frac{\ell''}{1 + V\ell''}"))
+          r"The proximal point moves by $\partial_\omega f^* = 1/(1 + V\ell'')$, so that $s$ falls by")
 page.text(r"The energy is $\frac\alpha\beta\mathbb{E}\,M$ a neuron. Through the width $\tau$ of a Gaussian field $M'$ is met as "
           r"$M''$: by "
           r"parts, for any function $s$,")

@@ -116,9 +116,7 @@ z3 = hx.symbols.z3
 h = m1*z1 + m2*z2 + sqrt(1 - m1**2 - m2**2)*z3
 page.text(r"Several directions, here of $g = z_1z_2 + z_1^2z_2$ seen by $\sigma = z^2/2 + z^3/6$, have one overlap each:")
 for name, own, direction in (("m1", m1, z1), ("m2", m2, z2)):
-    page.step("Mehler", E((z1*z2 + z1**2*z2)*(h + h**2/2)*(direction - own*h), z1, z2, z3), several.rates[name],
-              shown=(rf"\dot m_{name[1]} = \mathbb{{E}}[g\,\sigma'(h)(z_{name[1]} - m_{name[1]}h)]",
-                     rf"\partial_{name[1]}\Phi - m_{name[1]}\sum_j m_j\partial_j\Phi"))
+    page.step("Mehler", E((z1*z2 + z1**2*z2)*(h + h**2/2)*(direction - own*h), z1, z2, z3), several.rates[name])
 
 
 def along():

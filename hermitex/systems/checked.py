@@ -64,7 +64,7 @@ class ResultCheck:
     name: str
     steps: tuple[Checked, ...]
     given: Mapping[str, int] = field(default_factory=dict)   # how many lines are quoted, assumed, defined
-    unbound: tuple[str, ...] = ()                             # rules of the lines whose display was typed and could not be read
+    unbound: tuple[str, ...] = ()                             # of lines that are printed and not checked
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -74,7 +74,7 @@ class ResultCheck:
     def tally(self) -> str:
         """The same in words."""
         said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in self.kinds.items() if n)
-        return said + (f"; display not checked: {counted(len(self.unbound), 'line')}" if self.unbound else "")
+        return said + (f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else "")
 
     @property
     def passed(self) -> bool:
@@ -86,7 +86,7 @@ class ResultCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
-        return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "display_not_checked": list(self.unbound),
+        return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "not_checked": list(self.unbound),
                 "steps": [s.to_dict() for s in self.steps]}
 
     def _repr_html_(self) -> str:

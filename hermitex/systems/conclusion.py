@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sympy import Derivative as OfExpression
-from sympy import Dummy, Expr, Integral, Limit, Subs, Symbol
+from sympy import Dummy, Expr, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BadInput
@@ -61,6 +61,8 @@ class Conclusion:
     def _unfounded(self, where: Mapping[Symbol, Expr]) -> str:
         """Why it does not follow, or which premise is not needed; nothing where all is well."""
         premises = [(str(p), equation) for p in self.by if (equation := _equation(p, where)) is not None]
+        if matrix := next((p for p in self.by if isinstance(p, Equality) and _matrices(p)), None):
+            return f"the premise {matrix.rule} is one of matrices; write the entry that is used as a step of its own"
         if not premises:
             return "it names no premise that is a formula"
         claims = _as_letters([e for _, e in premises], self.pairs)
@@ -104,11 +106,15 @@ class Conclusion:
         return Checked(self.rule, PROVED, how="letter by letter")
 
 
+def _matrices(step: Equality) -> bool:
+    return any(isinstance(side, MatrixBase | MatrixExpr) for side in (step.lhs, step.rhs))
+
+
 def _equation(premise: Any, where: Mapping[Symbol, Expr]) -> Equation | None:
     """lhs = rhs of a step, name = value of a name; nothing of words and of tests."""
     if isinstance(premise, Symbol):
         return premise, where[premise]
-    if isinstance(premise, Equality):
+    if isinstance(premise, Equality) and not _matrices(premise):
         return (premise.name, premise.lhs) if premise.name is not None else (premise.lhs, premise.rhs)
     return None
 

@@ -78,13 +78,13 @@ class Result(Shown):
         return one.symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4, shown: tuple[str, str] | None = None) -> Equality:
+             points: int = 4) -> Equality:
         """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
 
         Derivative, Subs, Limit, Integral and Sum are printed as they stand, and the check works them out. X = X fails.
-        `shown`: LaTeX of both sides, where the expressions that are checked are too long to read.
+        What is printed is what is checked: `name` what is too long to read.
         """
-        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, shown=shown))
+        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points))
         return made
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
@@ -206,9 +206,8 @@ class Result(Shown):
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """The rules of the lines whose display was typed by hand, and a conclusion without premises: no check sees them."""
-        typed = [p.rule for p in self.parts if isinstance(p, Equality) and p.shown is not None]
-        return (*typed, *(["the conclusion"] if self.conclusion is not None else []))
+        """What is printed and no check sees: a conclusion without premises."""
+        return ("the conclusion",) if self.conclusion is not None else ()
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""

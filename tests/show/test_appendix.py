@@ -28,8 +28,7 @@ def _widths(page):
 def test_a_long_equation_is_broken_on_both_sides():
     page = _page()
     page.step("algebra", LONG*2, LONG + LONG)
-    page.step("expanding the square of a long sum of many different letters", (a[0] + a[1])**2, (a[0] + a[1])**2,
-              shown=(r"(a_1 + a_2)^2 + " + " + ".join(["x"]*20), latex(LONG)))
+    page.step("expanding the square of a long sum of many different letters", sum(a[:20]) + sqrt(c), LONG)
     assert max(_widths(page)) <= 90
 
 
@@ -39,7 +38,7 @@ def test_notes_stand_in_a_column_where_there_is_room():
     assert r"&& \text{(Stein's lemma)}" in page.latex()
     wide = _page()
     wide.step("a rule with a long name that says what is done here", hx.E(z*f(r*kappa + sqrt(c)*z), z),
-              sqrt(c)*hx.E(hx.Derivative(f)(r*kappa + sqrt(c)*z), z), shown=("x", r"\sqrt{" + latex(sum(a[:14])) + "}"))
+              sqrt(sum(a[:16])))
     assert "&&" not in wide.latex() and r"&\qquad \text{(a rule with a long name" in wide.latex()
 
 

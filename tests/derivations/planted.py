@@ -1,0 +1,119 @@
+"""An error planted in a page of derivations/: does its check notice?
+
+    python tests/derivations/planted.py --seed 1 --count 40
+
+draws a line of a page (a step, a conclusion, the premises of one, a wrong form), changes it in one place and
+checks that line again. What nothing notices survives and is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import warnings
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sympy import MatrixBase, MatrixExpr
+
+import hermitex.symbolic.calculus.checking as checking
+from hermitex import Result, System
+from hermitex.face.userfile import module_of
+from hermitex.systems.conclusion import Conclusion
+from hermitex.systems.page import Equality
+
+PAGES = Path(__file__).parents[2]/"derivations"
+
+
+def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
+    """(kind, part, how it is changed by a generator of chance) of every line that can bear an error."""
+    found: list[tuple[str, Any, Any]] = []
+    steps = [p for p in page.parts if isinstance(p, Equality) and not p.misprint]
+    for part in page.parts:
+        if isinstance(part, Equality) and part.misprint:
+            found.append(("wrong form", part, lambda p, _: replace(p, rhs=p.mended if p.mended is not None else p.lhs)))
+        if isinstance(part, Equality) and not part.misprint:
+            found.append(("expression", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
+        if isinstance(part, Conclusion):
+            found.append(("conclusion", part, concluded))
+            found.append(("premise lost", part, lambda p, chance: replace(p, by=without(p.by, chance))))
+            others = [s for s in steps if s not in part.by]
+            if others:
+                found.append(("premise added", part, lambda p, chance, o=others: replace(p, by=(*p.by, chance.choice(o)))))
+    if page.conclusion is not None:
+        found.append(("conclusion", page, None))   # one without premises, which nothing checks
+    return found
+
+
+def changed(expr: Any, chance: random.Random) -> Any:
+    """Another expression: a sign, a factor, a summand, one summand lost."""
+    if isinstance(expr, MatrixBase | MatrixExpr):
+        return 2*expr
+    ways = [lambda e: 2*e + 1, lambda e: e + 1, lambda e: e*(1 + e**2)]
+    if expr != 0:
+        ways += [lambda e: -e, lambda e: 2*e]
+    if expr.is_Add:
+        ways += [lambda e: e - chance.choice(e.args), lambda e: e - 2*chance.choice(e.args)]*2
+    return chance.choice(ways)(expr)
+
+
+def concluded(part: Conclusion, chance: random.Random) -> Conclusion:
+    """A changed equation among those of a conclusion."""
+    if part.system is not None:
+        equations = dict(part.system.equations)
+        letter = chance.choice(list(equations))
+        equations[letter] = changed(equations[letter], chance)
+        return replace(part, system=System(equations, where=part.system.where, observables=part.system.observables))
+    i = chance.randrange(len(part.pairs))
+    pairs = list(part.pairs)
+    pairs[i] = (pairs[i][0], changed(pairs[i][1], chance))
+    return replace(part, pairs=tuple(pairs))
+
+
+def without(by: tuple[Any, ...], chance: random.Random) -> tuple[Any, ...]:
+    """All premises but one."""
+    i = chance.randrange(len(by))
+    return by[:i] + by[i + 1:]
+
+
+def noticed(page: Result, part: Any, change: Any, chance: random.Random) -> bool:
+    """Does the check of the changed line fail?"""
+    if change is None:
+        return False
+    return not change(part, chance).checked(page.definitions)
+
+
+def pages(*names: str) -> list[tuple[str, Result]]:
+    """The pages of these files, or of all."""
+    files = [PAGES/n for n in names] if names else sorted(p for p in PAGES.glob("*.py") if not p.name.startswith("_"))
+    return [(f.name, v) for f in files for v in vars(module_of(f)).values() if isinstance(v, Result)]
+
+
+def main() -> None:
+    """Draw kinds evenly, then lines of that kind; print what survives, and the score."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("files", nargs="*")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    checking.SEARCH = 0.05
+    chance = random.Random(args.seed)
+    lines = [(name, page, *one) for name, page in pages(*args.files) for one in errors_of(page)]
+    kinds = sorted({line[2] for line in lines})
+    drawn, caught = Counter(), Counter()
+    for i in range(args.count):
+        kind = kinds[i % len(kinds)]
+        name, page, _, part, change = chance.choice([line for line in lines if line[2] == kind])
+        drawn[kind] += 1
+        if noticed(page, part, change, chance):
+            caught[kind] += 1
+        else:
+            print(f"SURVIVES {name}: {kind}, {getattr(part, 'rule', 'the conclusion, which names no premises')}", flush=True)
+    print("; ".join(f"{k}: {caught[k]} of {drawn[k]}" for k in kinds), f"| {caught.total()} of {drawn.total()} caught")
+
+
+if __name__ == "__main__":
+    main()
