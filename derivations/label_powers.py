@@ -51,8 +51,8 @@ for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 
 page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need $g^3$, and over all "
           r"transformations of "
           r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")
-page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair sign, or $He_3 + \nu$, $\nu$ a Poisson count of mean "
-          r"$c$, the third power sees the direction as before, and the second does not:")
+page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair sign, or $He_3 + \nu$, $\nu$ a Poisson count of "
+          r"mean $c$, the third power sees the direction as before, and the second does not:")
 fair, mean = Rademacher("xi"), symbols("c", positive=True)
 count = Poisson("nu", mean)
 for noise, mark in ((fair, r"\xi"), (count, r"\nu")):
