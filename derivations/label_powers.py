@@ -55,9 +55,9 @@ page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair
           r"mean $c$, the third power sees the direction as before, and the second does not:")
 fair, mean = Rademacher("xi"), symbols("c", positive=True)
 count = Poisson("nu", mean)
-for noise, mark in ((fair, r"\xi"), (count, r"\nu")):
-    page.step("independence", E((He(3, z) + noise)**3*z, z, noise), 324, shown=(rf"\mathbb{{E}}[(He_3 + {mark})^3 z]", "324"))
-    page.step("independence", E((He(3, z) + noise)**2*z, z, noise), 0, shown=(rf"\mathbb{{E}}[(He_3 + {mark})^2 z]", "0"))
+for noise in (fair, count):
+    page.step("independence", E((He(3, z) + noise)**3*z, z, noise), 324)
+    page.step("independence", E((He(3, z) + noise)**2*z, z, noise), 0)
 page.test("the package's exponents of powers",
           lambda: [hx.exponents(f"He3(z)**{p}").information_exponent for p in (1, 2, 3)] == [3, 2, 1])
 page.test("the package's generative exponents",
