@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.theories.overlaps.reached import Reached
 
-_SECONDS = 20.0  # of the processor: noise on a smooth label of several variables may take minutes
+_SHARE = 1/20  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
 
 
 @wraps(report.exponents)
@@ -28,10 +28,10 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget
     if len(found.threshold.stages) < 2:
         return found
     left = None if budget is None else max(budget - (monotonic() - start), 0.0)
-    return _with_reached(found, channel, left)
+    return _with_reached(found, channel, left, None if budget is None else _SHARE*budget)
 
 
-def _with_reached(found: Exponents, channel: Any, seconds: float | None) -> Exponents:
+def _with_reached(found: Exponents, channel: Any, seconds: float | None, share: float | None) -> Exponents:
     """The stages with where the state evolution of AMP reaches them."""
     stages, notes = [dict(s) for s in found.threshold.stages], list(found.notes)
     for n, stage in enumerate(stages):
@@ -41,10 +41,10 @@ def _with_reached(found: Exponents, channel: Any, seconds: float | None) -> Expo
             stage["reached"] = stages[n - 1]["reached"] if n else stage["alpha_c"]
             continue
         try:
-            with deadline(seconds), attempt(_SECONDS):
+            with deadline(seconds), attempt(share):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
-            notes.append(f"stage {n + 1}: where it is reached was not found, the time ran out")
+            notes.append(f"stage {n + 1}: where it is reached was not found in time; allow more with a larger budget")
             break
         except HermitexError as why:
             notes.append(f"stage {n + 1}: where it is reached was not found: {' '.join(str(why).split())}")

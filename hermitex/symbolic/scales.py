@@ -222,6 +222,10 @@ def roots(g: Expr, x: Symbol) -> list[Expr]:
     >>> roots(2*tanh(3*x) - a, x)
     [atanh(a/2)/3]
     """
+    return [c for c in _roots(g, x) if real(c)]
+
+
+def _roots(g: Expr, x: Symbol) -> list[Expr]:
     if x not in g.free_symbols:
         return []
     if isinstance(g, Mul):

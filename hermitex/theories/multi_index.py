@@ -5,14 +5,14 @@ y ~ P(.|z), z = W x, n = alpha d samples, d -> oo; M is the overlap of the estim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, Symbol
 
 from hermitex import symbols
 from hermitex.errors import BadInput, BudgetExceeded, NotConverged, UnknownName
@@ -32,12 +32,14 @@ from hermitex.theories.overlaps.picture import OverlapCurve
 from hermitex.theories.overlaps.precision import quadrature_error
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace, overlap_space
 from hermitex.theories.overlaps.state_evolution import StateEvolution
+from hermitex.theories.overlaps.structure import values
 from hermitex.theories.overlaps.transitions import Transitions, transitions
 from hermitex.theories.theory import Theory
 
 Array = np.ndarray
 BRANCHES = ("uninformed", "informed")
 _MOST = 3
+_TAME = 100.0  # times its median: a label that is seldom larger has no tail that matters
 _ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
 
 
@@ -83,7 +85,8 @@ class MultiIndex(Theory):
         found = canonical(self.reduced.inner, self.law, names)
         if found == plain or len(overlap_space(*found, names).entries) > len(overlap_space(*plain, names).entries):
             return plain
-        return found
+        wide, wider = (_spread(f[0], names) for f in (plain, found))
+        return found if wider <= max(wide, _TAME) else plain  # z1/z2 is no better than its logarithm
 
     @cached_property
     def space(self) -> OverlapSpace:
@@ -241,6 +244,13 @@ class MultiIndex(Theory):
         from html import escape
 
         return f"<p><code>{escape(repr(self))}</code></p>$${self.latex()}$$"
+
+
+def _spread(g: Expr, names: Sequence[Symbol]) -> float:
+    """How many times its median |g| is at a place in a thousand: from there on a quadrature over labels loses them."""
+    with np.errstate(all="ignore"):
+        size = np.abs(values(g, names)(list(np.random.default_rng(0).standard_normal((len(names), 4000)))))
+    return float(np.quantile(size, 0.999)/max(np.median(size), 1e-300))
 
 
 def _informed(start: Any) -> bool:

@@ -50,7 +50,7 @@ def test_a_file_that_raises_does_not_hide_the_others(capsys, tmp_path):
     assert cli.main(["check", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert "a_boom.py, line 2: RuntimeError: boom" in err
-    assert "good.py" in out and "2 checks, all hold" in out
+    assert "good.py" in out and "3 checks, all hold" in out
 
 
 def test_a_page_that_does_not_exist_lists_what_is_near(capsys, tmp_path):

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 from scipy.special import ive, k0, k1, ndtr
 
 import hermitex as hx
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.channel import Coarser
@@ -221,3 +222,14 @@ def test_a_curve_leaves_the_saddle_at_which_its_directions_separate():
     assert along["M11"][1] - along["M12"][1] > 0.05
     again = theory.evolution.iterated(1.455, start=np.array([0.36, 0.30]), calm=1e-5).x
     assert [along["M11"][1], along["M12"][1]] == pytest.approx(again, abs=1e-7)
+
+
+@pytest.mark.parametrize("target", [pytest.param("abs(z1/z2)", marks=pytest.mark.slow), "z1/z2"])
+def test_labels_over_many_orders_of_magnitude_are_refused_and_not_zero(target):
+    with pytest.raises(NoClosedForm, match="not resolved"):
+        hx.theories.multi_index(target).output.second(0.3*np.eye(2))
+
+
+def test_a_logarithm_stays_where_it_makes_the_label_tame():
+    assert str(hx.theories.multi_index("log(abs(z1/z2))").label[0]).startswith("log")
+    assert str(hx.theories.multi_index("exp(z1*z2)").label[0]) == "z1*z2"

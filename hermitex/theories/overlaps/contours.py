@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Expr, Symbol
 
-from hermitex.errors import HermitexError
+from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import LEAST, Coarser, FiniteOutput, Output, ratio
@@ -35,6 +35,7 @@ _TOLERANCE, _SMALL = 3e-9, 1e-10
 _ROUNDS = 9
 _WIDE = 1.3  # of a cell, in units of sqrt(V)
 _COARSER = 1.4
+_ALL = 1e-3  # of the probability may lie off the curves
 _NEAR = 7.0  # sqrt(V) away from a curve there is none of its label
 
 
@@ -139,6 +140,8 @@ class ContourOutput(Output):
             for k in critical:
                 tau = np.sqrt((b - a)/len(critical))*t
                 found += [(k, 1.0 if k == a else -1.0, p, q) for p, q in pairwise(tau)]
+        if not found:
+            raise self._too_far("no panel of labels is left")
         return Panels(*np.array(found).T)
 
     def labels(self, v: float, fineness: float) -> tuple[Array, list[tuple[Array, Array]]]:
@@ -167,8 +170,20 @@ class ContourOutput(Output):
             if not again.any():
                 break
             panels = panels.take(again).halves()
+        self._require_all(np.concatenate(steps), curves)
         self._kept[s, fineness] = np.concatenate(steps), curves
         return self._kept[s, fineness]
+
+    def _require_all(self, dy: Array, curves: Sequence[tuple[Array, Array]]) -> None:
+        """Labels that reach over many orders of magnitude, as those of z1/z2 do, are not resolved: their probability falls short."""
+        normal = [float(w @ np.exp(-(points**2).sum(axis=1)/2)) for points, w in curves]
+        seen = float(dy @ normal)/(2*np.pi)*(2 if self.odd else 1)
+        if self.atoms is None and abs(seen - 1) > _ALL:
+            raise self._too_far(f"its level curves hold {seen:.3g} of the probability, not 1")
+
+    def _too_far(self, why: str) -> NoClosedForm:
+        return NoClosedForm("the state evolution of this label", f"{why}: labels from {self.low:.1e} to {self.high:.1e} are not "
+                            "resolved", "Take a function of g that grows less, such as log(1 + abs(g)) of one that is positive")
 
     # -- F --------------------------------------------------------------------------------------------------------------
     def second(self, M: Array, fineness: float = 1.0) -> Array:
