@@ -175,7 +175,7 @@ class ContourOutput(Output):
         return self._kept[s, fineness]
 
     def _require_all(self, dy: Array, curves: Sequence[tuple[Array, Array]]) -> None:
-        """Labels that reach over many orders of magnitude, as those of z1/z2 do, are not resolved: their probability falls short."""
+        """Labels that reach over many orders of magnitude, as those of z1/z2 do, are not resolved: probability is missing."""
         normal = [float(w @ np.exp(-(points**2).sum(axis=1)/2)) for points, w in curves]
         seen = float(dy @ normal)/(2*np.pi)*(2 if self.odd else 1)
         if self.atoms is None and abs(seen - 1) > _ALL:
