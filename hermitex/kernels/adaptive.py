@@ -64,7 +64,7 @@ class Quadratures:
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
         self._tails: dict[str, np.ndarray] = {}  # what of it lies beyond the window
-        self.felt = np.zeros(1)  # what the errors come to in the averages over all axes, as far as `verify` has looked
+        self.felt = np.full(1, np.inf)  # what the errors come to in the averages over all axes, as far as `verify` has looked
         self._taken: dict[str, list[tuple]] = {}  # by part: what its averages over all axes came to
         self._settled: dict[str, bool] = {}  # by axis: the rule of twice the step would have done
         self._best: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
@@ -93,6 +93,7 @@ class Quadratures:
         other._settled, other._sizes = dict(self._settled), dict(self._sizes)
         other._errors = {part: _at(error, points) for part, error in self._errors.items()}
         other._tails = {part: _at(tail, points) for part, tail in self._tails.items()}
+        other.felt = _at(self.felt, points)
         other._best = {key: (_at(best, points), _at(idle, points)) for key, (best, idle) in self._best.items()}
         return other
 

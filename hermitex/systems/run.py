@@ -352,7 +352,9 @@ class Run:
         ok = np.asarray(found.converged) & (residual <= most)
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
-        quadrature = np.maximum(np.minimum(self._row(self.quad.error), self.moved), self.unsettled)
+        felt = np.maximum(self._row(self.quad.felt), self._row(self.quad.reached("verified")))
+        error = np.minimum(self._row(self.quad.error), felt)  # of averages over all axes
+        quadrature = np.maximum(np.minimum(error, self.moved), self.unsettled)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)

@@ -69,7 +69,7 @@ class Code(NamedTuple):
 class Exact:
     """Takes the place of the quadratures where every expectation has a closed form."""
 
-    ndim, error, nodes, largest = 1, np.zeros(1), 0, 0
+    ndim, error, felt, nodes, largest = 1, np.zeros(1), np.zeros(1), 0, 0
     none: Mapping[str, Any] = MappingProxyType({})
 
     def arrays(self) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from hermitex.systems import export
 
 V, a = Symbol("V", positive=True), Symbol("a", positive=True)
 _modules = count()
+HOW = {"tolerance": 1e-11, "method": "newton", "damping": 1.0}
 NAMES = [
     "a^b", "a_b", r"\hat{q}", "hatq", "lambda", "lamda", "np", "s", "quad", "w_z", "z_", "average", "µ", "μ", "ｎｐ", "ﬁ", "fi",
     "CODE", "solve_all", "start", "tolerance", "numbers", "json", "help", "selftest", "t0", "E1", "x_{0, 1}", "q'", "q_prime",
@@ -62,7 +63,7 @@ def test_a_source_and_a_title_are_prose(size, tmp_path):
         system = System({V: 1/(a + V)}, source=text, name=text)
         assert system.solve(a=1.0)["V"] == pytest.approx((5**0.5 - 1)/2)
         path = tmp_path / f"file_{k}.py"
-        path.write_text(export.render(system, [({"a": 1.0}, {"V": (5**0.5 - 1)/2})], tolerance=1e-11), encoding="utf-8")
+        path.write_text(export.render(system, [({"a": 1.0}, {"V": (5**0.5 - 1)/2})], how=HOW), encoding="utf-8")
         written = module(path)
         assert written.selftest() < 1e-12
         assert " ".join(text.split()) in written.__doc__ and (not text or f"Source: {text}" in written.__doc__)

@@ -18,6 +18,7 @@ from hermitex.systems import export
 
 QUICK, ALL, CHUNK = 60, 1000, 100
 FILES = range(2000, 2120)
+HOW = {"tolerance": 1e-11, "method": "newton", "damping": 1.0}
 
 ALONE = '''
 import importlib.util, json, sys
@@ -173,7 +174,7 @@ def test_a_file_is_its_session(first, tmp_path):
         if system is None or any(f is None for f in found):
             continue
         reference = [(p, {n: float(v) for n, v in f.value.items()}) for p, f in zip(d.points, found, strict=True)]
-        text = export.render(system, reference, start=d.start, tolerance=1e-11)
+        text = export.render(system, reference, start=d.start, how=HOW)
         (tmp_path / f"draw_{seed}.py").write_text(text)
         wanted[f"draw_{seed}"], here[f"draw_{seed}"] = d.points, (d, found)
     (tmp_path / "points.json").write_text(json.dumps(wanted))
