@@ -84,7 +84,7 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     for i, u in enumerate(program.unknowns):  # what did not settle is shown where it stands
         values[u] = np.where(ok, x[i], last[i])
     seen = [n for n in values if n not in program.unknowns]
-    values |= {n: np.where(ok | done, values[n], np.nan) for n in seen}
+    values |= {n: np.where(ok, values[n], np.nan) for n in seen}
     return replace(found, value=values, converged=ok, reason=reason, iterations=np.full(points, len(path) - 1),
                    residual=np.where(ok, found.residual, gap), stability=np.atleast_1d(found.stability),
                    error=np.where(ok, found.error, np.nan)), path

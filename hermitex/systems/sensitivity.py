@@ -133,11 +133,12 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     with np.errstate(all="ignore"):
         J, b, C, c = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
-        good = good & (states.error <= _HELD) & _regular(J)
+        good = good & (states.errors <= _HELD) & _regular(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
-        size = np.maximum(np.abs(np.array(list(rows.values()))), 1e-300)
+        size = np.abs(np.array(list(rows.values())))
+        size = np.where(size > 0, size, 1.0)  # what is exactly 0 has no size of its own
         terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
-        rounding = max(_ROUNDING, float(solution.origin.get("quadrature_error", 0.0)))
+        rounding = np.maximum(_ROUNDING, states.errors)
         off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))
         long = (np.abs(dx)/size).max(axis=0)
         beside = {u: v + off*d/np.where(long > 0, long, 1.0) for (u, v), d in zip(rows.items(), dx, strict=True)}

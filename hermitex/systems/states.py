@@ -64,7 +64,8 @@ class States:
                 if good:
                     break
         self.other = self.other or self.quad.arrays()
-        self.error = float(np.max(self.quad.error, initial=0.0))
+        self.errors = np.ravel(self.quad.error)  # one a point, or one for all
+        self.error = float(np.max(self.errors, initial=0.0))
         return good and self.error <= 10*self.tolerance
 
     def call(self, name: str, x: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
