@@ -148,7 +148,7 @@ def test_a_page_without_a_step_does_not_hold(folder, capsys):
 
 
 def test_what_a_page_prints_does_not_enter_the_json(folder):
-    steps = "page.step('a', 'z', 'z')\npage.test('t', lambda: print('noise') or True)"
+    steps = "page.step('a', '(z + 1)**2', 'z**2 + 2*z + 1')\npage.test('t', lambda: print('noise') or True)"
     (folder / "page.py").write_text(PAGE.format(title=r"\x1b[31m", step=steps))
     done = python("check", "page.py", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["derivations"][0]["passed"] and done.stderr.count("noise") == 3
