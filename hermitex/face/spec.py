@@ -438,6 +438,8 @@ class _SpecReader:
                 self.fail("sweep", key, "a flow is integrated over time; it is for [equations]")
             if key == "damping" and not (number and value <= 1):
                 self.fail("sweep", key, f"the weight of the new value, above 0 and at most 1, not {value!r}")
+            if key == "damping" and value != 1 and options.get("method") != "iterate":
+                self.fail("sweep", key, 'it is of an iteration; add method = "iterate"')
             if key == "method" and value not in METHODS:
                 self.fail("sweep", key, UnknownName(str(value), METHODS, "method"))
             if key == "tolerance" and not (number and value < 1):

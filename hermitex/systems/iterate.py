@@ -22,6 +22,16 @@ METHODS = ("newton", "iterate")
 _STEPS, _ROUNDS, _STAYS, _FLOOR, _TINY = 20_000, 5, 1e-5, 1e-6, 1e-300
 
 
+def require_method(asking: str, method: str, damping: Any) -> None:
+    """One line for an unknown method, for a damping out of range, and for one where nothing is iterated."""
+    if method not in METHODS:
+        raise UnknownName(str(method), METHODS, "method")
+    if isinstance(damping, bool) or not (isinstance(damping, int | float) and 0 < damping <= 1):
+        raise BadInput(f"{asking}: damping is the weight of the new value, above 0 and at most 1, not {damping!r}")
+    if method == "newton" and damping != 1:
+        raise BadInput(f"{asking}: damping = {damping!r} belongs to method='iterate'; Newton's method takes none")
+
+
 def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
               budget: float | None) -> Solution:
     """The solution at every point, converged or not, by Newton's method with what stands behind it, or by the map itself.

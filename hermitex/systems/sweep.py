@@ -27,7 +27,7 @@ from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
 from hermitex.solvers.table import Sweep
 from hermitex.systems.flow import Flow
-from hermitex.systems.iterate import METHODS, solved_by
+from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.names import by_name, spelt
 from hermitex.systems.program import Program
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
@@ -79,8 +79,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     if budget is not None and not budget >= 0:
         raise BadInput(f"sweep: budget = {budget!r} is not a number of seconds")
     until = None if budget is None else time.time() + budget
-    if method not in METHODS:
-        raise UnknownName(str(method), METHODS, "method")
+    require_method("sweep", method, damping)
     how = (method, float(damping))
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):

@@ -23,7 +23,7 @@ from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
-from hermitex.systems.iterate import solved_by
+from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -315,6 +315,7 @@ class System(Shown):
         `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
         """
+        require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
         found = solved_by(method, damping, self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget)

@@ -39,15 +39,17 @@ class Spectrum:
     """What the equations see of the features: eigenvalues of Omega, where the target lies in it, E nu^2.
 
     signal : p <e_k, Phi^T theta>^2/k for the eigenvector e_k; share : of each eigenvalue, which add up to 1
+    noise : variance of the labels that theta was fitted to around nu; 0 without labels
     """
 
     omega: np.ndarray
     signal: np.ndarray
     share: np.ndarray
     rho: float
+    noise: float = 0.0
 
     def __repr__(self) -> str:  # by its numbers: a sweep tells theories apart by it
-        numbers = np.concatenate([self.omega, self.signal, self.share, [self.rho]])
+        numbers = np.concatenate([self.omega, self.signal, self.share, [self.rho, self.noise]])
         return f"Spectrum({self.omega.size} features, {hashlib.sha256(numbers.tobytes()).hexdigest()})"
 
 
@@ -86,8 +88,9 @@ class Covariate(Theory):
         return ("test_error", "train_error", *(() if self.binary else ("test_error_noisy",)), "train_objective")
 
     def letters(self) -> dict[str, Any]:
-        """alpha = n/p, lam, Delta = 0; Omega, Psi, Phi, theta, unless they come from features; share of diagonals."""
-        own: dict[str, Any] = {"alpha": self.REQUIRED, "lam": self.REQUIRED, "Delta": 0.0}
+        """alpha = n/p, lam, Delta = 0 or that of the labels; unless from features Omega, Psi, Phi, theta, share of diagonals."""
+        own: dict[str, Any] = {"alpha": self.REQUIRED, "lam": self.REQUIRED,
+                               "Delta": 0.0 if self.features is None else self.features.noise}
         if self.features is None:
             own |= {**dict.fromkeys(("Omega", "Psi", "Phi", "theta"), self.REQUIRED), "share": None}
         return own
@@ -126,8 +129,8 @@ class Covariate(Theory):
         return {"loss": str(self.loss), "link": self.link, **fixed}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Loss, link and the ridge."""
-        return ", ".join((str(self.loss), self.link, *written(numbers, lam=r"\lambda")))
+        """Loss, link, samples, ridge and noise, those that are fixed."""
+        return ", ".join((str(self.loss), self.link, *written(numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta")))
 
     def from_features(self, teacher: Any, student: Any = None, *, theta: Any = None, labels: Any = None) -> Covariate:
         """The same theory with covariances measured on samples of features, one row each: X^T X/N, without centring.
@@ -135,8 +138,10 @@ class Covariate(Theory):
         Parameters
         ----------
         teacher, student : arrays (N, k) and (N, p), or one for both
-        theta : the teacher's k weights; or labels : N of them, of which theta is the least-squares fit; with neither the target
-            is that of a teacher drawn at random, theta ~ N(0, I)
+        theta : the teacher's k weights; with neither theta nor labels the target is that of a teacher drawn at random, N(0, I)
+        labels : N real numbers; theta is their least-squares fit, and what no linear function of u gives counts as noise: the
+            mean of (y - <theta, u>/sqrt(k))^2 is the default of Delta, and a Delta that is given replaces it. Take N well above
+            k, or the fit takes up the noise. Link "linear" only: for another one give theta
 
         Returns
         -------
@@ -155,11 +160,16 @@ class Covariate(Theory):
             raise BadInput(f"covariate: {len(u)} samples of the teacher's features, and {len(v)} of the student's; one for each")
         if theta is not None and labels is not None:
             raise BadInput("covariate: theta or the labels it is fitted to, not both")
+        noise = 0.0
         if labels is not None:
+            if self.logit or self.g(z) != z:
+                raise BadInput(f"covariate: labels are fitted by a linear function, and the link is {self.link}; give theta= "
+                               "instead, or take the link 'linear'")
             y = _vector("labels", labels, len(u))
-            theta = np.sqrt(u.shape[1])*np.linalg.lstsq(u, y, rcond=None)[0]
+            fit = np.linalg.lstsq(u, y, rcond=None)[0]
+            theta, noise = np.sqrt(u.shape[1])*fit, float(np.mean((y - u @ fit)**2))
         Omega, Phi, Psi = v.T @ v/len(v), u.T @ v/len(v), u.T @ u/len(u)
-        return replace(self, features=spectrum(Omega, Psi, Phi, theta))
+        return replace(self, features=replace(spectrum(Omega, Psi, Phi, theta), noise=noise))
 
 
 def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = None) -> Spectrum:
@@ -169,9 +179,11 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
 
     Raises
     ------
-    BadInput : shapes that do not fit; matrices that are no joint covariance.
+    BadInput : shapes that do not fit; matrices that are no joint covariance along theta (other directions are not tested).
     """
     Omega, Psi, Phi = (np.asarray(v, dtype=float) for v in (Omega, Psi, Phi))
+    if not (Omega.ndim and Psi.ndim and Phi.ndim):
+        raise BadInput("covariate: Omega, Psi and Phi are matrices or their diagonals, not single numbers")
     if Omega.ndim == 1:
         p = k = Omega.size
         part = np.full(p, 1/p) if share is None else np.asarray(share, dtype=float)
@@ -284,11 +296,11 @@ def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = Non
     measures them.
 
     features, teacher, labels : samples of the student's and (default: the same) the teacher's features, a row each, and labels that
-        give theta: short for `.from_features`
+        give theta and, by what is left of them, the default of Delta: short for `.from_features`
 
     Raises
     ------
-    BadInput : matrices that are no joint covariance, shapes that do not fit, a loss that asks for other labels.
+    BadInput : matrices that are no joint covariance along theta, shapes that do not fit, a loss that asks for other labels.
 
     References: loureiro2021.
 

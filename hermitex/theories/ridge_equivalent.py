@@ -29,7 +29,7 @@ noise, tail = symbols("noise tail", nonnegative=True)
 df_1, df_2, D, r, s, chi, Upsilon = symbols("df_1 df_2 D r s chi Upsilon", real=True)
 _INFINITE = 1e100  # stands for oo as n and p: 1/n and 1/p are then far below the rounding of what they are added to
 _LONG, _BINS = 4096, 512  # of a longer spectrum the first root is that of its eigenvalues in so many bins
-_STATUS = "deterministic equivalent: theorem (defilippis2024; at p = oo cui2021) for features that concentrate"
+_STATUS = "theorem for test_error at finite p (defilippis2024); derived otherwise"
 _DIVERGES = "lam = 0 at n = p, or at as many samples as modes: the test error diverges; take lam > 0"
 
 
@@ -137,7 +137,7 @@ class RidgeEquivalent(Theory):
     def _near(self, at: Mapping[str, np.ndarray]) -> np.ndarray:
         """The root by brackets, with the eigenvalues of a long spectrum in bins: where Newton's method begins."""
         arrays = dict(zip(("eigenvalues", "multiplicity"), (at["eigenvalues"], at["multiplicity"]), strict=True))
-        if at["eigenvalues"].size > _LONG:
+        if np.count_nonzero(at["eigenvalues"]) > _LONG:
             arrays = _binned(**arrays)
         own = {name: at["lam" if name == "lamda" else name] for name in ("n", "p", "lamda", "tail")}
         shape = np.broadcast_shapes(*(v.shape for v in own.values()))
@@ -149,8 +149,9 @@ class RidgeEquivalent(Theory):
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Width and ridge."""
-        return ", ".join(written(numbers, p="p", lam=r"\lambda", noise=r"\sigma^2"))
+        """Samples, width, ridge, noise and tail, those that are fixed."""
+        tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
+        return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 
     def plot(self, ax: Any = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1, modes: int = 2000) -> Any:
         """Bias and variance of kernel ridge regression over n under power laws, for two sizes of the ridge."""

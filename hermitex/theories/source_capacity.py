@@ -157,12 +157,13 @@ class SourceCapacity(Shown):
             "eigenvalues": np.append(k**-a, 0.0), "tail": float(zeta(a, k.size + 1)),
             "coefficients": np.append(k**(-a*r - 0.5), np.sqrt(zeta(2*a*r + 1, k.size + 1)))}
         theory = ridge_equivalent()
-        found = theory.curve(line, p=line**q_, lam=line**(1 - ell_), noise=noise, **spectrum, title=f"ell = {ell}, q = {q}")
+        found = theory.curve(line, p=_width(line, q_), lam=line**(1 - ell_), noise=noise, **spectrum,
+                             title=f"capacity = {self.capacity}, source = {self.source}, ell = {ell}, q = {q}")
         if (least := float(np.nanmin(found["nu_2"]))) < _CLOSE*k[-1]**-a:
             raise BadInput(f"source_capacity: at n = {line.max():g} eigenvalues are learnt down to {least:.1e}, which takes more "
                            f"than {_MODES:,} modes; take a smaller n")
         beside = line*np.exp(np.array([[-_STEP], [_STEP]]))
-        two = theory.solve(n=beside, p=beside**q_, lam=beside**(1 - ell_), noise=1.0, **spectrum)
+        two = theory.solve(n=beside, p=_width(beside, q_), lam=beside**(1 - ell_), noise=1.0, **spectrum)
         rates = {f"{name}_rate": -np.diff(np.log(two[name]), axis=0)[0]/(2*_STEP) for name in ("bias", "variance")}
         return replace(found, values={**found.values, **rates}, sources=("defilippis2024", "cui2021"),
                        parameters={**found.parameters, "capacity": a, "source": r, "ell": ell_, "q": q_})
@@ -230,6 +231,11 @@ class SourceCapacity(Shown):
         from hermitex.show.cite import bibtex
 
         return bibtex(["defilippis2024", "cui2021", "caponnetto2007"])
+
+
+def _width(n: np.ndarray, q: float) -> np.ndarray:
+    """n^q; oo at q = oo for n <= 1, too: the kernel."""
+    return np.full(n.shape, np.inf) if q == np.inf else n**q
 
 
 def source_capacity(capacity: Any = alpha, source: Any = r) -> SourceCapacity:

@@ -15,7 +15,7 @@ from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
-from hermitex.systems.iterate import METHODS
+from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.theories.curve import Curve
 from hermitex.theories.optimum import TheoryPoint
@@ -103,8 +103,7 @@ class Theory(Shown):
         `System.solve`; a theory with a solver of its own has no map to iterate, and says so.
         """
         given = self.given(numbers)
-        if method not in METHODS:
-            raise UnknownName(str(method), METHODS, "method")
+        require_method(self.name, method, damping)
         how = {} if method == "newton" else {"method": method, "damping": damping}
         with limited(budget):
             found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)

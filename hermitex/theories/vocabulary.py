@@ -207,12 +207,12 @@ class Letters:
         return found
 
 
-@cache
 def _trained(error: Expr, Q: Symbol, interpolating: bool) -> Expr:
     """The training error; without a ridge it is 0, and Q^2 grows too fast to be averaged."""
     return S.Zero if interpolating else K(error*Q**2)
 
 
+@cache
 def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
     """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma.
 

@@ -142,6 +142,25 @@ def test_features_give_their_covariances():
         assert abs(np.mean([s[key] for s in several]) - anyone[key]) < 4*error
 
 
+def test_what_no_linear_function_of_the_features_gives_is_noise():
+    """Ridge regression on samples of the data; without that noise the theory is far off."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((10_000, 40))
+    y = x[:, 0] + 0.8*(x[:, 1]**2 - 1)/np.sqrt(2)
+    theory, at = covariate().from_features(x, labels=y), {"alpha": 3, "lam": 0.1}
+    errors = []
+    for _ in range(100):
+        some = rng.integers(0, len(x), 120)
+        v = x[some]/np.sqrt(40)
+        w = np.linalg.solve(v.T @ v + 0.1*np.eye(40), v.T @ y[some])
+        errors.append(np.mean((y - x @ w/np.sqrt(40))**2))
+    found, error = theory.solve(**at)["test_error_noisy"], np.std(errors)/10
+    assert abs(np.mean(errors) - found) < 3.5*error
+    assert abs(np.mean(errors) - theory.solve(**at, Delta=0)["test_error_noisy"]) > 20*error
+    assert theory.to_dict()["numbers"]["Delta"] == pytest.approx(0.64, abs=0.05)
+    assert theory.solve(**at, Delta=0.64)["test_error_noisy"] == pytest.approx(found, rel=0.05)
+
+
 def test_a_file_of_features_gives_a_curve_in_one_command(capsys, tmp_path):
     x = np.random.default_rng(4).standard_normal((200, 10))*np.linspace(0.3, 2, 10)
     np.savetxt(tmp_path/"x.csv", x, delimiter=",")
@@ -165,6 +184,9 @@ def test_products_are_one():
         assert curve[key][0] == pytest.approx(found[key], rel=1e-12) and system[key] == pytest.approx(found[key], rel=1e-9)
     ax = covariate("square", "erf").curve([1, 2], lam=0.1, **at).plot(curve.plot())
     assert len({t.get_text() for t in ax.get_legend().get_texts()}) == 2
+    two = [covariate().curve([1, 2], lam=0.1, Delta=v, **at).title for v in (0.1, 0.5)]
+    two += [covariate().curve(alpha=v, lam=[0.1, 1], **at).title for v in (1, 2)]
+    assert len(set(two)) == 4
     assert "loureiro" in theory.bibtex().lower() and r"\sum" in theory.latex() and theory.to_dict()["theory"] == "covariate"
 
 
@@ -190,7 +212,9 @@ AT = {"alpha": 1, "lam": 0.1, "Omega": ONE, "Psi": ONE, "Phi": ONE, "theta": ONE
 @pytest.mark.parametrize("change, word", [
     ({"Phi": 1.5*ONE}, "joint covariance"), ({"Phi": np.ones(2)}, "one length"), ({"Omega": -ONE}, "negative eigenvalue"),
     ({"lam": 0}, "lam"), ({"alpha": -1}, "alpha"), ({"Omega": np.eye(3)}, "asked for"), ({"theta": None}, "theta"),
-    ({"share": np.zeros(3)}, "share")])
+    ({"share": np.zeros(3)}, "share"),
+    ({"Omega": 1.0}, "single"), ({"Psi": 1.0}, "single"), ({"Phi": 1.0}, "single"), ({"theta": 1.0}, "one length"),
+    ({"Omega": np.eye(3), "Psi": 1.0, "Phi": np.eye(3)}, "single")])
 def test_bad_input_is_one_line(change, word):
     with pytest.raises(BadInput) as caught:
         covariate().solve(**{**AT, **change})
@@ -201,7 +225,9 @@ def test_bad_input_is_one_line(change, word):
     (lambda: covariate("logistic"), "labels of"), (lambda: covariate("square", "a*z"), "a"),
     (lambda: covariate().from_features(np.ones((5, 2)), np.ones((4, 2))), "samples"),
     (lambda: covariate().from_features(np.ones(5)), "row"),
-    (lambda: covariate().from_features(np.eye(5), labels=[1, 2]), "one for each sample")])
+    (lambda: covariate().from_features(np.eye(5), labels=[1, 2]), "one for each sample"),
+    (lambda: covariate("logistic", "logit").from_features(np.eye(5), labels=np.ones(5)), "theta="),
+    (lambda: covariate("square", "sign").from_features(np.eye(5), labels=np.ones(5)), "theta=")])
 def test_what_cannot_be_made(ask, word):
     with pytest.raises(HermitexError) as caught:
         ask()

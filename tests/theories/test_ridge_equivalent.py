@@ -210,6 +210,13 @@ def test_the_exported_file_is_the_theory(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_long_spectrum_of_nothing_but_a_tail():
+    """Every eigenvalue is 0: as many of them as one."""
+    found, one = (THEORY.solve(n=10, lam=0.1, tail=1, eigenvalues=np.zeros(size), coefficients=np.full(size, size**-0.5))
+                  for size in (5000, 1))
+    assert found["test_error"] == pytest.approx(one["test_error"], rel=1e-9)
+
+
 def test_a_million_modes():
     k = np.arange(1, 1e6 + 1)
     tracemalloc.start()
@@ -252,6 +259,9 @@ def test_curve_by_name_and_the_picture():
     assert len(found) == 2 and found.simulation.seeds == (0, 1) and found.parameters["lam"] == 0.5
     both = [hx.curve("ridge", n=[3, 6], lam=v, p=9, eigenvalues=[1, 0.5], coefficients=[1, 2]) for v in (0.1, 0.2)]
     assert len({t.get_text() for t in both[1].plot(both[0].plot()).get_legend().get_texts()}) == 2
+    at = {"lam": 0.1, "eigenvalues": [1, 0.5], "coefficients": [1, 2]}
+    titles = {THEORY.curve(n, tail=tail, p=[3, 9], **at).title for n in (3, 6) for tail in (0, 0.1, 0.2)}
+    assert len(titles) == 6
     ax = THEORY.plot(modes=200)
     told = [t.get_text() for t in ax.get_legend().get_texts()]
     assert len(set(told)) == 4 and len({(ln.get_color(), ln.get_linestyle()) for ln in ax.get_lines()}) == 4

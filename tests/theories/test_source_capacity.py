@@ -103,6 +103,14 @@ def test_the_curve_is_the_sum_over_the_power_laws():
     assert found["variance"][0] == pytest.approx(0.5*T2/(1 - T2), rel=1e-5) and found.parameters["source"] == 0.3
 
 
+def test_the_kernel_begins_at_one_sample():
+    found = source_capacity("3/2", "3/10").curve([1.0, 10], ell="1/2", noise=0.1)
+    wide = source_capacity("3/2", "3/10").curve([10.0], ell="1/2", noise=0.1, q=12)
+    assert found.all_converged and np.isfinite(found["bias_rate"]).all()
+    assert [found[k][1] for k in ("bias", "bias_rate")] == pytest.approx([wide[k][0] for k in ("bias", "bias_rate")], rel=1e-6)
+    assert found.title != source_capacity(2, "3/10").curve([10], ell="1/2").title
+
+
 def test_text_and_pictures():
     theory = source_capacity(2, 0.7)
     assert theory.regime(0.6, 0.9) == "ridge, wide" and theory.regime(0.6, 0.35) == "ridge, width felt"

@@ -45,6 +45,12 @@ def test_reference_values(row):
                 assert found[f"q1_{k}{l}"] == pytest.approx(wanted["q1"][k - 1][l - 1], abs=1e-7)
 
 
+def test_equations_are_made_once():
+    for rows in ("sphere", "orthogonal"):
+        one, other = (one_step("tanh", "z", vocabulary=u, rows=rows).system for u in ([1, -1], [2, 0.5]))
+        assert one is other
+
+
 # -- identities -------------------------------------------------------------------------------------------------------
 def test_one_letter_is_the_spiked_features():
     one = one_step("tanh", "sign", vocabulary=[1]).solve(**AT, c=1.3, dimension=300, bias=0.3)

@@ -67,7 +67,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "rows": (TEXT, "sphere|gaussian", "rows of the bulk; orthogonal with a vocabulary"),
     "beta": (NUMBER, "B", "width p/d (default: 1)"),
     "lam": (NUMBER, "L", "ridge"),
-    "Delta": (NUMBER, "D", "variance of the label noise (default: 0)"),
+    "Delta": (NUMBER, "D", "variance of the label noise (default: 0; covariate --labels: what the fit leaves)"),
     "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
     "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: its size, a range for the curve: 0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
@@ -87,7 +87,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "link": (TEXT, "linear|sign|logit|G", "covariate: how labels are made of the teacher's field (default: linear)"),
     "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
-    "labels": (ARRAY, "F.csv", "covariate: one a sample, to which the teacher is fitted (default: a random teacher)"),
+    "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
+               "the default of --Delta (default: a random teacher)"),
     "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),
