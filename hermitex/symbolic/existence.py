@@ -32,9 +32,8 @@ def require_existence(node: Expectation) -> None:
         raise Divergent(node, "the integrand is not absolutely integrable")
 
 
-@kept(1024)
 def exists(node: Expectation) -> bool | None:
-    """Is the average of |f| finite? None where that is not known. Inner nodes are asked on their own: here they are constants.
+    """Is the average of |f| finite? None where that is not known, and where it is infinite only for most values of inner nodes.
 
     Examples
     --------
@@ -43,6 +42,13 @@ def exists(node: Expectation) -> bool | None:
     >>> exists(E((1 - 1/(1 + z**2))/z**2, z)), exists(E(1/(z**2 + z**4), z))
     (True, False)
     """
+    found = exists_for_most(node)
+    return None if found is False and any(a.has(Expectation) for a in node.args) else found
+
+
+@kept(1024)
+def exists_for_most(node: Expectation) -> bool | None:
+    """The same with any numbers for the inner nodes: True holds for all of them, False not where they cancel."""
     if node.body.has(AppliedUndef) or any(n.free_symbols & set(node.bound) for n in node.body.atoms(Expectation)):
         return None
     try:

@@ -26,6 +26,8 @@ from sympy import (
 
 import hermitex as hx
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
+from hermitex.symbolic.engine.together import kept_together
+from hermitex.symbolic.existence import exists, require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbols import z, z1, z2
 
@@ -140,3 +142,17 @@ def test_removable_singularities_inside_functions(body):
     pole = Rational(1, 3) if body.has(Rational(1, 9)) or body.has(Rational(1, 3)) else S.Zero
     with mpmath.workdps(30):
         assert abs(mpmath.mpf(str(hx.E(body, z).evalf(20))) - by_sums(body, pole)) < mpmath.mpf(10)**-19
+
+
+def test_equal_terms_are_kept_as_often_as_they_stand():
+    assert kept_together([1/z**2, 1/z**2, -2*cos(z)/z**2], (z,)) == [2/z**2 - 2*cos(z)/z**2]
+    assert kept_together([tanh(z), tanh(z), z**2], (z,)) == [tanh(z), tanh(z), z**2]
+
+
+def test_inner_averages_may_cancel_what_diverges_for_other_numbers():
+    """E[tanh(z)^2] = 1 - E[z tanh(z)], so the integrand is (1 - cos(z))/z^2 times it."""
+    one, other = hx.E(tanh(z1)**2), hx.E(z1*tanh(z1))
+    node = hx.E((one - cos(z)*(1 - other))/z**2, z)
+    require_existence(node)
+    assert exists(node) is None and exists(hx.E(cos(one*z), z)) is True and exists(hx.E(1/z**2, z)) is False
+    assert node.doit().has(Expectation)

@@ -15,6 +15,7 @@ import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.face.spec import from_toml
 from hermitex.symbols import z1, z2
+from hermitex.systems.matrices import flat_start
 
 a, lam = symbols("a lam", positive=True)
 
@@ -130,6 +131,13 @@ def test_a_bad_start_of_a_matrix_gets_one_line(old: str, new: str, says: str) ->
     with pytest.raises(HermitexError, match=says) as told:
         from_toml(SPEC.replace(old, new))
     assert "\n" not in str(told.value)
+
+
+def test_a_start_symmetric_but_for_rounding_is_read() -> None:
+    assert flat_start({"Q": [[1, 0.1 + 0.2], [0.3, 2]]}, ("Q11", "Q12", "Q22")) == {"Q11": 1, "Q12": 0.1 + 0.2, "Q22": 2}
+    for other in (0.3 + 1e-9, None, "x"):
+        with pytest.raises(BadInput, match="symmetric"):
+            flat_start({"Q": [[1, 0.3], [other, 2]]}, ("Q11", "Q12", "Q22"))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ it raises `Refusal` with the reason where it applies and fails. Their order is f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -113,8 +114,10 @@ def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer], variables: tupl
             lost.append(term)
     value, rest = Add(*(f.value for f in found)), sum((f.rest for f in found), ())
     if not lost:
-        reasons = dict(rest)
-        return Answer(value, tuple((t, reasons.get(t, _TOGETHER)) for t in kept_together(tuple(reasons), variables, cov)))
+        times = Counter(t for t, _ in rest)  # equal terms of several summands count as often
+        reasons = {times[t] * t: why for t, why in rest}
+        together_or_alone = kept_together([n * t for t, n in times.items()], variables, cov)
+        return Answer(value, tuple((t, reasons.get(t, _TOGETHER)) for t in together_or_alone))
     if rest:
         return Answer(S.Zero, ((Add(*terms), _TOGETHER),))
     if len(lost) == 1:
@@ -347,11 +350,12 @@ def _provably_infinite(body: Expr, x: Symbol) -> bool:
 def _integrable(body: Expr, x: Symbol) -> bool | None:
     from hermitex.symbolic.bounds.integrability import integrable
 
-    # A constant node inside is a number: it changes no growth.
     if body.has(floor, ceiling, frac):
         return None  # bounded steps: their many pieces are not worth the look
     atoms = {n: Dummy(real=True) for n in body.atoms(Expectation)}
     try:
-        return integrable(body.xreplace(atoms), x)
+        found = integrable(body.xreplace(atoms), x)
     except HermitexError:
         return None
+    # Nodes inside are read as any numbers: what diverges for most may cancel for these.
+    return None if atoms and found is False else found

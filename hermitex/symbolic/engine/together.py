@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Add, Expr, Symbol, log
 
 from hermitex.symbolic.bounds.integrability import dangers, tempered
-from hermitex.symbolic.existence import exists
+from hermitex.symbolic.existence import exists_for_most
 from hermitex.symbolic.gaussian import Expectation, bind
 
 
@@ -29,7 +29,7 @@ def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any
         return list(terms)
     alone = {t: _exists(t, variables, cov) for t in terms}
     lost = False in alone.values()  # then whatever is not proved to exist may be what it cancels against
-    joined = [t for t, found in alone.items() if not found and (lost or _may_have_pole(t, variables))]
+    joined = [t for t in terms if not alone[t] and (lost or _may_have_pole(t, variables))]
     return list(terms) if len(joined) < 2 else [*(t for t in terms if t not in joined), Add(*joined)]
 
 
@@ -38,7 +38,7 @@ def _exists(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool | None:
     if all(tempered(term, v) for v in free):
         return True
     node = bind(term, variables, cov)
-    return exists(node) if isinstance(node, Expectation) else True
+    return exists_for_most(node) if isinstance(node, Expectation) else True
 
 
 def _may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
