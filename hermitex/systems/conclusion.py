@@ -2,7 +2,7 @@
 
 An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
 which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
-it something is.
+it something is. It is established no further than the weakest of its premises.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sympy.core.function import AppliedUndef
 from hermitex.errors import BadInput
 from hermitex.symbolic.derivation import check
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.systems.checked import AGREES, FAILS, PROVED, Checked
+from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked
 from hermitex.systems.page import Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -54,6 +54,22 @@ class Conclusion:
             return Checked(self.rule, PROVED, how="it follows from its premises")
         return Checked(self.rule, AGREES, min(digits), "it follows from its premises", points=min(points, default=None))
 
+    def resting_on(self, premises: Sequence[Checked], found: Checked) -> Checked:
+        """What came of the conclusion, no better than what came of its premises."""
+        if not found or not premises:
+            return found
+        bad = next((p for status in (FAILS, OPEN) for p in premises if p.status == status), None)
+        if bad is not None:
+            said = f"the premise {bad!r}".replace("\n", " ")
+            return Checked(self.rule, bad.status, how="" if bad.status == FAILS else said, example=said)
+        every = [found, *premises]
+        status = next(s for s in (TESTED, AGREES, PROVED) if any(one.status == s for one in every))
+        if status == PROVED:
+            return found
+        digits = [one.digits for one in every if one.digits is not None]
+        points = [one.points for one in every if one.points is not None]
+        return Checked(self.rule, status, min(digits, default=None), found.how, points=min(points, default=None))
+
     def _names(self, pair: Equation, where: Mapping[Symbol, Expr]) -> bool:
         """Is the left side a letter that only a premise gives a value?"""
         return isinstance(pair[0], Symbol) and pair[0] not in where
@@ -78,17 +94,15 @@ class Conclusion:
         """Where the package's object is another one."""
         facts = [p for p in self.by if isinstance(p, Fact)]
         objects = list(self.package.items())
-        comparable = [(name, one) for name, one in objects if isinstance(one, Expr)]
-        if len(comparable) < len(objects):
-            return "" if facts else f"{objects[0][0]} is no formula: name the test that compares it among the premises"
-        if facts:
-            return f"the premise {facts[0].rule} is not used"
-        if comparable and len(comparable) != len(self.pairs):
-            return f"{len(comparable)} objects of the package for {len(self.pairs)} equations"
-        for (name, one), (_, right) in zip(comparable, self.pairs, strict=False):
-            if not (found := check(written_out(right, where), one)):
+        formulas = [(name, one) for name, one in objects if isinstance(one, Expr)]
+        if formulas and len(self.pairs) not in (len(formulas), len(objects)):
+            return f"{len(formulas)} objects of the package for {len(self.pairs)} equations"
+        for (name, one), (_, right) in zip(formulas if len(formulas) == len(self.pairs) else objects, self.pairs, strict=False):
+            if isinstance(one, Expr) and not (found := check(written_out(right, where), one)):
                 return f"{name} is not the right side: {found!r}".replace("\n", " ")
-        return ""
+        if other := next((name for name, one in objects if not isinstance(one, Expr)), None):
+            return "" if facts else f"{other} is no formula: name the test that compares it among the premises"
+        return f"the premise {facts[0].rule} is not used" if facts else ""
 
     def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
         """A system, or some of its equations: the one that was compared with what is derived on the page."""
@@ -100,7 +114,8 @@ class Conclusion:
         if not same or lost:
             said = f"the equation of {lost[0]}" if lost else "the system"
             return Checked(self.rule, FAILS, example=f"{said} is not that of the premise {agreements[0].rule}")
-        others = [name for name, one in self.package.items() if getattr(one, "equations", None) != used.equations]
+        others = [name for name, one in self.package.items()
+                  if getattr(one, "equations", None) != used.equations or dict(getattr(one, "where", {})) != dict(used.where)]
         if others or not self.package:
             return Checked(self.rule, FAILS, example=f"{others[0] if others else 'nothing of the package'} has these equations")
         return Checked(self.rule, PROVED, how="letter by letter")
@@ -165,6 +180,6 @@ def premises_of(by: Sequence[Any], parts: Sequence[Any], names: Mapping[Symbol, 
     for p in by:
         if p not in names if isinstance(p, Symbol) else not any(p is q for q in parts):
             raise BadInput(f"a premise is a step, a name, a test or an assumption of this page, not {p!r}")
-        if isinstance(p, Equality) and p.misprint:
+        if isinstance(p, Equality | Agreement) and p.misprint:
             raise BadInput(f"{p.rule} is what does not hold, and no premise")
     return tuple(by)

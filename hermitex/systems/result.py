@@ -184,6 +184,9 @@ class Result(Shown):
                 continue
             try:
                 self.found[place] = part.checked(where)
+                if isinstance(part, Conclusion):
+                    by = [self.found[i] for i, p in enumerate(self.parts[:place]) if any(p is q for q in part.by) and i in self.found]
+                    self.found[place] = part.resting_on(by, self.found[place])
             except BudgetExceeded:
                 raise
             except HermitexError as error:

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from sympy import Function, Symbol, sqrt
+from sympy import Function, Symbol, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
@@ -13,6 +13,7 @@ from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, r, z
 sigma = Function("sigma")
 u = r*kappa + sqrt(c)*z
 mean, slope, second = E(sigma(u), z), E(Derivative(sigma)(u), z), E(sigma(u)**2, z)
+a = Symbol("a", positive=True)
 mu_0, mu_1 = Symbol("mu_0", real=True), Symbol("mu_1", real=True)
 OBJECTS = {"hx.mu_star(sigma).squared.node": hx.mu_star(sigma).squared.node}
 
@@ -77,7 +78,7 @@ def test_another_object_of_the_package_is_noticed():
     assert "name the test" in said(page).example
     fact = page.test("numbers", lambda: 9)
     page.therefore(*pair, by=[*by, fact], package={"a theory": object()})
-    assert said(page).status == "proved"
+    assert (said(page).status, said(page).digits) == ("tested", 9)
     page.therefore(*pair, by=[*by, fact], package=OBJECTS)
     assert "numbers is not used" in said(page).example
 
@@ -93,6 +94,34 @@ def test_systems():
                                       ([(V, 1/(2*lamda + Vhat))], [agreed], {"ridge": ridge}, False)):
         page.therefore(value, by=by, package=package)
         assert bool(said(page)) is holds, said(page)
+
+
+def test_the_letters_of_a_system_are_those_of_the_package():
+    w, x = symbols("w x", real=True)
+    used, other = System({x: 1 + w}, where={w: 2*a}), System({x: 1 + w}, where={w: 3*a})
+    page = Result("A", "claim")
+    agreed = page.same("letters", used, System({x: 1 + w}, where={w: 2*a}))
+    page.therefore(used, by=[agreed], package={"other": other})
+    assert said(page).status == "fails"
+    page.therefore(used, by=[agreed], package={"used": used})
+    assert said(page).status == "proved"
+
+
+@pytest.mark.parametrize(("formula", "status"), [(7*a, "fails"), (a, "tested")])
+def test_formulas_are_compared_beside_what_is_none(formula, status):
+    page = Result("A", "claim")
+    by = [page.step("one", E(a*z**2, z), a), page.test("numbers", lambda: True)]
+    page.therefore(E(a*z**2, z), a, by=by, package={"formula": formula, "thing": object()})
+    assert said(page).status == status
+
+
+def test_it_holds_no_better_than_its_premises():
+    m = Symbol("m", real=True)
+    page = Result("A", "claim")
+    wrong = page.same("pkg", 2*a, 3*a, name=m)
+    page.therefore(m, 2*a, by=[wrong], package=None)
+    assert said(page).status == "fails"
+    assert "the premise pkg" in said(page).example
 
 
 def test_premises_stand_on_the_page():
