@@ -185,7 +185,7 @@ class Result(Shown):
             try:
                 self.found[place] = part.checked(where)
                 if isinstance(part, Conclusion):
-                    by = [self.found[i] for i, p in enumerate(self.parts[:place]) if any(p is q for q in part.by) and i in self.found]
+                    by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])
             except BudgetExceeded:
                 raise
