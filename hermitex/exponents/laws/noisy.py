@@ -25,6 +25,7 @@ from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sample
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.scattered import Kernels, scattered
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.arrays import lambdify
@@ -38,6 +39,7 @@ from hermitex.symbolic.pieces import breakpoints
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
+_POOR = 1e-3
 _ACCURATE = 1e-10
 _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
@@ -103,6 +105,8 @@ def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequenc
         reason = err
     if _worst(found) > _ACCURATE and (better := _by_orbits(g, channel, place, has_one=bool(found))) is not None:
         yield replace(better, method="law of the label: orbits of a scaling")
+    if _worst(found) > _POOR and (planar := _strips_of(g, variables)) is not None:
+        yield replace(apply_channel(planar, channel), method="law of the label: strips between lines")
     if reason is not None and not found:
         raise reason
 
@@ -149,6 +153,15 @@ def _worst(found: Sequence[Second]) -> float:
 
 def _used(g: Expr, variables: Sequence[Symbol]) -> list[Symbol]:
     return [x for x in variables if g.has(x)]
+
+
+def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
+    """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
+    if len(variables) != 2:
+        return None
+    switches = discrete_over_planes(g, (), variables)
+    return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
+        g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 
 
 def apply_channel(law: Law, channel: Named) -> Second:
