@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.theories.overlaps.reached import Reached
 
-_SHARE = 1/20  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
+_SHARE = 1/10  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
 
 
 @wraps(report.exponents)

