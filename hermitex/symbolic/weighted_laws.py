@@ -5,7 +5,8 @@
     Gamma(k)      T = c log(1 + exp(t - v(k) b)),  c = 1 + k/2,    v(a) ~ 1/a + 1/sqrt(a)
     Beta(a, b)    logit T = log(a/b) + v(b) t - v(a) b
 
-T has the tails of the law or longer ones, so that w is bounded; others are functions of these two: of StudentT(n), for one,
+T has the tails of the law or longer ones, so that w is bounded; its powers of 1 + exp(y) are written as exponentials, which do not
+vanish before what is averaged overflows. Others are functions of these two: of StudentT(n), for one,
 x = sqrt(n) sinh(y/2) with y the logit of a Beta(n/2, n/2). What the average loses is seen as that of every other integrand is.
 """
 
@@ -42,14 +43,14 @@ def _gamma(z: Expr, k: Expr) -> Weighted:
     """The Gamma law of shape k and scale 1."""
     y, stretch = _stretched(z, _longer(k), S.One)
     c, x = 1 + k/2, log(1 + exp(y))
-    return c*x, exp(k*log(c) - loggamma(k))*x**(k - 1)*(1 + exp(y))**(-c)/(1 + exp(-y))*stretch
+    return c*x, exp(k*log(c) - loggamma(k))*x**(k - 1)*exp(-c*log(1 + exp(y)))/(1 + exp(-y))*stretch
 
 
 def _logit(z: Expr, a: Expr, b: Expr) -> Weighted:
     """y with 1/(1 + exp(-y)) of the Beta law."""
     y, stretch = _stretched(z, _longer(a), _longer(b))
     y += log(a/b)
-    return y, exp(loggamma(a + b) - loggamma(a) - loggamma(b))*(1 + exp(-y))**(-a)*(1 + exp(y))**(-b)*stretch
+    return y, exp(loggamma(a + b) - loggamma(a) - loggamma(b))*exp(-a*log(1 + exp(-y)) - b*log(1 + exp(y)))*stretch
 
 
 def _of_gamma(z: Expr, k: Expr, f: Callable[[Expr], Expr]) -> Weighted:

@@ -256,3 +256,10 @@ def test_what_has_no_average_gets_one_line(make: Callable[[], object]) -> None:
     with pytest.raises(BadInput) as told:
         make()
     assert "\n" not in str(told.value)
+
+
+def test_an_average_that_diverges_slowly_is_refused() -> None:
+    kernel = hx.compile(hx.E(Abs(stats.StudentT("x", c))))
+    for n in (0.8, 1.0):
+        with pytest.raises(HermitexError, match="diverge"):
+            kernel(c=n)
