@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from sympy import Heaviside, I, Rational, S, Symbol, cos, exp, re, sin, tanh
+from sympy import Heaviside, I, Rational, S, Symbol, cos, cosh, exp, re, sin, tanh
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
@@ -48,3 +48,8 @@ def test_drawn_errors_are_seen(seed):
 ])
 def test_what_is_not_known_to_the_digits_is_not_claimed(left, right):
     assert hx.check(left, right, points=1, digits=10).status == "undetermined"
+
+
+def test_what_switches_far_out_is_not_seen_and_not_called_equal():
+    n = Poisson("n", 1)
+    assert hx.check(hx.E(tanh(n) + Heaviside(n - 150)*cosh(n**2/10)), hx.E(tanh(n)), points=1, digits=10).status == "undetermined"
