@@ -119,14 +119,14 @@ def _title(key: Any) -> str:
     return key.name if isinstance(key, MatrixSymbol) else str(list(key)) if isinstance(key, MatrixBase) else str(key)
 
 
-def _same(v: Any, w: Any) -> bool:
+def _near(v: Any, w: Any) -> bool:
     """Equal but for rounding."""
     import numpy as np
 
     try:
         return bool(np.allclose(np.asarray(v, dtype=float), np.asarray(w, dtype=float), rtol=1e-12, atol=0))
     except (TypeError, ValueError):  # no numbers, or lists of several lengths: whoever reads the start says so
-        return np.array_equal(v, w)
+        return bool(np.array_equal(v, w))
 
 
 def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, Any]:
@@ -146,6 +146,6 @@ def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, A
                 found[entry] = v
             elif form.format(name, j + 1, i + 1) not in names:
                 found[entry] = v  # what is unknown there is answered by whoever reads the start
-            elif not _same(table[j, i], v):
+            elif not _near(table[j, i], v):
                 raise BadInput(f"start: {name} is symmetric, and its start is not: {name}{i + 1}{j + 1} = {v} and {table[j, i]}")
     return found
