@@ -189,7 +189,7 @@ def test_a_circle_is_found():
     "input=text, capture_output=True, check=True); assert run.stdout.strip() == b'3'",
 ])
 def test_a_node_finds_its_floors_however_it_was_reached(code):
-    loaded_after(code)
+    assert "hermitex.symbolic.gaussian" in loaded_after(code)
 
 
 def test_a_node_alone_loads_nothing_above_it():

@@ -17,7 +17,7 @@ from scipy.stats import qmc
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.denoisers import Denoiser, denoiser
 from hermitex.experiments.spectral import spectral_start
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -71,16 +71,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     if isinstance(test, bool) or not 2 <= test <= _MOST_TEST:
         raise BadInput(f"bayes-amp: test is a number of samples from 2 to {_MOST_TEST}, not {test!r}")
     start = _start(theory, model)
-    samples = []
-    for done, seed in enumerate(chosen):
-        if progress is not None:
-            progress(done, len(chosen))
-        samples.append(_run(theory, line, d, start, seed, test))
-    if progress is not None:
-        progress(len(chosen), len(chosen))
-    values, errors = {}, {}
-    for name in samples[0]:
-        values[name], errors[name] = mean_and_error([s[name] for s in samples])
+    values, errors = over_seeds(lambda seed: _run(theory, line, d, start, seed, test), chosen, progress)
     return Curve(theory.name, {**theory.described({}), "dimension": d, "model": start}, line, values, theory.order_parameters,
                  standard_error=errors, seeds=chosen, title=f"AMP, d = {d}", sources=theory.sources)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -32,6 +32,14 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     dimension : nothing here: p is that of the covariances
     seeds : how many, or which; numbers : those of ``theory.curve``
 
+    Returns
+    -------
+    Curve : mean test_error (on fresh samples of the limit's law), train_error, q and m at n/p as it was drawn.
+
+    Raises
+    ------
+    BadInput : what `theory.curve` refuses; a dimension; unequal shares; matrices of more than 30 million numbers.
+
     Examples
     --------
     >>> from hermitex.theories import covariate
@@ -46,16 +54,14 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     chosen = seeds_of(seeds)
     at = theory.complete(theory.given({**numbers, "alpha": alpha}))
     line = np.atleast_1d(at["alpha"])
-    for name in ("lam", "Delta"):
-        if np.size(at[name]) != 1:
-            raise BadInput(f"covariate: along a curve only alpha varies; {name} has {np.size(at[name])} values")
     omega, signal, p = at["omega"], at["signal"], at["omega"].size
     if np.ptp(at["share"]) > 1e-9*at["share"].max():
         raise BadInput("covariate: the experiment needs one feature for each eigenvalue, of equal shares")
     sizes = [max(1, round(a*p)) for a in line]
     if max(sizes)*p > 30_000_000:
         raise BadInput(f"covariate: p = {p} and n = {max(sizes)} make too large a matrix; take a smaller alpha or fewer features")
-    lam, noise, rho = float(at["lam"]), float(at["Delta"]), float(at["rho"])
+    fixed = theory.single(at, "lam", "Delta")
+    lam, noise, rho = fixed["lam"], fixed["Delta"], float(at["rho"])
     toward = np.sqrt(np.divide(signal, p*omega, out=np.zeros(p), where=omega > 0))
     hidden = np.sqrt(max(rho - float(toward @ toward), 0.0))
     loss, g = convex_loss(theory.loss.expr), compile(theory.g(z))
@@ -69,9 +75,9 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
         clean = np.broadcast_to(np.asarray(g(z=shaken if theory.binary else nu), dtype=float), nu.shape)
         return clean, clean if theory.binary else clean + (shaken - nu)
 
-    def measured(seed: int) -> list[tuple[float, ...]]:
+    def measured(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(seed)
-        found: list[tuple[float, ...]] = []
+        found = []
         for n in sizes:
             xi = rng.standard_normal((n, p))
             _, y = labels(xi @ toward + hidden*rng.standard_normal(n), rng)
@@ -82,15 +88,9 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
             f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m**2/rho, 0.0))*fresh[1]
             error = np.mean(clean*f <= 0) if theory.binary else np.mean((clean - f)**2)
             found.append((float(error), float(train), q, m))
-        return found
+        return columns(_NAMES, found)
 
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
-        rows.append(measured(seed))
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
-    values, errors = ({name: v[:, i] for i, name in enumerate(_NAMES)} for v in (mean, error))
-    parameters = {**theory.described({"lam": lam, "Delta": noise}), "dimension": p}
+    values, errors = over_seeds(measured, chosen, progress)
+    parameters = {**theory.described(fixed), "dimension": p}
     return Curve(theory.name, parameters, np.array(sizes)/p, values, ("q", "m"), standard_error=errors, seeds=chosen,
                  ratio=theory.ratio, sources=theory.sources)

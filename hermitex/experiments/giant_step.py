@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -38,15 +38,15 @@ def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: 
     if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= _MOST):
         raise BadInput(f"giant-step: n = samples d^{theory.order} lies between 1 and {_MOST}, not at "
                        f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
-        rows.append([cosines(theory, d, round(s*d**theory.order), step, Delta, neurons, np.random.default_rng([seed, i])).mean()
-                     for i, s in enumerate(line)])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
+
+    def run(seed: int) -> dict[str, list[float]]:
+        streams = [np.random.default_rng([seed, i]) for i in range(len(line))]
+        return {"cosine": [cosines(theory, d, round(s*d**theory.order), step, Delta, neurons, rng).mean()
+                           for s, rng in zip(line, streams, strict=True)]}
+
+    values, errors = over_seeds(run, chosen, progress)
     return Curve(theory.name, {**theory.described({"u": step, "Delta": Delta}), "dimension": d, "neurons": neurons}, line,
-                 {"cosine": mean}, ("cosine",), standard_error={"cosine": error}, seeds=chosen, axis="samples",
+                 values, ("cosine",), standard_error=errors, seeds=chosen, axis="samples",
                  ratio=theory.ratio, sources=theory.sources)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.features import Array, Features, spiked
 from hermitex.experiments.gradient_step import chunks, measured, population_step, trained
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.experiments.training import ConvexLoss, Ridge, convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -168,17 +168,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     chosen = seeds_of(seeds)
     setting, line, parameters = prepare(theory, alpha, numbers, dimension=dimension, runs=len(chosen), model=model, test=test)
     order = np.argsort(np.argsort(line, kind="stable"), kind="stable")
-    samples = []
-    for done, seed in enumerate(chosen):
-        if progress is not None:
-            progress(done, len(chosen))
-        samples.append(setting.run(seed))
-    if progress is not None:
-        progress(len(chosen), len(chosen))
-    values, errors = {}, {}
-    for name in samples[0]:
-        mean, error = mean_and_error([s[name] for s in samples])
-        values[name], errors[name] = mean[order], error[order]
+    values, errors = ({name: v[order] for name, v in found.items()} for found in over_seeds(setting.run, chosen, progress))
     known = ("test_error", "train_error", "test_loss", "test_error_noisy", "train_objective")
     return Curve(theory.name, parameters, line, values, tuple(n for n in values if n not in known), standard_error=errors,
                  seeds=chosen, title=f"experiment, d = {setting.d}", sources=theory.sources)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -34,15 +34,14 @@ def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200
     chosen, line = seeds_of(seeds), np.atleast_1d(np.asarray(alpha, dtype=float))
     if dimension < theory.k or min(samples, neurons, steps) < 1 or not np.all((line >= 0) & (line <= 1)):
         raise BadInput(f"mean-field-parity: dimension is at least k = {theory.k}, the other sizes positive, alpha between 0 and 1")
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
-        rows.append([_error(theory.k, dimension, a, samples, neurons, steps, rate, temperature, seed) for a in line])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
+
+    def run(seed: int) -> dict[str, list[float]]:
+        return {"test_error": [_error(theory.k, dimension, a, samples, neurons, steps, rate, temperature, seed) for a in line]}
+
+    values, errors = over_seeds(run, chosen, progress)
     fixed = {"k": theory.k, "dimension": dimension, "samples": samples, "neurons": neurons, "steps": steps, "rate": rate,
              "temperature": temperature, "status": "a trend at small size, not the exponents"}
-    return Curve("mean-field-parity", fixed, line, {"test_error": mean}, standard_error={"test_error": error}, seeds=chosen,
+    return Curve("mean-field-parity", fixed, line, values, standard_error=errors, seeds=chosen,
                  ratio=r"\log(x_i^2/x_j^2)/\log d", sources=("nitanda2024",))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -50,7 +50,7 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
     chosen = seeds_of(seeds)
     at = theory.complete(theory.given({**numbers, "n": n}))
     line = np.atleast_1d(at["n"])
-    fixed = {name: _one(name, at[name]) for name in ("p", "lam", "noise", "tail")}
+    fixed = theory.single(at, "p", "lam", "noise", "tail")
     eta, beta, g = (at[name] for name in theory.arrays)
     g = np.where(eta > 0, g, 1)
     if np.any(g != np.rint(g)):
@@ -65,14 +65,12 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
     many = g.astype(int)
     values, target = np.repeat(eta[eta > 0], many), np.zeros(int(modes))
     target[np.cumsum(many) - many] = beta[eta > 0]  # in an eigenspace any direction is as good
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
+
+    def run(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(seed)
-        rows.append([_measured(rng, size, width, fixed, values, target, rest) for size in sizes])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
-    means, errors = ({name: v[:, i] for i, name in enumerate(_NAMES)} for v in (mean, error))
+        return columns(_NAMES, [_measured(rng, size, width, fixed, values, target, rest) for size in sizes])
+
+    means, errors = over_seeds(run, chosen, progress)
     parameters = {**theory.described(fixed), "dimension": values.size}
     return Curve(theory.name, parameters, np.array(sizes, dtype=float), means, (), standard_error=errors, seeds=chosen, axis="n",
                  ratio=theory.ratio, sources=theory.sources)
@@ -116,9 +114,3 @@ def _whole(name: str, value: float) -> int:
     if not np.isfinite(value) or round(value) < 1:
         raise BadInput(f"ridge: {name} = {value:g} in an experiment is 1 or more, and finite")
     return round(value)
-
-
-def _one(name: str, value: Array) -> float:
-    if np.size(value) != 1:
-        raise BadInput(f"ridge: along a curve only n varies; {name} has {np.size(value)} values")
-    return float(np.ravel(value)[0])

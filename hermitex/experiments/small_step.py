@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -40,16 +40,14 @@ def simulate(theory: Any, eta: Any, *, dimension: int | None = None, seeds: int 
     chosen, d = seeds_of(seeds), _size(dimension)
     at = theory.complete(theory.given({**numbers, "eta": eta}))
     line = np.atleast_1d(at["eta"])
-    psi1, psi2, Delta = (_one(n, at[n]) for n in ("psi1", "psi2", "Delta"))
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
-        W, step, a = network(theory, d, psi1, psi2, Delta, seed)
-        rows.append([_measured(W + e*step, a) for e in line])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
-    values, errors = ({n: v[:, i] for i, n in enumerate(_NAMES)} for v in (mean, error))
-    parameters = {**theory.described({"psi1": psi1, "psi2": psi2, "Delta": Delta}), "dimension": d}
+    fixed = theory.single(at, "psi1", "psi2", "Delta")
+
+    def run(seed: int) -> dict[str, Array]:
+        W, step, a = network(theory, d, fixed["psi1"], fixed["psi2"], fixed["Delta"], seed)
+        return columns(_NAMES, [_measured(W + e*step, a) for e in line])
+
+    values, errors = over_seeds(run, chosen, progress)
+    parameters = {**theory.described(fixed), "dimension": d}
     return Curve(theory.name, parameters, line, values, _NAMES, standard_error=errors, seeds=chosen, axis="eta",
                  ratio=theory.ratio, sources=theory.sources)
 
@@ -100,9 +98,3 @@ def _size(dimension: int | None) -> int:
     if not (np.isfinite(d) and d >= 2 and int(d) == d):
         raise BadInput(f"small-step: dimension is an integer >= 2, not {dimension}")
     return int(d)
-
-
-def _one(name: str, value: Array) -> float:
-    if np.size(value) != 1:
-        raise BadInput(f"small-step: along a curve only eta varies; {name} has {np.size(value)} values")
-    return float(np.ravel(value)[0])

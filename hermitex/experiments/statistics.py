@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,33 @@ def mean_and_error(samples: Any) -> tuple[np.ndarray, np.ndarray]:
     if len(x) < 2:
         return x.mean(axis=0), np.full(x.shape[1:], np.nan)
     return x.mean(axis=0), x.std(axis=0, ddof=1)/np.sqrt(len(x))
+
+
+def over_seeds(run: Callable[[int], Mapping[str, Any]], seeds: Sequence[int], progress: Callable[[int, int], None] | None = None
+               ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Means and standard errors by name of what `run` of every seed measures; `progress` hears how many are done, of how many.
+
+    >>> over_seeds(lambda seed: {"test_error": [seed, 1.0]}, [1, 3])[0]
+    {'test_error': array([2., 1.])}
+    """
+    samples = []
+    for done, seed in enumerate(seeds):
+        if progress is not None:
+            progress(done, len(seeds))
+        samples.append(run(seed))
+    if progress is not None:
+        progress(len(seeds), len(seeds))
+    found = {name: mean_and_error([s[name] for s in samples]) for name in samples[0]}
+    return {name: mean for name, (mean, _) in found.items()}, {name: error for name, (_, error) in found.items()}
+
+
+def columns(names: Sequence[str], rows: Any) -> dict[str, np.ndarray]:
+    """Rows of numbers, one for each point of a curve, by name.
+
+    >>> columns(["q", "m"], [(1.0, 2.0), (3.0, 4.0)])["m"]
+    array([2., 4.])
+    """
+    return dict(zip(names, np.asarray(rows, dtype=float).T, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -42,15 +42,14 @@ def simulate(theory: Any, kappa: Any, *, dimension: int | None = None, seeds: in
         raise BadInput(f"tree: {groups} groups of {width} directions do not fit into dimension {d}")
     if (most := d**float(line.max())) > _MOST:
         raise BadInput(f"tree: kappa = {line.max():g} at d = {d} asks for {most:.3g} samples; {_MOST} is the most")
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
+
+    def run(seed: int) -> dict[str, list[float]]:
         streams = [np.random.default_rng([seed, i]) for i in range(len(line))]
-        rows.append([_error(theory, d, round(d**k), groups, width, k, rng) for k, rng in zip(line, streams, strict=True)])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
-    return Curve(theory.name, {**theory.described({}), "dimension": d, "groups": groups}, line, {"test_error": mean},
-                 standard_error={"test_error": error}, seeds=chosen, axis="kappa", ratio=theory.ratio, sources=theory.sources)
+        return {"test_error": [_error(theory, d, round(d**k), groups, width, k, rng) for k, rng in zip(line, streams, strict=True)]}
+
+    values, errors = over_seeds(run, chosen, progress)
+    return Curve(theory.name, {**theory.described({}), "dimension": d, "groups": groups}, line, values,
+                 standard_error=errors, seeds=chosen, axis="kappa", ratio=theory.ratio, sources=theory.sources)
 
 
 def labels(theory: Any, groups: int, width: int) -> Callable[[Array], Array]:

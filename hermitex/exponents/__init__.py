@@ -1,4 +1,4 @@
-"""What a target asks of an algorithm: ``hermitex.exponents(g)`` is `report.exponents`; this folder holds its parts.
+"""What a target asks of an algorithm: the parts of ``hermitex.exponents(g)``, which begins at `report.exponents`.
 
 The way from a target to its certificates, each step with the file that makes it::
 

@@ -19,7 +19,7 @@ from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.summands import apart
-from hermitex.symbolic.terms import by_core, independent
+from hermitex.symbolic.terms import by_core, connected
 
 HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
 
@@ -111,7 +111,7 @@ def _apart(sets: Sequence[set]) -> bool:
 
 def _product(f: Expr, variables: tuple[Symbol, ...], power: Any) -> bool | None:
     """A product factor by factor, where the factors are independent of each other."""
-    groups = independent(Mul.make_args(f), variables)
+    groups = connected(Mul.make_args(f), variables)
     if len(groups) < 2:
         return None
     verdicts = [in_space(Mul(*factors), variables, power) for factors in groups]

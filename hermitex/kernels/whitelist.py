@@ -90,7 +90,7 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
             docs[node.name] = _Minimiser(node, known).doc
             known.add(node.name)
         elif node.name.startswith("sum_") and reserved(node.name):
-            docs[node.name] = _Part(node, known).doc
+            docs[node.name] = _BlockSums(node, known).doc
             known.add(node.name)
         elif node.name in _RESULTS or (node.name.startswith("block_") and reserved(node.name)):
             docs[node.name] = _Formulas(node, known).doc
@@ -194,7 +194,7 @@ class _Formulas:
             raise _refused(node.lineno, "it reads something else than s and quad")
 
 
-class _Part(_Formulas):
+class _BlockSums(_Formulas):
     """A function sum_k(quad, block_size, ...): formulas along a block of arrays, and their sums as a tuple."""
 
     arguments = ("quad",)

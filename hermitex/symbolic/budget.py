@@ -24,7 +24,7 @@ _patience: ContextVar[float] = ContextVar("hermitex_patience", default=1.0)
 _effort: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_effort", default=None)
 
 
-class _Bound(AbstractContextManager[None]):
+class _Until(AbstractContextManager[None]):
     """(When it ends, its seconds) in a context variable; that around it where it ends sooner. No generator: an alarm may end
     one between its parts, and what it set would stay.
     """
@@ -52,12 +52,12 @@ def budget(seconds: float | None) -> AbstractContextManager[None]:
     """
     if not (seconds is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0)):
         raise BadInput(f"budget: a number of seconds is needed, or None for no bound, not {seconds!r}; e.g. budget=60")
-    return _Bound(_current, time.monotonic, seconds)
+    return _Until(_current, time.monotonic, seconds)
 
 
 def effort(seconds: float | None) -> AbstractContextManager[None]:
     """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
-    return _Bound(_effort, time.process_time, seconds)
+    return _Until(_effort, time.process_time, seconds)
 
 
 @contextmanager

@@ -52,11 +52,11 @@ def by_core(body: Expr, variables: Sequence[Symbol]) -> dict[Expr, Expr]:
     return out
 
 
-def independent(parts: Iterable[Expr], variables: Sequence[Symbol]) -> list[list[Expr]]:
+def connected(parts: Iterable[Expr], variables: Sequence[Symbol]) -> list[list[Expr]]:
     """The parts sorted into sets that share no variable.
 
     >>> from hermitex.symbols import z1, z2, z3
-    >>> independent([z1, z2*z3, z1**2, z3], [z1, z2, z3])
+    >>> connected([z1, z2*z3, z1**2, z3], [z1, z2, z3])
     [[z1, z1**2], [z2*z3, z3]]
     """
     found: list[tuple[set[Symbol], list[Expr]]] = []

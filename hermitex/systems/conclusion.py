@@ -122,6 +122,7 @@ class Conclusion:
 
 
 def _matrices(step: Equality) -> bool:
+    """Whether a side of the step is a matrix."""
     return any(isinstance(side, MatrixBase | MatrixExpr) for side in (step.lhs, step.rhs))
 
 

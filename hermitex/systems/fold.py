@@ -10,10 +10,10 @@ from sympy import AtomicExpr, Expr, Symbol
 from hermitex.show.display import latex
 
 
-class Named(AtomicExpr):
+class Abbreviation(AtomicExpr):
     """A name that stands in print for an expression, and depends on what that depends on."""
 
-    def __new__(cls, symbol: Symbol, value: Expr) -> Named:
+    def __new__(cls, symbol: Symbol, value: Expr) -> Abbreviation:
         obj = super().__new__(cls)
         obj.symbol, obj.value = symbol, value
         return obj
@@ -35,6 +35,6 @@ def folded(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, 
     """LaTeX of both sides with names in the place of what they stand for; written out where both sides would read the same."""
     short = [left, right]
     for symbol, value in reversed(list(names.items())):   # a later name may contain an earlier one
-        short = [e.xreplace({value: Named(symbol, value)}) for e in short]
+        short = [e.xreplace({value: Abbreviation(symbol, value)}) for e in short]
     one, other = map(latex, short)
     return (latex(left), latex(right)) if one == other else (one, other)

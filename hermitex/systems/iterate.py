@@ -24,12 +24,16 @@ _STEPS, _ROUNDS, _STAYS, _FLOOR, _TINY = 20_000, 5, 1e-5, 1e-6, 1e-300
 
 def require_method(asking: str, method: str, damping: Any) -> None:
     """One line for an unknown method, for a damping out of range, and for one where nothing is iterated."""
+    _require_known(asking, method, damping)
+    if method == "newton" and damping != 1:
+        raise BadInput(f"{asking}: damping = {damping!r} belongs to method='iterate'; Newton's method takes none")
+
+
+def _require_known(asking: str, method: str, damping: Any) -> None:
     if method not in METHODS:
         raise UnknownName(str(method), METHODS, "method")
     if isinstance(damping, bool) or not (isinstance(damping, int | float) and 0 < damping <= 1):
         raise BadInput(f"{asking}: damping is the weight of the new value, above 0 and at most 1, not {damping!r}")
-    if method == "newton" and damping != 1:
-        raise BadInput(f"{asking}: damping = {damping!r} belongs to method='iterate'; Newton's method takes none")
 
 
 def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
@@ -38,12 +42,9 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
 
     Of an iteration `solution.history` holds {unknown: its values from the start on, step by step}, of one batch of points.
     """
-    if method not in METHODS:
-        raise UnknownName(str(method), METHODS, "method")
+    _require_known("solve", method, damping)
     if method == "newton":
         return solved(program, numbers, start=start, tolerance=tolerance, budget=budget)
-    if not (isinstance(damping, int | float) and 0 < damping <= 1):
-        raise BadInput(f"solve: damping is the weight of the new value, above 0 and at most 1, not {damping!r}")
     program, rest = program.bound(numbers)
     if program.implicit:
         raise BadInput(f"solve: the equation of {sorted(program.implicit)[0]} is implicit, so there is no map to iterate; "

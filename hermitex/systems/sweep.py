@@ -123,12 +123,12 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
     """The fixed numbers of a theory; what its own check says of them and of the grid is said before anything is solved."""
     numbers = {str(k): v for k, v in numbers.items()}
     fixed = theory.given(numbers)
-    if several := [n for n, v in fixed.items() if v.ndim and n not in getattr(theory, "arrays", ())]:
+    if several := [n for n, v in fixed.items() if v.ndim and n not in theory.arrays]:
         raise BadInput(f"sweep: {several[0]} has several values; they go into the grid")
     axes = {str(k): np.atleast_1d(v) for k, v in theory.given(dict(grid)).items() if k in grid}
     open_grid = np.ix_(*axes.values()) if all(v.ndim == 1 and v.size for v in axes.values()) else ()
     theory.complete({**fixed, **dict(zip(axes, open_grid, strict=True))} if open_grid else {**fixed, **axes})
-    return {n: fixed[n] if n in getattr(theory, "arrays", ()) else fixed[n].item() for n in numbers if n in fixed}
+    return {n: fixed[n] if n in theory.arrays else fixed[n].item() for n in numbers if n in fixed}
 
 
 def _fixed(names: Collection[str], grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:

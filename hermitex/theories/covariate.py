@@ -35,7 +35,7 @@ _ROUNDING = 1e-8  # of a covariance: an eigenvalue or an overlap beyond its boun
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class FeatureCovariance:
     """What the equations see of the features: eigenvalues of Omega, where the target lies in it, E nu^2.
 
     signal : p <e_k, Phi^T theta>^2/k for the eigenvector e_k; share : of each eigenvalue, which add up to 1
@@ -60,7 +60,7 @@ class Covariate(Theory):
     loss: Pointwise
     g: Activation
     logit: bool = False
-    features: Spectrum | None = field(default=None, repr=False)
+    features: FeatureCovariance | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "covariate"
     arrays: ClassVar[tuple[str, ...]] = ("Omega", "Psi", "Phi", "theta", "share")
@@ -110,13 +110,15 @@ class Covariate(Theory):
         inside = {name: numbers[name] for name in ("omega", "signal", "share")}
         points = {name: v for name, v in numbers.items() if name not in self.arrays and name not in inside}
         shape = np.broadcast_shapes(*(v.shape for v in points.values()))
-        if not shape:  # one point keeps its derivatives
-            one = solved(self.system, {**{("lamda" if n == "lam" else n): v for n, v in points.items()}, **inside},
-                         {n: np.asarray(v, dtype=float) for n, v in (start or {}).items()}, tolerance)
-            return one.require() if options.get("raise_on_failure") else one
-        flat = {("lamda" if name == "lam" else name): np.broadcast_to(v, shape).ravel() for name, v in points.items()}
-        first = {name: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for name, v in (start or {}).items()}
-        found = shaped(solved(self.system, {**flat, **inside}, first, tolerance), shape)
+
+        def flat(value: Any) -> np.ndarray:
+            """A point of its own keeps its derivatives; others go as one batch."""
+            wide = np.asarray(value, dtype=float)
+            return np.broadcast_to(wide, shape).ravel() if shape else wide
+
+        here = {("lamda" if name == "lam" else name): flat(v) for name, v in points.items()}
+        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in (start or {}).items()}, tolerance)
+        found = shaped(found, shape) if shape else found
         return found.require() if options.get("raise_on_failure") else found
 
     @property
@@ -172,7 +174,7 @@ class Covariate(Theory):
         return replace(self, features=replace(spectrum(Omega, Psi, Phi, theta), noise=noise))
 
 
-def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = None) -> Spectrum:
+def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = None) -> FeatureCovariance:
     """The spectrum of Omega and the target in it, from matrices, or from their diagonals in a common basis.
 
     Without theta: the mean over theta ~ N(0, I).
@@ -214,11 +216,11 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
         raise BadInput("covariate: Omega has a negative eigenvalue, or is 0")
     omega = np.maximum(omega, 0.0)
     there = omega > 1e-12*top
-    if not size > 0 or float((part[there]*signal[there]/omega[there]).sum()) > size*(1 + _ROUNDING) + 0.0 or (
+    if not size > 0 or float((part[there]*signal[there]/omega[there]).sum()) > size*(1 + _ROUNDING) or (
             np.any(signal[~there] > 1e-6*max(float(signal.max()), 1e-300))):
         raise BadInput("covariate: Omega, Psi, Phi are not the covariances of one Gaussian: the student knows more of the target "
                        "than there is, <theta, Phi Omega^-1 Phi^T theta> > <theta, Psi theta>")
-    return Spectrum(omega, np.where(there, signal, 0.0), part, size)
+    return FeatureCovariance(omega, np.where(there, signal, 0.0), part, size)
 
 
 @lru_cache(maxsize=32)

@@ -73,25 +73,30 @@ class MultiIndex(Theory):
         target = self.law.p if isinstance(self.law, Channel) else self.g
         return relevant(target, symbols.normals(target))
 
-    @cached_property
+    @property
     def label(self) -> tuple[Expr, Named | Channel]:
         """What the label tells of the relevant directions, and its channel: `output` and the algorithm see labels of this form.
 
         The canonical label, as thresholds see it: exp(z1 z2) is z1 z2. Not where it shows less of the symmetries.
         """
-        plain, names = (self.reduced.inner, self._law), self.reduced.names
-        if isinstance(self.law, Channel) or self.law.name == "random_sign":
-            return plain
-        found = canonical(self.reduced.inner, self.law, names)
-        if found == plain or len(overlap_space(*found, names).entries) > len(overlap_space(*plain, names).entries):
-            return plain
-        wide, wider = (_spread(f[0], names) for f in (plain, found))
-        return found if wider <= max(wide, _TAME) else plain  # z1/z2 is no better than its logarithm
+        return self._label_and_space[0]
 
-    @cached_property
+    @property
     def space(self) -> OverlapSpace:
         """The overlaps that the symmetries leave, over the relevant directions."""
-        return overlap_space(*self.label, self.reduced.names)
+        return self._label_and_space[1]
+
+    @cached_property
+    def _label_and_space(self) -> tuple[tuple[Expr, Named | Channel], OverlapSpace]:
+        plain, names = (self.reduced.inner, self._law), self.reduced.names
+        space = overlap_space(*plain, names)
+        if isinstance(self.law, Channel) or self.law.name == "random_sign":
+            return plain, space
+        found = canonical(self.reduced.inner, self.law, names)
+        if found == plain or len((other := overlap_space(*found, names)).entries) > len(space.entries):
+            return plain, space
+        wide, wider = (_spread(f[0], names) for f in (plain, found))
+        return (found, other) if wider <= max(wide, _TAME) else (plain, space)  # z1/z2 is no better than its logarithm
 
     @property
     def _law(self) -> Named | Channel:

@@ -138,6 +138,14 @@ class Theory(Shown):
         return minimise(lambda **p: self.solve(start=start, tolerance=tolerance, raise_on_failure=False, **numbers, **p), objective,
                         wanted, bounds)
 
+    def single(self, numbers: Mapping[str, Any], *names: str) -> dict[str, float]:
+        """{name: its one number} of what may not vary: along a curve only the axis does."""
+        for name in names:
+            if np.size(numbers[name]) != 1:
+                raise BadInput(f"{self.name}: along a curve only {self.axis} varies; {name} has {np.size(numbers[name])} values "
+                               "(make one curve for each)")
+        return {name: float(np.ravel(numbers[name])[0]) for name in names}
+
     def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
               optimise: str | None = None, bounds: Any = (1e-6, 1e3), **numbers: Any) -> Curve:
         """The learning curve along `alpha`, or along whichever letter is given as a list: `.curve(alpha=2, lam=[0.1, 1])`.

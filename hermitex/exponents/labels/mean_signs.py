@@ -21,7 +21,7 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
-from hermitex.symbolic.terms import independent
+from hermitex.symbolic.terms import connected
 
 _ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
@@ -110,7 +110,7 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
     if len(terms) > _TERMS:
         return None
-    apart = [[Mul(*factors) for factors in independent(Mul.make_args(t), variables)] for t in terms]
+    apart = [[Mul(*factors) for factors in connected(Mul.make_args(t), variables)] for t in terms]
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
         return None
     quantity, order, prefix = named

@@ -29,7 +29,7 @@ from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.panels import distinct
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
-from hermitex.symbolic.terms import independent
+from hermitex.symbolic.terms import connected
 
 _MIXTURE = 64
 _SIZE = 60
@@ -114,7 +114,7 @@ def _sum(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[I
     if not isinstance(g, Add):
         return None
     shift, rest = g.as_independent(*used, as_Add=True)
-    blocks = [Add(*b) for b in independent(Add.make_args(rest), used)]
+    blocks = [Add(*b) for b in connected(Add.make_args(rest), used)]
     if len(blocks) < 2:
         return None
     blocks = _equal_squares(blocks, used)
@@ -149,7 +149,7 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     if not isinstance(g, Mul):
         return None
     constant, rest = g.as_independent(*used, as_Add=False)
-    blocks = [Mul(*b) for b in independent(Mul.make_args(rest), used)]
+    blocks = [Mul(*b) for b in connected(Mul.make_args(rest), used)]
     if len(blocks) < 2:
         return None
     blocks[0] = constant * blocks[0]

@@ -117,6 +117,7 @@ def compare(a: Scale, b: Scale) -> int:
 
 
 def leading_sign(series: Series) -> int:
+    """The sign of the series where its variable is large: that of its first term."""
     if not series.terms:
         raise Undecided
     return sign(series.terms[0][0])

@@ -185,8 +185,9 @@ class SGDDirections(OverlapFlow):
         names = self.order_parameters
         events = {n: (lambda t, x, p, i=i: abs(float(x[i])) - level) for i, n in enumerate(names)}
         rate, _, tolerance = self._flow(float(step), float(repetition), 1e-9)
-        run = integrate(rate, self._start(_one(given["m0"])), (0.0, horizon), names=names, events=events, method="LSODA",
-                        rtol=tolerance, atol=1e-4*tolerance, dense=False)
+        x0 = self._start(self.single(given, "m0")["m0"])
+        run = integrate(rate, x0, (0.0, horizon), names=names, events=events, method="LSODA", rtol=tolerance,
+                        atol=1e-4*tolerance, dense=False)
         first = {n: float(run.events[n]["t"][0]) if len(run.events[n]["t"]) else float("inf") for n in names}
         return dict(sorted(first.items(), key=lambda pair: pair[1]))
 
@@ -221,7 +222,3 @@ def almost_everywhere(expr: Expr) -> Expr:
     """The expression with sign(u)^2 = 1, multiplied out."""
     u = Wild("u")
     return expand(expr).replace(sign(u)**2, S.One)
-
-
-def _one(value: Any) -> float:
-    return float(np.ravel(value)[0])

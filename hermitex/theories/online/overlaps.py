@@ -91,7 +91,7 @@ class OverlapFlow(Theory):
         budget : seconds; what was not integrated by then is missing, and the reason says so
         """
         given = self.complete(self.given(numbers))
-        times, fixed = given.pop("t"), {k: _one(k, v) for k, v in given.items()}
+        times, fixed = given.pop("t"), self.single(given, *given)
         x0 = self._start(fixed["m0"])
         for name, value in (start or {}).items():
             x0[self.order_parameters.index(name)] = float(value)
@@ -113,7 +113,7 @@ class OverlapFlow(Theory):
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
             raise BadInput("sgd: t is an increasing list of times, none below 0")
         given = self.complete(self.given(numbers))
-        fixed = {k: _one(k, v) for k, v in given.items()}
+        fixed = self.single(given, *given)
         found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)
         good = line <= found["t"][-1]
         values = {name: np.full(line.shape, np.nan) for name in self.order_parameters}
@@ -134,9 +134,3 @@ class OverlapFlow(Theory):
     def _error(self, values: Mapping[str, np.ndarray], tolerance: float) -> np.ndarray:
         """How far the rate may be off along the curve: the integrator's tolerance."""
         return np.full(len(next(iter(values.values()))), tolerance)
-
-
-def _one(name: str, value: np.ndarray) -> float:
-    if np.size(value) != 1:
-        raise BadInput(f"sgd: along a curve only t varies; {name} has {np.size(value)} values (make one curve for each)")
-    return float(np.ravel(value)[0])

@@ -56,8 +56,8 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     output = evolution.output
     # followed by the cheaper of two quadratures, the other moves the end: what they differ by is small, and the error
     coarse = max(1.0, *output.beside)
-    branch = _Branch(evolution, _projector(known), _projector(hidden), coarse)
-    fine = _Branch(evolution, branch.P, branch.K, 1.0 if coarse > 1 else min(output.beside))
+    branch = _Continued(evolution, _projector(known), _projector(hidden), coarse)
+    fine = _Continued(evolution, branch.P, branch.K, 1.0 if coarse > 1 else min(output.beside))
     q, resolved = branch.crossing(1 - 1.2*float(evolution.smallest.max()))
     places = np.linspace(0, q, _BEFORE + 2)[1:-1]
     alphas = [branch.alpha(p) for p in places]
@@ -79,7 +79,7 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     return found
 
 
-class _Branch:
+class _Continued:
     """alpha(q) and the rate of the hidden directions on the face of the known ones."""
 
     def __init__(self, evolution: StateEvolution, P: Array, K: Array, fineness: float = 1.0) -> None:
@@ -156,7 +156,7 @@ class _Branch:
         return float(-found.fun)
 
 
-def _known_exactly(branch: _Branch, alphas: Sequence[float], alone: float) -> Reached:
+def _known_exactly(branch: _Continued, alphas: Sequence[float], alone: float) -> Reached:
     """What is not reached before the others come to be known exactly, at a finite alpha, is so at `alone`."""
     if branch.perfect and branch.path.line.edge == 1 and max(alphas)*_BESIDE < alone:
         return Reached(alone, 0.0, 1.0)
