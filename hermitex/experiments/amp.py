@@ -19,6 +19,7 @@ from hermitex.experiments.denoisers import Denoiser, denoiser
 from hermitex.experiments.spectral import spectral_start
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
+from hermitex.theories.overlaps.structure import values
 
 Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")
@@ -209,8 +210,6 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
-    from hermitex.theories.overlaps.structure import values
-
     target, law = theory.label
     g = values(target, theory.reduced.names)(list(z.T))
     level = float(law.parameter or 0)

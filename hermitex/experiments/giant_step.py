@@ -14,6 +14,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -54,7 +55,6 @@ def cosines(theory: Any, d: int, n: int, step: float, Delta: float, neurons: int
     """|P_V w|/|w| of each neuron after the step; the target's variables are the first coordinates."""
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.subspaces import orthonormal
-    from hermitex.symbols import z
 
     slope, g = compile(theory.sigma.weak_derivative.expr), compile(theory.centred)
     w = rng.standard_normal((neurons, d))

@@ -16,6 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray[Any, Any]
@@ -205,7 +206,6 @@ def _function(expr: Any) -> Callable[[Array], Array]:
     """A function of one array; the plain one of NumPy where there is one, since it is called once a sample."""
     from hermitex.kernels.averages import compiled
     from hermitex.kernels.compile import compile
-    from hermitex.symbols import z
 
     made = compiled(expr, z, np.array([-50.0, 50.0]))
     if made is not None:

@@ -23,6 +23,7 @@ from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, pi, sqrt
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
 from hermitex.show.display import Shown, latex
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text.plain import plain
 
@@ -319,7 +320,6 @@ _FITS: dict[str | None, Callable[[Expr], None]] = {
 
 def _samples(g: Expr) -> list[Any]:
     """Values of g at fixed points of (-6, 6)^r: enough to refuse a g, never to prove that one fits."""
-    from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.precise import evaluate
 
     variables = symbols.normals(g) or (symbols.z,)

@@ -7,7 +7,7 @@ from functools import wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.symbolic.budget import DEFAULT_BUDGET
@@ -62,7 +62,6 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
     """Where the n-th stage is reached."""
     import numpy as np
 
-    from hermitex.errors import NoClosedForm
     from hermitex.theories.multi_index import multi_index
     from hermitex.theories.overlaps.reached import reached
 

@@ -19,6 +19,7 @@ from hermitex.kernels.places import marks
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
+from hermitex.symbolic.sums import arrays, unsummed
 
 _CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
 _OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
@@ -208,7 +209,6 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     0.605705509602
     """
     from hermitex.symbolic.parsing import expression
-    from hermitex.symbolic.sums import arrays, unsummed
 
     formula: Expr = expression(expr)
     if loose := unsummed(formula):

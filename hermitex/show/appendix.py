@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from hermitex.show.cite import reference
+from hermitex.show.cite import cite, known, reference
 from hermitex.show.display import latex
 from hermitex.show.escape import markdown as words_of
 from hermitex.show.escape import prose, tex
@@ -82,8 +82,6 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
 
 def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
     """One result as Markdown; formulas between dollars, as notebooks and most renderers read them."""
-    from hermitex.show.cite import cite, known
-
     said = words_of(", ".join(filter(None, [cite(source) if source and known(source) else source, place])))
     out = [f"## {words_of(' '.join(title.split()))}", ""]
     for kind, content in _gathered(blocks):
@@ -172,8 +170,6 @@ def _at(place: str) -> str:
 
 def _quoted(source: str | None, place: str) -> str:
     """Where a premise is quoted from, in Markdown."""
-    from hermitex.show.cite import cite, known
-
     return "".join(f", {words_of(said)}" for said in (cite(source) if source and known(source) else source, place) if said)
 
 

@@ -33,6 +33,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex import symbols
 from hermitex.errors import HermitexError
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
@@ -182,8 +183,6 @@ def _by_values(expressions: list[Expr], variables: tuple[Symbol, ...], known: Ma
 def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
                         rows: list[list[Expr]]) -> Matrix | None:
     """A rational guess at the common null space of `rows` and of the gradients at generic points."""
-    from hermitex.symbolic.arithmetic import mp, mpf
-
     with mp.workdps(60):
         found = _gradients(expressions, variables)
         if len(found) < len(variables):
@@ -194,7 +193,6 @@ def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
 
 def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
     """Central differences at the working precision."""
-    from hermitex.symbolic.arithmetic import mpf
     from hermitex.symbolic.digits.mp_backend import MPMath
     from hermitex.symbolic.digits.program import StraightLine
 
@@ -213,8 +211,6 @@ def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[l
 
 def _guessed_null_space(table: list[list[Any]], r: int) -> Matrix:
     """Gauss-Jordan with a tolerance, entries rounded to simple rationals: a guess, proved or dropped by the caller."""
-    from hermitex.symbolic.arithmetic import mp, mpf
-
     pivots: list[int] = []
     done: list[list[Any]] = []
     for c in range(r):

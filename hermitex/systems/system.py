@@ -27,6 +27,7 @@ from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
+from hermitex.systems.program import compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
@@ -284,8 +285,6 @@ class System(Shown):
         """The compiled `Program`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
         cache = self.__dict__.setdefault("_programs", {})
         if blocks not in cache:
-            from hermitex.systems.program import compile_program
-
             found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)
             letters = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}

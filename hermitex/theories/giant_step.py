@@ -24,10 +24,12 @@ from hermitex.exponents.information import information_exponent
 from hermitex.exponents.leap import leap
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient, target
 from hermitex.symbolic.subspaces import Matrix, orthonormal
 from hermitex.symbolic.tensors import SymmetricTensor, tensor
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import Delta, normal, z
 from hermitex.systems.system import System
 from hermitex.theories.claims import Claim, Claims, exact
@@ -55,8 +57,6 @@ class GiantSolution(Solution):
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, and what is exact as texts."""
-        from hermitex.symbolic.text.plain import plain
-
         rows = self.exact["directions"].tolist()
         return {**super().to_dict(), "order": self.exact["order"], "directions": plain(rows)}
 
@@ -305,7 +305,6 @@ def giant_step(sigma: Any, g: Any) -> GiantStep:
     body, variables = target(g)
     if extra := body.free_symbols - set(variables):
         raise BadInput(f"giant-step: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
-    from hermitex.symbolic.bounds.integrability import integrable
 
     if integrable(body, variables, power=2) is False:
         raise BadInput(f"giant-step: the target {body} is not square integrable")

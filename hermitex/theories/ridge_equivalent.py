@@ -17,6 +17,7 @@ from sympy import Eq, Idx, IndexedBase, Piecewise, Sum, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
 from hermitex.kernels.compile import Kernel, compile
+from hermitex.show.plots import curves
 from hermitex.solvers.root import root
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
@@ -155,8 +156,6 @@ class RidgeEquivalent(Theory):
 
     def plot(self, ax: Any = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1, modes: int = 2000) -> Any:
         """Bias and variance of kernel ridge regression over n under power laws, for two sizes of the ridge."""
-        from hermitex.show.plots import curves
-
         k = np.arange(1, modes + 1.0)
         line = np.geomspace(5, modes/4, 40)
         at: dict[str, Any] = {"eigenvalues": k**-capacity, "coefficients": k**(-capacity*source - 0.5), "noise": noise}

@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -108,8 +109,6 @@ class SmallStep(Theory):
 
     def plot(self, ax: Any = None, *, psi1: float = 4.0, psi2: float = 1.0, Delta: float = 0.0, points: int = 200) -> Any:
         """The outlier and the two alignments along the step, up to three critical steps."""
-        from hermitex.show.plots import curves
-
         at_one = self.solve(psi1=psi1, psi2=psi2, eta=1.0, Delta=Delta)
         critical = float(at_one["eta_c"])
         etas = critical*np.linspace(0.01, 3, points)

@@ -17,6 +17,7 @@ from sympy import Expr, Max, Min, Rational, Symbol, oo
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown
+from hermitex.show.plots import curves
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.curve import Curve
@@ -170,8 +171,6 @@ class SourceCapacity(Shown):
 
     def plot_rates(self, ax: Any = None, *, ell: Any, q: Any = oo, n: Any = None) -> Any:
         """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""
-        from hermitex.show.plots import curves
-
         line = np.geomspace(10, 1e6, 40) if n is None else np.asarray(n, dtype=float)
         found, goal = self.curve(line, ell=ell, q=q), self.rates(ell, q)
         ax = curves(line.tolist(), {f"slope of the {name}": found[f"{name}_rate"].tolist() for name in ("bias", "variance")}, ax,

@@ -21,6 +21,7 @@ from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
@@ -220,8 +221,6 @@ _LETTERS = (alpha0, eta, beta, Delta)
 
 def _mean(e: Expr) -> Expr:
     """E e(z): the closed form, or the node that evaluates."""
-    from hermitex.symbolic.integrals import closed_form
-
     if e.atoms(AppliedUndef):
         return E(tidy(e), z)  # for every function at once, as in a derivation
     node = E(e, z)

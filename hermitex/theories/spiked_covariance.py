@@ -21,6 +21,7 @@ from hermitex.exponents.information import information_exponent
 from hermitex.show.display import Shown, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import rho, z
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.spike import require_square_integrable
@@ -158,8 +159,6 @@ class SpikedCovariance(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The target, k, the exponents and the proof of continuity."""
-        from hermitex.symbolic.text.plain import plain
-
         return {"target": None if self.g is None else self.g.name, "k": plain(self.k), **self.exponents().to_dict(),
                 **self.regimes.to_dict()}
 

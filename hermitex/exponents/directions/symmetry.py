@@ -16,6 +16,7 @@ from typing import Any
 from sympy import Add, Expr, Rational, S, Symbol, expand, eye, sqrt, zeros
 
 from hermitex.errors import HermitexError
+from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.invariance import linear_forms
 from hermitex.symbolic.parity import identically_zero
@@ -188,8 +189,6 @@ class _Values:
 
 
 def _number(x: float) -> Any:
-    from hermitex.symbolic.arithmetic import mpf
-
     return mpf(x)
 
 

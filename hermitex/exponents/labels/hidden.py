@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.label import peel
+from hermitex.exponents.label import peel, split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import own_parts
@@ -69,7 +69,6 @@ def zeros_of_modulus(seen: Sequence[Expr], variables: Sequence[Symbol], symmetri
     flips = [s.flips for s in symmetries if s.flips is not None and s.sign == -1]
     if len(seen) != 1 or not flips or not seen[0].has(sign):
         return {}
-    from hermitex.exponents.label import split_products
 
     size = split_products(Abs(split_products(seen[0]))).replace(
         lambda e: isinstance(e, Abs) and isinstance(e.args[0], sign), lambda e: S.One)

@@ -20,7 +20,7 @@ from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import inner_quantities, own_parts
-from hermitex.exponents.laws.density import Index, Law, normal, push, radius
+from hermitex.exponents.laws.density import Index, Law, merged, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
@@ -217,7 +217,6 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
         parts = [m @ law.density(y) for (law, _), m in zip(cases, maps, strict=True) if law.continuous]
         return sum(parts, np.zeros((len(wanted), len(y))))
 
-    from hermitex.exponents.laws.density import merged
 
     live = [law for law, _ in cases if law.continuous]
     knots = [p for law in live for p in (*law.knots, law.lo, law.hi)]

@@ -18,8 +18,10 @@ from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
 from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.panels import distinct, graded
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
 WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
@@ -160,8 +162,6 @@ class Monotone:
 
 def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
     """The law of F(w), w of the given law; `drop`: indices known to be exactly zero for the new label."""
-    from hermitex.symbolic.pieces import pieces
-
     if not expr.has(x):
         raise ValueError(f"{expr} does not depend on {x}")
     keep = [n for n, a in enumerate(law.indices) if a not in drop]
@@ -255,8 +255,6 @@ def merged(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarra
 def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monotone]:
     """The monotone branches of a smooth expression on (lo, hi)."""
     from hermitex.exponents.labels import levelsets
-    from hermitex.symbolic.arithmetic import mp, mpf
-    from hermitex.symbolic.pieces import breakpoints
 
     closed = _power(expr, x)
     with mp.workdps(20):
@@ -273,8 +271,6 @@ def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monot
 
 def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
     """The ends of branches without those at which the slope was zero up to rounding only: 1 - tanh(z)^2 far out."""
-    from hermitex.symbolic.arithmetic import mp, mpf
-
     exact = lambdify(x, slope, modules=[mp.functions(), "mpmath"])
 
     def at(p: float) -> Any:

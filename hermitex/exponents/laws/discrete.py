@@ -32,7 +32,7 @@ from sympy import (
     sqrt,
 )
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.quantities import own_parts
@@ -156,7 +156,6 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
 
 def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
     """Add nu to the class of an equal label; equality of exact constants is decided, never guessed."""
-    from hermitex.errors import NoClosedForm
     from hermitex.symbolic.zero import decide
 
     for value, old in classes:

@@ -33,9 +33,11 @@ from hermitex.exponents.laws.value import Later, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
+from hermitex.symbols import normal
 
 _TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
 
@@ -127,9 +129,6 @@ def _alone(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
 
 def _adapted(g: Expr, variables: tuple[Symbol, ...], known: Matrix) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], Expr]:
     """(coordinates of U, coordinates of its complement, g over both)."""
-    from hermitex.symbolic.invariance import rewritten
-    from hermitex.symbols import normal
-
     u, v = frame(known), orthonormal(complement(known))
     names = tuple(normal(f"z{i + 1}") for i in range(len(variables)))
     plain = all(sum(1 for x in row if x != 0) == 1 for row in [*u.tolist(), *v.tolist()])

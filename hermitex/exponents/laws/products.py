@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.laws.density import Index, Law, common_power, merged
+from hermitex.exponents.laws.density import Index, Law, common_power, mass, merged
 from hermitex.exponents.laws.sums import contracted, in_chunks, pairs
 from hermitex.kernels.panels import distinct, gauss, half_template
 
@@ -81,8 +81,6 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:
     """An atom at 0 of one factor, whatever the continuous part of the other is."""
-    from hermitex.exponents.laws.density import mass
-
     found = []
     for law, atoms, mine, its in ((two, one.atoms, left, right), (one, two.atoms, right, left)):
         at_zero = [v for p, v in atoms if p == 0]

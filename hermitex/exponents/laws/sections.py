@@ -14,6 +14,7 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
 from sympy.core.relational import Relational
 
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
 from hermitex.kernels.panels import distinct, zeros_on
 
@@ -80,8 +81,6 @@ def smooth_slope(g: Expr, v: Symbol) -> Expr:
 
     found = diff(g, v).replace(DiracDelta, lambda *_: S.Zero)
     if found.has(Subs, Derivative) or g.has(floor, ceiling, frac):
-        from hermitex.errors import NoClosedForm
-
         raise NoClosedForm("alpha_c", f"the slope of {g} in {v} has no form", "Write the target with sign, Abs or Piecewise")
     return found
 

@@ -39,6 +39,8 @@ from sympy import (
 )
 
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
+from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.breaks.roots import real_roots
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
@@ -47,6 +49,7 @@ from hermitex.symbolic.engine.together import kept_together
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import breakpoints, pieces
 
 SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
 _JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
@@ -218,7 +221,6 @@ def delta(body: Expr, x: Symbol) -> Expr | None:
         a = -p.subs(x, 0) / slope
         _continuous(rest, x, a, all_switches=True)
         return (-1)**order * diff(density, x, order).subs(x, a) / (Abs(slope) * slope**order)
-    from hermitex.symbolic.breaks.roots import real_roots
 
     total = []
     for a in [tidy(-p.subs(x, 0) / slope)] if not depends(slope, x) else real_roots(p, x, -oo, oo):
@@ -234,7 +236,6 @@ def switches(body: Expr, x: Symbol) -> Expr | None:
     """The sum over the intervals between the switching points. Source: additivity of the integral."""
     if not _switched(body, x):
         return None
-    from hermitex.symbolic.pieces import pieces
 
     # Only the factors that switch are cut up; the others multiply every branch.
     apart = [[f for f in Mul.make_args(body) if _switched(f, x) is here] for here in (True, False)]
@@ -327,8 +328,6 @@ def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> N
         if isinstance(s, sign | Heaviside | Abs):
             meets = tidy(s.args[0].subs(x, a)).is_zero
         else:
-            from hermitex.symbolic.pieces import breakpoints
-
             meets = any(tidy(b - a).is_zero is not False for b in breakpoints(s, x))
         if meets:
             raise Refusal(f"delta sits on the jump of {s} at {a}, where their product is not defined")
@@ -348,8 +347,6 @@ def _provably_infinite(body: Expr, x: Symbol) -> bool:
 
 
 def _integrable(body: Expr, x: Symbol) -> bool | None:
-    from hermitex.symbolic.bounds.integrability import integrable
-
     if body.has(floor, ceiling, frac):
         return None  # bounded steps: their many pieces are not worth the look
     atoms = {n: Dummy(real=True) for n in body.atoms(Expectation)}

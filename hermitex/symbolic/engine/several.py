@@ -37,6 +37,7 @@ from sympy import (
 )
 from sympy import ImmutableDenseMatrix as Matrix
 
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
@@ -321,8 +322,6 @@ def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, b
 
 
 def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
-    from hermitex.symbolic.bounds.integrability import integrable
-
     if body.count_ops() > 100 or body + body.xreplace({v: -v for v in variables}) != 0:
         return False
     return integrable(body, variables) is True

@@ -13,6 +13,7 @@ from sympy import Add, Expr, Float, S, Symbol, sqrt
 
 from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError, NoClosedForm
 from hermitex.show.display import latex
+from hermitex.symbolic.arithmetic import linspace, mp, mpf, nstr
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.coefficients import coefficients, has_nodes, target
 from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, order_of
@@ -100,8 +101,6 @@ class Expansion:
         return self._difference(parts, digits)
 
     def _difference(self, parts: list[Expr], digits: int) -> Float:
-        from hermitex.symbolic.arithmetic import mp, mpf
-
         for extra in (10, 40, 110):
             work = digits + extra
             with mp.workdps(work + 10):
@@ -172,7 +171,6 @@ class Expansion:
     def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
         """g and its partial sums on the range that a standard normal visits (one variable); returns the axes."""
         from hermitex.show.plots import curves
-        from hermitex.symbolic.arithmetic import linspace
         from hermitex.symbolic.digits.program import StraightLine
         from hermitex.symbolic.precise import MPMATH
 
@@ -248,8 +246,6 @@ class Expansion:
         return f"Expansion({self.target}; {self.basis}, order {self.order}: {series or 'all zero'})"
 
     def _short(self, expr: Expr) -> str:
-        from hermitex.symbolic.arithmetic import nstr
-
         try:
             return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr).value, 6)
         except HermitexError:

@@ -14,6 +14,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, UnknownName
+from hermitex.symbolic import special
 from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.named import FUNCTIONS, NamedFunction
 from hermitex.symbolic.text import bounded
@@ -64,8 +65,6 @@ def _count(name: str, args: list[Expr], arity: int | None) -> None:
 
 
 def _exact(name: str) -> Any:
-    from hermitex.symbolic import special
-
     return getattr(special, name, None) or getattr(sympy, name)
 
 

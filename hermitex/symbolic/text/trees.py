@@ -18,6 +18,7 @@ from sympy.printing.str import StrPrinter
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
+from hermitex.symbolic import special
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
@@ -248,8 +249,6 @@ def _rebuild(head: str, args: list[Any]) -> Any:
         left, right = args
         return _RELATIONS[head](left, right, evaluate=False)
     if head in _SPECIAL:
-        from hermitex.symbolic import special
-
         function: Any = getattr(special, head)
     elif head in _HEADS:
         function = getattr(sympy, head)

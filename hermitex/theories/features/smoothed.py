@@ -14,6 +14,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.symbolic.budget import budget
 from hermitex.symbols import kappa, r, z
 from hermitex.theories.conditional import activation_of, mu
 
@@ -148,7 +149,6 @@ class SmoothedTable:
 def _closed(activation: Any) -> tuple[Any, Any] | None:
     """Kernels of the closed forms in (kappa = m, c), if they exist, are found soon, and agree with the quadrature."""
     from hermitex.kernels.compile import compile
-    from hermitex.symbolic.budget import budget
 
     m, c = np.linspace(-3.1, 3.3, 9)[:, None], np.array([0.2, 1.0, 3.0])
     try:

@@ -10,6 +10,7 @@ from sympy import Dummy, Expr, Rational, S, Symbol, erf, sign, sqrt, symbols
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import z
 from hermitex.theories.spike import free_parameters
@@ -20,8 +21,6 @@ s_0, a = symbols("s_0", positive=True), symbols("a", real=True)
 @lru_cache(maxsize=64)
 def agreement(g: Activation) -> tuple[Expr | None, tuple[Symbol, Symbol, Symbol]]:
     """E[g(shift + slope w + s_0 z) sign(w + edge)] in closed form, or None, and its symbols."""
-    from hermitex.symbolic.integrals import closed_form
-
     shift, slope, edge = letters = tuple(Dummy(n, real=True) for n in ("shift", "slope", "edge"))
     try:
         return closed_form(E((2*probability(g) - 1).xreplace({a: shift + slope*z})*sign(z + edge), z)), letters
@@ -32,8 +31,6 @@ def agreement(g: Activation) -> tuple[Expr | None, tuple[Symbol, Symbol, Symbol]
 @lru_cache(maxsize=64)
 def probability(g: Activation) -> Expr:
     """P(y = 1) = (1 + E g(a + s_0 z))/2 in the symbols a and s_0, for a target of +-1, or the mean g of a label of +-1."""
-    from hermitex.symbolic.integrals import closed_form
-
     try:
         mean = closed_form(E(g(a + s_0*z), z))
     except HermitexError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
+from hermitex.symbolic.budget import budget
 from hermitex.symbols import z
 from hermitex.theories.conditional import activation_of, mu, mu_star
 from hermitex.theories.features.smoothed import Smoothed
@@ -259,8 +260,6 @@ def _extremes(chosen: Array, *columns: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _square_integrable(activation: Any) -> bool | None:
-    from hermitex.symbolic.budget import budget
-
     try:
         with budget(5):
             return activation.in_L2
