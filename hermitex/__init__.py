@@ -40,6 +40,9 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Branch": ("systems.follow", "Branch"),
     "Result": ("systems.result", "Result"),
     "Solution": ("solvers.solution", "Solution"),
+    "Sweep": ("solvers.table", "Sweep"),
+    "load": ("solvers.load", "load"),
+    "ExponentsTable": ("exponents.table", "ExponentsTable"),
     "sweep": ("systems.sweep", "sweep"),
     "curve": ("face.curve", "curve"),
     "baselines": ("face.curve", "baselines"),
@@ -69,7 +72,9 @@ def __getattr__(name: str) -> Any:
     elif name in _ACTIVATIONS:
         value = import_module("hermitex.symbolic.activations").NAMED[name]
     else:
-        raise AttributeError(f"module 'hermitex' has no attribute {name!r}")
+        from hermitex.errors import no_attribute
+
+        raise no_attribute("hermitex", name, __all__)
     globals()[name] = value
     return value
 

@@ -51,6 +51,16 @@ class UnknownName(BadInput):
         super().__init__(f"unknown {what} {name!r}{hint}")
 
 
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error of an attribute that is not there, with the closest that are.
+
+    >>> str(no_attribute("hermitex", "exponant", ["exponents", "E"]))
+    "hermitex has no 'exponant'; did you mean exponents?"
+    """
+    near = [] if name.startswith("__") else UnknownName(name, known).close_matches
+    return AttributeError(f"{owner} has no {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
 class AssumptionNeeded(HermitexError):
     """A sign or range of a symbol is not known and the answer depends on it."""
 

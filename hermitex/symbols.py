@@ -7,6 +7,7 @@ every free symbol that bears a field name to the field's own symbol.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from sympy import Basic, Symbol, symbols
@@ -27,6 +28,9 @@ mu_0, mu_1, mu_star = symbols("mu_0 mu_1 mu_star", real=True)
 
 FIELD: dict[str, Symbol] = {name: value for name, value in list(globals().items()) if isinstance(value, Symbol)}
 
+# What a text may call by name: the field's letters, but for the normals, the arguments of functions, and what is a function too.
+LETTERS: dict[str, Symbol] = {n: s for n, s in FIELD.items() if not re.match(r"z\d*\Z", n) and n not in ("x", "y", "f", "zeta")}
+
 LATEX_NAMES: dict[Symbol, str] = {
     mu_star: r"\mu_\star",
     alpha0: r"\alpha_0",
@@ -44,6 +48,12 @@ LATEX_WORDS: dict[str, str] = {
 }
 
 _NORMAL = re.compile(r"z\d*\Z")
+
+
+def ridge(name: str, known: Collection[str]) -> str:
+    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is."""
+    other = {"lam": "lamda", "lamda": "lam"}.get(name)
+    return other if other is not None and name not in known and other in known else name
 
 
 def is_normal_name(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr
 
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.stages import Threshold
+from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
 from hermitex.show.display import Shown
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.gaussian import Expectation
@@ -17,6 +17,7 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate
 
 Stage = dict[str, Any]
+_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "one_giant_step")  # of E[Y|z], not of the label
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +59,12 @@ class Findings(Shown):
                        "reached": alpha, "method": t.method or None}
                       for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
+
+    def absent(self, name: str, *, long: bool = False) -> str:
+        """What stands for a number that is None: "-" if it does not exist, "?" if it was not decided; in words if `long`."""
+        unknown = self.square_integrable is not False and not any(NONE_EXISTS in n for n in self.notes)
+        undecided = NO_LABEL not in self.notes and (unknown or not name.startswith(_OF_THE_MEAN))
+        return ("undetermined" if long else "?") if undecided else "does not exist" if long else "-"
 
     @property
     def alpha_c(self) -> mpf | None:

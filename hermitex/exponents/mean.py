@@ -14,6 +14,7 @@ from sympy import Expr, Mul, Rational, Symbol, sign
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.labels.levels import constant_value, polynomial
+from hermitex.exponents.stages import NONE_EXISTS
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.series.polynomials import poly_of
@@ -65,7 +66,7 @@ def square_integrable(mean: Expr | None, variables: Sequence[Symbol], notes: lis
     if found is False:
         first = in_space(mean, variables, 1)
         where = "in L1 but not in L2" if first else "not in L1" if first is False else "not in L2"
-        notes.append(f"information exponent: the target is {where} of the Gaussian, so none exists")
+        notes.append(f"information exponent: the target is {where} of the Gaussian, {NONE_EXISTS}")
     elif found is None:
         notes.append("information exponent: undetermined, square integrability of the target was not decided")
     return found

@@ -28,7 +28,7 @@ from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
 from hermitex.exponents.several import several
-from hermitex.exponents.stages import Threshold
+from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
 from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
@@ -42,40 +42,10 @@ _A_NUMBER = ("a number", "numbers")
 
 def exponents(target: Any, channel: Any = None, *, variables: Any = None,
               budget: float | None = DEFAULT_BUDGET) -> Exponents:
-    """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
+    """What `hermitex.exponents` answers of one target, but for where AMP reaches the later stages; it is documented there.
 
-    information exponent l = min{k >= 1: E[Y He_k] != 0};  generative exponent k* = min{k >= 1: E[E[h_k|Y]^2] != 0};
-    1/alpha_c = E[(E[z^2|Y] - 1)^2]. In several variables: the first order, the leap and the staircase of the tensors
-    E[Y He_k], the generative leap and its staircase, and a threshold for each of its stages,
-    1/alpha_c = ||M -> E[G M G]|| over symmetric M, G = E[z z^T - 1|Y], once the directions of the stages before are known.
-
-    Parameters
-    ----------
-    target : expression or text in standard normals: z, or z1, z2, ... (at most 6)
-    channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
-        "poisson", "bernoulli", "multiplicative", or a `Channel`
-    variables : names that count as variables though the target may not depend on them
-    budget : seconds of wall time; what it does not allow is reported undetermined
-
-    Returns
-    -------
-    Exponents : information_exponent, leap_exponent, leap_coordinate, staircase, generative_exponent, generative_staircase,
-        weak_recovery (class, alpha_c, alpha_c_exact, stages), complexity, certificates, notes. A stage is its order and its
-        directions, rows over `variables`. None is an exponent that does not exist or was not decided; a note says which.
-
-    Raises
-    ------
-    BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel.
-
-    References: Ben Arous et al. (2021); Abbe et al. (2023); Dandi et al. (2023); Damian et al. (2024, 2025);
-    Troiani et al. (2024).
-
-    Examples
-    --------
     >>> exponents("z**3 - 3*z")
     Exponents(z**3 - 3*z: information 3, generative 1, trivial, alpha_c = 0)
-    >>> exponents("sign(z1*z2)")
-    Exponents(sign(z1*z2): information 2, leap 2, generative 2, easy, alpha_c = pi**2/4 = 2.46740110027)
     """
     g, law, names, used = _read(target, channel, variables)
     if budget == 0:
@@ -247,7 +217,7 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol,
     notes += [*integrable.notes, *dict.fromkeys(said), *([unknown_mean] if unknown_mean else [])]
     notes += [*first_part.notes, *information.notes]
     if trivial:
-        notes.append("the label does not depend on z: no exponent exists")
+        notes.append(NO_LABEL)
     notes += [*generative_part.notes, *generative.notes, *recovery.notes, *threshold.notes]
     _hint_flint(notes, (*information.certificates, *generative.certificates))
     first = information.order
@@ -272,7 +242,7 @@ def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial:
         return Found(None)
     if constant_value(mean, x) is not None:
         if not trivial:
-            notes.append("information exponent: E[Y|z] is constant, so none exists (the label itself does depend on z)")
+            notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself does depend on z)")
         return Found(None)
     return information_exponent(mean, x, known=proofs)
 

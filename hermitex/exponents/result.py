@@ -18,6 +18,9 @@ from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_
 from hermitex.show.display import latex, math
 from hermitex.symbolic.parsing import parse, to_text
 
+_EXPONENTS = ("information", "leap", "generative")
+_SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
+
 
 @dataclass(frozen=True, repr=False)
 class Exponents(Findings):
@@ -32,16 +35,21 @@ class Exponents(Findings):
 
     def table_row(self, *, formulas: bool = False) -> tuple[str, ...]:
         """One line of the table of several targets; the columns are `HEADERS`. formulas: as a notebook typesets them."""
-        t = self.threshold
+        t, absent = self.threshold, self.absent("class")
         if formulas:
-            rates = (self.complexity[k] for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp"))
-            return (math(self.target), _word(self.information_exponent), _word(self.leap_exponent),
-                    _word(self.generative_exponent), t.kind or "-", _alpha_html(t, short=True),
-                    *(rate or "-" if rate in (None, "none", "open") else math(_power_latex(rate)) for rate in rates))
-        return (_text(self.target), _word(self.information_exponent), _word(self.leap_exponent),
-                _word(self.generative_exponent),
-                t.kind or "-", alpha_text(t, short=True),
-                *(_word(self.complexity[k]) for k in ("kernel", "one_pass_sgd", "batch_reuse", "amp")))
+            rates = [self.complexity[k] for k in _SHOWN]
+            return (math(self.target), *self._three(), t.kind or self.absent("class"), _alpha_html(t, short=True, absent=absent),
+                    *(rate or self.absent(k) if rate in (None, "none", "open") else math(_power_latex(rate))
+                      for k, rate in zip(_SHOWN, rates, strict=True)))
+        return (_text(self.target), *self._three(), t.kind or self.absent("class"), alpha_text(t, short=True, absent=absent),
+                *(self.word(k, self.complexity[k]) for k in _SHOWN))
+
+    def word(self, name: str, value: Any, *, long: bool = False) -> str:
+        """A number in words; what is None as `absent` has it."""
+        return self.absent(name, long=long) if value is None else str(value)
+
+    def _three(self) -> list[str]:
+        return [self.word(n, getattr(self, f"{n}_exponent")) for n in _EXPONENTS]
 
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
@@ -63,9 +71,10 @@ class Exponents(Findings):
         return to_dataframe({k: [r[k] for r in rows] for k in ("quantity", "order", "status", "value", "how")})
 
     def __repr__(self) -> str:
-        leap = f"leap {_word(self.leap_exponent)}, " if len(self.variables) > 1 else ""
-        return (f"Exponents({_text(self.target)}: information {_word(self.information_exponent)}, {leap}"
-                f"generative {_word(self.generative_exponent)}, {self.threshold.kind or 'no class'}"
+        information, leap, generative = self._three()
+        leap = f"leap {leap}, " if len(self.variables) > 1 else ""
+        return (f"Exponents({_text(self.target)}: information {information}, {leap}generative {generative}, "
+                f"{self.threshold.kind or 'no class'}"
                 f"{alpha_words(self.threshold)})")
 
     def _stairs(self) -> list[tuple[str, str]]:
@@ -76,13 +85,11 @@ class Exponents(Findings):
         return [(name, _climb(staircase_words(stages, self.variables, self.numbers))) for name, stages in pairs]
 
     def _html(self) -> str:
-        numbers = [("information exponent", _word(self.information_exponent)),
-                   ("leap exponent", _word(self.leap_exponent)),
-                   ("generative exponent", _word(self.generative_exponent)),
-                   *self._stairs(),
-                   ("weak recovery", self.threshold.kind or "-"),
-                   (math(r"\alpha_c"), _alpha_html(self.threshold))]
-        rates = [(f"{escape(RATES[key].algorithm)}", math(_power_latex(rate)) if rate else "-")
+        unknown = self.absent("class", long=True)
+        numbers = [*((f"{n} exponent", self.word(n, getattr(self, f"{n}_exponent"), long=True)) for n in _EXPONENTS),
+                   *self._stairs(), ("weak recovery", self.threshold.kind or unknown),
+                   (math(r"\alpha_c"), _alpha_html(self.threshold, absent=unknown))]
+        rates = [(f"{escape(RATES[key].algorithm)}", math(_power_latex(rate)) if rate else self.absent(key, long=True))
                  for key, rate in self.complexity.items()]
         proofs = [c.row for c in self.certificates]
         channel = "" if self.channel == "deterministic" else f", channel {escape(self.channel)}"
@@ -101,7 +108,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
     return f'<table style="border:none"><tbody>{body}</tbody></table>'
 
 
-def _alpha_html(t: Threshold, *, short: bool = False) -> str:
+def _alpha_html(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
     for number, exact, bound, reached in stage_values(t, 10 if short else 12):
@@ -110,7 +117,7 @@ def _alpha_html(t: Threshold, *, short: bool = False) -> str:
         told = (number if exact is None or exact.is_Integer or (short and not brief)
                 else math(exact) if short else f"{math(exact)} = {number}")
         words.append((f"&ge; {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
-    return " then ".join(words) or "-"
+    return " then ".join(words) or absent
 
 
 def _climb(words: str) -> str:
@@ -135,7 +142,3 @@ def _power_latex(rate: str) -> str:
 def _text(value: Expr) -> str:
     """An expression as `hermitex.parse` reads it: e is exp(1)."""
     return to_text(value)
-
-
-def _word(value: Any) -> str:
-    return "-" if value is None else str(value)

@@ -22,7 +22,7 @@ from hermitex.exponents.labels.forms import plainer
 from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
-from hermitex.exponents.stages import Threshold
+from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
 
 
 def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
@@ -47,7 +47,7 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     stairs = generative.value
     recovery = _class(stairs) if threshold.value.kind is None else threshold.value
     if stairs.complete and not stairs.stages:
-        notes.append("the label does not depend on z: no exponent exists")
+        notes.append(NO_LABEL)
     notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
                        generative=stairs.leap)
@@ -69,7 +69,7 @@ def _leap_search(mean: Expr | None, variables: tuple[Symbol, ...], integrable: b
     if mean is None or not integrable:
         return None
     if relevant(mean, variables).dimension == 0:
-        notes.append("information exponent: E[Y|z] is constant, so none exists (the label itself may depend on z)")
+        notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
         return None
     return LeapSearch(mean, variables)
 

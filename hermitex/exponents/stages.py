@@ -14,6 +14,8 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.text.plain import plain
 
 MOST = 12
+NO_LABEL = "the label does not depend on z: no exponent exists"
+NONE_EXISTS = "so none exists"  # in what a note says of the information exponent and the leap
 _SHORT = 10  # in a table
 
 
@@ -109,8 +111,8 @@ def lower_bound(stage: int) -> str:
             "transition unless their overlap is 1 at that alpha")
 
 
-def alpha_text(t: Threshold, *, short: bool = False) -> str:
-    """Every stage's threshold on one line: 0 then >= 1.43083366052, reached at 2.0523824; "-" where nothing is known.
+def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
+    """Every stage's threshold on one line: 0 then >= 1.43083366052, reached at 2.0523824; `absent` where nothing is known.
 
     ">=" stands before a value that holds once the directions of the stages before are perfectly known; AMP, which knows them in
     part, reaches those of the stage where it says so.
@@ -126,7 +128,7 @@ def alpha_text(t: Threshold, *, short: bool = False) -> str:
             words.append(least + (form if form and len(form) < 12 else number) + later)
         else:
             words.append(least + (number if form in ("", number) else f"{form} = {number}") + later)
-    return " then ".join(words) or "-"
+    return " then ".join(words) or absent
 
 
 def alpha_words(t: Threshold) -> str:

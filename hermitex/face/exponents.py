@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.symbolic.budget import DEFAULT_BUDGET
@@ -15,14 +14,66 @@ from hermitex.symbolic.deadline import attempt, deadline
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
+    from hermitex.exponents.table import ExponentsTable
     from hermitex.theories.overlaps.reached import Reached
 
 _SHARE = 1/10  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
 
 
-@wraps(report.exponents)
-def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget: float | None = DEFAULT_BUDGET) -> Exponents:
-    """See `hermitex.exponents.report.exponents`, whose words help() shows."""
+@overload
+def exponents(target: list[Any] | tuple[Any, ...], channel: Any = None, *, variables: Any = None,
+              budget: float | None = DEFAULT_BUDGET) -> ExponentsTable: ...
+@overload
+def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget: float | None = DEFAULT_BUDGET) -> Exponents: ...
+def exponents(target: Any, channel: Any = None, *, variables: Any = None,
+              budget: float | None = DEFAULT_BUDGET) -> Exponents | ExponentsTable:
+    """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
+
+    information exponent l = min{k >= 1: E[Y He_k] != 0};  generative exponent k* = min{k >= 1: E[E[h_k|Y]^2] != 0};
+    1/alpha_c = E[(E[z^2|Y] - 1)^2]. In several variables: the first order, the leap and the staircase of the tensors
+    E[Y He_k], the generative leap and its staircase, and a threshold for each of its stages,
+    1/alpha_c = ||M -> E[G M G]|| over symmetric M, G = E[z z^T - 1|Y], once the directions of the stages before are known.
+
+    Parameters
+    ----------
+    target : expression or text in standard normals: z, or z1, z2, ... (at most 6); a function of SymPy symbols
+        (``lambda x, y: x*y``: its arguments are z1, z2), a Lambda; or a list of targets
+    channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
+        "poisson", "bernoulli", "multiplicative", or a `Channel`
+    variables : names that count as variables though the target may not depend on them
+    budget : seconds of wall time; what it does not allow is reported undetermined
+
+    Returns
+    -------
+    Exponents : information_exponent, leap_exponent, leap_coordinate, staircase, generative_exponent, generative_staircase,
+        weak_recovery (class, alpha_c, alpha_c_exact, stages), complexity, certificates, notes. A stage is its order and its
+        directions, rows over `variables`. None is an exponent that does not exist or was not decided; a note says which.
+    Of a list, an `ExponentsTable`: print(table), .to_latex(), .to_csv(path), .to_dataframe().
+
+    Raises
+    ------
+    BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel.
+
+    References: Ben Arous et al. (2021); Abbe et al. (2023); Dandi et al. (2023); Damian et al. (2024, 2025);
+    Troiani et al. (2024).
+
+    Examples
+    --------
+    >>> exponents("z**3 - 3*z")
+    Exponents(z**3 - 3*z: information 3, generative 1, trivial, alpha_c = 0)
+    >>> exponents("sign(z1*z2)")
+    Exponents(sign(z1*z2): information 2, leap 2, generative 2, easy, alpha_c = pi**2/4 = 2.46740110027)
+    """
+    if isinstance(target, list | tuple):
+        from hermitex.exponents.table import ExponentsTable
+
+        return ExponentsTable(tuple(_of_one(one, channel, variables, budget) for one in target))
+    return _of_one(target, channel, variables, budget)
+
+
+def _of_one(target: Any, channel: Any, variables: Any, budget: float | None) -> Exponents:
+    if isinstance(target, list | tuple):
+        raise BadInput("exponents: a list holds targets, not further lists")
     start = monotonic()
     found = report.exponents(target, channel, variables=variables, budget=budget)
     if len(found.threshold.stages) < 2:

@@ -175,7 +175,7 @@ def formula_table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = (), *,
         if len(cells) == 2 and not headers and not cells[1].lstrip("$").startswith(("=", r"\neq", r"\displaystyle =")):
             cells.insert(1, "$=$")
         body.append("<tr style='background:none'>" + "".join(
-            f'<td style="border:none;text-align:left">{c}</td>' for c in cells) + "</tr>")
+            f'<td style="border:none;text-align:left;white-space:nowrap">{c}</td>' for c in cells) + "</tr>")
     caption = f"<caption style='text-align:left'>{escape(title)}</caption>" if title else ""
     top = f"<thead><tr>{head}</tr></thead>" if head else ""
     return f'<table style="border:none">{caption}{top}<tbody>{"".join(body)}</tbody></table>'
@@ -193,7 +193,12 @@ def number_table(columns: Mapping[str, Sequence[Any]], *, title: str = "", words
     True
     """
     rows = list(zip(*columns.values(), strict=True))
-    cells = [[number(v, digits) if isinstance(v, float) else "" if v is None else str(v) for v in row] for row in rows[:most]]
+    def cell(v: Any) -> str:
+        if isinstance(v, bool):
+            return r"\text{yes}" if v else r"\text{no}"
+        return number(v, digits) if isinstance(v, float) else "" if v is None else str(v)
+
+    cells = [[cell(v) for v in row] for row in rows[:most]]
     heads = [(words or {}).get(n) or f"${letter(n)}$" for n in columns]
     more = f"<p>first {most} of {len(rows)} rows</p>" if len(rows) > most else ""
     return formula_table(cells, heads, title=title) + more

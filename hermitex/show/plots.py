@@ -7,12 +7,14 @@ again for black and white. matplotlib is imported when a picture is made.
 from __future__ import annotations
 
 import io
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, MissingExtra
+from hermitex.show.display import letter
 from hermitex.show.escape import balanced, visible
 from hermitex.show.files import write_whole
 
@@ -130,6 +132,48 @@ def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]], ax: Any = None, *, label: str = "",
+          log: tuple[bool, bool] | None = None) -> Any:
+    """Columns by name over a parameter, in its order; points are marked where they are few."""
+    order = sorted(range(len(x)), key=lambda i: x[i])
+    line = [float(x[i]) for i in order]
+    for quantity, values in columns.items():
+        said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 or not label else "")))
+        one = len(columns) == 1
+        ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
+                            ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False))
+    return ax
+
+
+def axis_of(quantity: str) -> str:
+    """What an axis says of a quantity: words where the field has them, else its letter."""
+    words = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss", "train_loss": "train loss"}
+    return words.get(quantity, f"${letter(quantity)}$")
+
+
+def geometric(x: Sequence[float]) -> bool:
+    """Whether the values have one ratio, as those of np.geomspace."""
+    if len(x) < 4 or min(x) <= 0:
+        return False
+    ratios = [b/a for a, b in itertools.pairwise(x)]
+    return max(ratios) - min(ratios) <= 1e-6*ratios[0] and abs(ratios[0] - 1) > 1e-6
+
+
+def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]], table: Sequence[Sequence[float]], quantity: str,
+             ax: Any = None, *, log: tuple[bool, bool] | None = None) -> Any:
+    """A quantity over two parameters, `table[row of up][column of across]`, darker where it is larger; failed points stay white."""
+    ax = new_axes(ax)
+    drawn = ax.pcolormesh(list(across[1]), list(up[1]), [_numbers(row) for row in table], cmap="viridis_r", shading="nearest",
+                          rasterized=True)
+    logs = log or (geometric(sorted(across[1])), geometric(sorted(up[1])))
+    for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
+        if on:
+            scale("log")
+            _plain_ticks(axis)
+    ax.figure.colorbar(drawn, ax=ax, label=axis_of(quantity))
+    return _finish(ax, xlabel=f"${letter(across[0])}$", ylabel=f"${letter(up[0])}$", legend=False)
 
 
 def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any = None, *,

@@ -35,7 +35,7 @@ class Trajectory(Solution):
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length, a row for each time; the diagnostics are those of the whole run."""
         rows = np.size(self["t"])
-        columns = {**self.value, "residual": self.residual, "converged": self.converged, "method": self.method}
+        columns = {**self._given(rows), **self.value, "residual": self.residual, "converged": self.converged, "method": self.method}
         return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
 
     def _summary(self) -> str:
@@ -55,14 +55,15 @@ class Trajectory(Solution):
             raise BadInput(f"t must lie in [{low:g}, {high:g}], the interval that was integrated")
         return dict(self.dense(t))
 
-    def plot(self, ax: Any = None, *, quantities: Sequence[str] | None = None) -> Any:
-        """Every unknown over time as a line, or the quantities named -> axes."""
+    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str = "", quantities: Sequence[str] | None = None) -> Any:
+        """Every unknown over time as a line, or the quantities named -> axes; `label` stands before their letters."""
+        from ..show.display import letter
         from ..show.plots import curves
 
-        names = list(self.unknowns if quantities is None else quantities)
-        lines = {n: np.ravel(self[n]).tolist() for n in names}
-        label = f"${names[0]}$" if len(names) == 1 else "overlap"
-        return curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="$t$", ylabel=label)
+        names = [quantity] if quantity else list(self.unknowns if quantities is None else quantities)
+        lines = {", ".join(filter(None, (label, f"${letter(n)}$"))): np.ravel(self[n]).tolist() for n in names}
+        said = f"${letter(names[0])}$" if len(names) == 1 else "overlap"
+        return curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="time $t$", ylabel=said)
 
 
 def integrate(

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingExtra, NotConverged, UnknownName
+from ..errors import BadInput, NotConverged, UnknownName
+from ..show.columns import Columned, several
+from ..symbols import ridge
 
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
-_HTML_ROWS = 12
 UNSTABLE = "unstable under iteration"
 MARGINAL = 1e-8  # a spectral radius that exceeds 1 by no more is 1 to rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(Columned):
     """Numbers by name with their residual; every entry is a scalar or an array over the points.
 
     Attributes
@@ -39,6 +40,8 @@ class Solution:
     error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability)
     iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
     unknowns : tuple of str     the names that were solved for
+    parameters : mapping        the numbers it was solved at, by name
+    inner : tuple of str        the names of `value` that only serve the equations (`where` names): not in the notebook's table
     notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
 
     Examples
@@ -64,16 +67,22 @@ class Solution:
     origin: Mapping[str, Any] = field(default_factory=dict)
     model: Any = None  # of a System: what `derivative` asks
     history: Mapping[str, Any] = field(default_factory=dict)  # of an iteration: {unknown: its values from the start on}
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inner: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         """The numbers of a name; of Q, where there are Q11, Q12, ..., the matrix, after the shape of the parameters."""
-        try:
-            return self.value[name]
-        except KeyError:
-            found = _matrix(name, self.value)
-            if found is None:
-                raise UnknownName(name, self.value, "quantity") from None
+        own = ridge(name, (*self.value, *self.parameters))
+        if own in self.value:
+            return self.value[own]
+        if (found := _matrix(name, self.value)) is not None:
             return found
+        if own in self.parameters:
+            return self.parameters[own]
+        raise UnknownName(name, (*self.value, *self.parameters), "quantity")
+
+    def _named(self) -> Iterable[str]:
+        return (*self.value, *self.parameters)
 
     def __contains__(self, name: object) -> bool:
         return name in self.value
@@ -131,7 +140,8 @@ class Solution:
         if self.points is None:
             return self
         changes = {name: _at(getattr(self, name), index) for name in _DIAGNOSTICS}
-        return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, **changes)
+        given = {k: _at(v, index) if np.shape(v) == (self.points,) else v for k, v in self.parameters.items()}
+        return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, parameters=given, **changes)
 
     def derivative(self, parameter: Any) -> dict[str, Any]:
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
@@ -151,6 +161,11 @@ class Solution:
     def extended(self, values: Mapping[str, Any], **changes: Any) -> Solution:
         """The same solution with more numbers by name (observables, `where` names)."""
         return replace(self, value={**self.value, **values}, **changes)
+
+    def at_numbers(self, numbers: Mapping[str, Any], inner: Iterable[str] = ()) -> Any:
+        """The same with the numbers it was solved at, and the names that only serve the equations."""
+        given = {k: np.asarray(v).item() if np.ndim(v) == 0 else np.asarray(v) for k, v in numbers.items()}
+        return replace(self, parameters=given, inner=tuple(n for n in inner if n in self.value))
 
     def with_stability_said(self) -> Solution:
         """The same with a note where it converged to what iteration leaves."""
@@ -175,18 +190,36 @@ class Solution:
         return {**out, "unknowns": list(self.unknowns), "notes": list(self.notes), "provenance": self.provenance}
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns of equal length, numbers first, then the diagnostics."""
+        """Columns of equal length: the parameters, what was solved for and computed from it, then the diagnostics.
+
+        A parameter that is an array at every point (a spectrum, a matrix) has no column.
+        """
         rows = self.points or 1
-        columns = {**self.value, **{name: getattr(self, name) for name in _DIAGNOSTICS}}
+        columns = {**self._given(rows), **self.value, **{name: getattr(self, name) for name in _DIAGNOSTICS}}
         return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
 
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame, one row a point."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "data", "a data frame") from None
-        return pandas.DataFrame(self.table())
+    def _given(self, rows: int) -> dict[str, Any]:
+        return {k: v for k, v in self.parameters.items() if np.shape(v) in ((), (1,), (rows,)) and k not in self.value}
+
+    def to_csv(self, path: Any) -> Any:
+        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
+        from ..show.tables import save_csv
+
+        return save_csv(self.table(), path)
+
+    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str = "") -> Any:
+        """A quantity over the parameter that has several values, as a line with its points -> axes.
+
+        quantity : default: the test error, or else every unknown
+        """
+        from ..show.plots import along
+
+        columns = self.table()
+        line = next((n for n in self.parameters if n in columns and several(columns[n])), None)
+        if line is None:
+            raise BadInput("plot: this solution is one point; give a parameter several values, or print it")
+        names = [quantity] if quantity else ["test_error"] if "test_error" in self.value else list(self.unknowns or self.names)
+        return along(line, columns[line], {n: np.ravel(self[n]).tolist() for n in names}, ax, label=label)
 
     def __repr__(self) -> str:
         shown = list(self.value)[:6]
@@ -216,20 +249,13 @@ class Solution:
         return f", stability {np.nanmax(gain):.4g}{where if count else ''}"
 
     def _repr_html_(self) -> str:
-        from ..show.display import letter
-
         try:
             columns = self.table()
-            shown = np.any(~np.isnan(np.asarray(self.stability, dtype=float)))
-            names = [k for k in columns if k in self.value or k in ("residual", "converged") or (k == "stability" and shown)]
-            rows = len(columns["converged"])
-            head = "".join(f"<th>${letter(k)}$</th>" if k in self.value else f"<th>{escape(k)}</th>" for k in names)
-            body = "".join(
-                "<tr>" + "".join(f"<td>{escape(_cell(k, columns[k][i]))}</td>" for k in names) + "</tr>"
-                for i in range(min(rows, _HTML_ROWS))
-            )
-            more = f"<caption>first {_HTML_ROWS} of {rows} points</caption>" if rows > _HTML_ROWS else ""
-            return f"<table>{more}<tr>{head}</tr>{body}</table><p>{escape(self._summary())}</p>"
+            away = np.any(np.asarray(self.stability, dtype=float) > 1)
+            given = [n for n in self._given(self.points or 1) if several(columns[n])]
+            names = [*given, *(n for n in self.value if n not in self.inner), *(["stability"] if away else []), "converged"]
+            plain = {n: n for n in ("stability", "converged")}
+            return self._shown_table(names, f"{type(self).__name__}: {self._summary()}", plain)
         except Exception:  # a notebook cell must never fail because its result could not be drawn
             return f"<code>{escape(object.__repr__(self))}</code>"
 

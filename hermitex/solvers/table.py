@@ -4,41 +4,50 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import MissingExtra, UnknownName
+from ..errors import BadInput, UnknownName
+from ..show.columns import Columned
 from ..show.escape import cell
 from ..show.files import write_whole
+from ..symbols import ridge
 from .grid import Grid
 from .journal import PASSING, Columns, plain
 
-_HTML_ROWS = 12
+_ENDS = ("residual", "stability", "iterations", "converged", "reason")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Columned):
     """Columns by name over all points of a grid.
 
     Attributes
     ----------
     axes : {name: values}           the grid
     columns : {name: (points,)}     parameters first, then what was solved, then `converged` and `reason`
+    parameters : {name: number}     what was not swept
     """
 
     axes: Mapping[str, tuple[float, ...]]
     columns: Mapping[str, np.ndarray]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        try:
-            return self.columns[name]
-        except KeyError:
-            raise UnknownName(name, self.columns, "column") from None
+    def __getitem__(self, name: str) -> Any:
+        own = ridge(name, (*self.columns, *self.parameters))
+        if own in self.columns:
+            return self.columns[own]
+        if own in self.parameters:
+            return self.parameters[own]
+        raise UnknownName(name, (*self.columns, *self.parameters), "column")
+
+    def _named(self) -> Iterable[str]:
+        return (*self.columns, *self.parameters)
 
     def __len__(self) -> int:
         return len(self.columns["converged"])
@@ -64,13 +73,31 @@ class Sweep:
         """Columns as lists fit for JSON: NaN is None, infinity is "inf"."""
         return {k: plain(v) for k, v in self.columns.items()}
 
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame, one row a point."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "data", "a data frame") from None
-        return pandas.DataFrame(dict(self.columns))
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length: what was swept, what was solved, how it ended, then the parameters that were not swept."""
+        fixed = {n: [v]*len(self) for n, v in self.parameters.items() if np.ndim(v) == 0 and n not in self.columns}
+        return {**{n: c.tolist() for n, c in self.columns.items()}, **fixed}
+
+    def plot(self, ax: Any = None, *, quantity: str | None = None, log: tuple[bool, bool] | None = None) -> Any:
+        """One swept parameter: a line. Two: a heat map, or with `quantity` in lines where one has at most six values -> axes.
+
+        quantity : default: the test error, or else the first column that was solved for
+        log : (x, y) whether an axis is logarithmic; by default where the values are spaced so
+        """
+        from ..show.plots import along, heat_map
+
+        axes = {n: v for n, v in self.axes.items() if len(v) > 1} or dict(self.axes)
+        if len(axes) > 2:
+            raise BadInput(f"plot: {len(axes)} parameters were swept; a picture has two: sweep fewer, or take a part of "
+                           ".to_dataframe()")
+        solved = [n for n in self.columns if n not in self.axes and n not in _ENDS]
+        name = quantity or ("test_error" if "test_error" in self.columns else solved[0])
+        if len(axes) == 1:
+            (line,) = axes
+            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log)
+        first, second = axes
+        values = self.on_grid(name).reshape(len(axes[first]), len(axes[second]))
+        return heat_map((first, axes[first]), (second, axes[second]), values.T.tolist(), name, ax, log=log)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given.
@@ -79,8 +106,9 @@ class Sweep:
         """
         text = io.StringIO()
         out = csv.writer(text, lineterminator="\n")
-        out.writerow(map(cell, self.columns))
-        out.writerows(map(cell, row) for row in zip(*(c.tolist() for c in self.columns.values()), strict=True))
+        columns = self.table()
+        out.writerow(map(cell, columns))
+        out.writerows(map(cell, row) for row in zip(*columns.values(), strict=True))
         if path is not None:
             write_whole(Path(path), text.getvalue())
         return text.getvalue()
@@ -95,10 +123,8 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         try:
-            head = "".join(f"<th>{escape(k)}</th>" for k in self.columns)
-            rows = zip(*(c[:_HTML_ROWS].tolist() for c in self.columns.values()), strict=True)
-            body = "".join("<tr>" + "".join(f"<td>{escape(_short(v))}</td>" for v in row) + "</tr>" for row in rows)
-            return f"<table><caption>{escape(repr(self))}</caption><tr>{head}</tr>{body}</table>"
+            names = [n for n in self.columns if n not in _ENDS or n == "converged"]
+            return self._shown_table(names, repr(self), {"converged": "converged"})
         except Exception:  # a notebook cell must never fail because its result could not be drawn
             return f"<code>{escape(object.__repr__(self))}</code>"
 
@@ -113,11 +139,11 @@ def assemble(points: Grid, done: Mapping[int, Columns]) -> Sweep:
     for n in names:
         values = [v for k in order for v in done[k].get(n, [None] * len(done[k]["converged"]))]
         if n not in points.axes:
-            table[n] = _column(values)
+            table[n] = column(values)
     return Sweep(dict(points.axes), table)
 
 
-def _column(values: list[Any]) -> np.ndarray:
+def column(values: list[Any]) -> np.ndarray:
     """One column: booleans, whole numbers or text if all are, else floats with NaN for what is missing."""
     kinds = {type(v) for v in values if v is not None}
     text = {v for v in values if isinstance(v, str)} - {"inf", "-inf"}
@@ -128,9 +154,5 @@ def _column(values: list[Any]) -> np.ndarray:
     if kinds == {int} and None not in values:
         return np.array(values, dtype=np.int64)
     return np.array([np.nan if v is None else float(v) for v in values])
-
-
-def _short(v: Any) -> str:
-    return f"{v:.6g}" if isinstance(v, float) else str(v)
 
 

@@ -12,10 +12,16 @@ from typing import Any
 from hermitex.symbolic import hooks
 
 
-def _parse(text: str, symbols: Any = None) -> Any:
-    from hermitex.symbolic.parsing import parse
+def _parse(text: str, symbols: Any = None, letters: bool = False) -> Any:
+    from hermitex.symbolic.parsing import parse, parse_with_letters
 
-    return parse(text, symbols=symbols)
+    return parse_with_letters(text, symbols) if letters else parse(text, symbols=symbols)
+
+
+def _formula(x: Any) -> Any:
+    from hermitex.symbolic.parsing import formula
+
+    return formula(x)
 
 
 def _expression(x: Any) -> Any:
@@ -42,5 +48,5 @@ def _evaluate(node: Any, prec: int) -> Any:
     return evaluate_to_precision(node, prec)
 
 
-hooks.parse, hooks.expression = _parse, _expression
+hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate

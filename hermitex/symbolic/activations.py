@@ -20,6 +20,7 @@ from hermitex.symbolic.named import FUNCTIONS, NamedFunction, Operation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbolic.text.functions import arguments, name_of
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbolic.weak import weak_derivative
 
@@ -152,12 +153,11 @@ def _from_class(function: Any) -> Activation:
 
 def _from_callable(function: Any) -> Activation:
     """What a function of Python or SymPy makes of z; one of several variables is refused."""
-    name = str(getattr(function, "name", getattr(function, "__name__", "sigma")))
-    try:
-        return _of_one_variable(name, expression(function(z)))
-    except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{name} is not a function of one variable on formulas ({str(error).splitlines()[0][:120]}); "
-                       "write an expression in z, e.g. 'tanh(2*z)'") from None
+    if len(asked := arguments(function)) > 1:
+        raise BadInput(f"an activation is a function of one variable z; {name_of(function)} takes {len(asked)} arguments")
+    expr = expression(function)
+    name = str(getattr(function, "name", getattr(function, "__name__", "")))
+    return _of_one_variable(name if name.isidentifier() else str(expr), expr)
 
 
 def _of_one_variable(name: str, expr: Expr) -> Activation:

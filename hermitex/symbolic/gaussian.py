@@ -14,7 +14,7 @@ from typing import Any
 from sympy import Add, Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
 from sympy.printing.precedence import PRECEDENCE
 
-from hermitex import symbols
+from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
 from hermitex.symbolic.laws import averaged, is_random, random_variables
@@ -110,8 +110,7 @@ class Expectation(Expr):
     def _read(self, given: Any) -> Any:
         """What is given, with the texts in it as symbols of this node or as expressions."""
         if isinstance(given, str):
-            known = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
-            known |= {s.name: s for s in self.free_symbols}
+            known = {**field.LETTERS, **{s.name: s for s in self.free_symbols}}
             return known.get(given) or hooks.parse(given, symbols=known)
         if isinstance(given, Mapping):
             return {self._read(k): self._read(v) for k, v in given.items()}
@@ -183,6 +182,12 @@ class Expectation(Expr):
     def _eval_expand_func(self, **hints: Any) -> Expr:
         return self
 
+    def _no_code(self, printer: Any) -> str:
+        raise BadInput(f"{str(self)[:80]} is an average, which lambdify cannot print; hx.compile(expr) makes a function of arrays")
+
+    _pythoncode = _numpycode = _mpmathcode = _lambdacode = _numexprcode = _tensorflowcode = _torchcode = _no_code
+    _cupycode = _jaxcode = _sympycode = _no_code
+
     # -- printing --------------------------------------------------------------------------------------------------
     def _named(self) -> tuple[Expr, list[Symbol], ImmutableDenseMatrix | None]:
         """Body and variables under printable names that no other symbol of the body bears."""
@@ -219,18 +224,19 @@ class Expectation(Expr):
         return prettyForm(*head.right(inside))
 
 
-def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = None) -> Expr:
+def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = None, symbols: Any = None) -> Expr:
     """The Gaussian expectation of `expr` over `variables`, unevaluated.
 
     E[f] = int f(z) phi(z) dz for independent standard normals, or with the declared covariance.
 
     Parameters
     ----------
-    expr : expression or text
+    expr : expression, text, or function of SymPy symbols (``lambda x: x**2``)
     variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
         random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
         numbers or symbols. Means are zero.
+    symbols : the letters of a text beside the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
 
     Returns
     -------
@@ -255,16 +261,18 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     rho*E(z**2, z)
     """
     if isinstance(expr, str):
-        expr = hooks.parse(expr)
-    body = symbols.standard(_scalar(expr))
+        expr = hooks.parse(expr, symbols=symbols, letters=True)
+    elif callable(expr) and not isinstance(expr, Basic):
+        expr = hooks.formula(expr)
+    body = field.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
     if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):
-        normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(symbols.normals(body)))
+        normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(field.normals(body)))
         if cov and any(str(v) in {str(x) for x in random} for pair in cov for v in pair):
             raise BadInput("E: only normals are correlated; cov names a variable of another law")
         terms = averaged(body, random)
         return Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in terms))
-    chosen = chosen or list(symbols.normals(body))
+    chosen = chosen or list(field.normals(body))
     names = [v.name if isinstance(v, Symbol) else str(v) for v in chosen]
     for v, name in zip(chosen, names, strict=True):
         if not isinstance(v, Symbol) and not (isinstance(v, str) and name.isidentifier()):
@@ -274,7 +282,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     # A variable is itself where it occurs; otherwise the plain symbol of its name is meant.
     by_name = {s.name: s for s in body.free_symbols if type(s) is Symbol}
     found = [v if v in body.free_symbols else by_name.get(str(v), Symbol(str(v), real=True)) for v in chosen]
-    order = sorted(range(len(names)), key=lambda i: symbols.natural(Symbol(names[i])))
+    order = sorted(range(len(names)), key=lambda i: field.natural(Symbol(names[i])))
     names, unbound = [names[i] for i in order], [found[i] for i in order]
     matrix = _matrix(names, cov) if cov else None
     fresh = tuple(Dummy(n, real=True) for n in names)
@@ -304,7 +312,7 @@ def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDe
                 raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
         i, j = names.index(str(a)), names.index(str(b))
         if isinstance(value, str):
-            value = hooks.parse(value)
+            value = hooks.parse(value, letters=True)
         matrix[i, j] = matrix[j, i] = sympify(value, strict=True)
     return ImmutableDenseMatrix(matrix)
 

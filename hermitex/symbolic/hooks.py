@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 parse: Callable[..., Any]           # text -> expression
+formula: Callable[[Any], Any]       # text in z and the package's letters, function, or expression -> expression as it stands
 expression: Callable[[Any], Any]    # text, number, function or expression -> expression in the house's symbols
 differentiate: Callable[[Any, Any], Any]   # (node, symbol) -> its derivative, under the average
 integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Expr, sympify
+from sympy import Expr
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -56,10 +56,8 @@ def closed_form(expr: Expr) -> Expr:
 
 
 def _read(expr: Any) -> Expr:
-    """A text by the grammar of `parse`; anything else must be a number or an expression already."""
-    if isinstance(expr, str):
-        return hooks.parse(expr)
-    return sympify(expr, strict=True)
+    found: Expr = hooks.formula(expr)
+    return found
 
 
 def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sympy import Expr, I, Pow, Rational, sympify
-from sympy.core.function import UndefinedFunction
+from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
 from hermitex.symbolic.text import bounded
+from hermitex.symbolic.text.functions import applied
 from hermitex.symbolic.text.grammar import Reader, check_variables, syntax
 from hermitex.symbolic.text.lexical import clean, excerpt
 from hermitex.symbolic.text.names import declared
 from hermitex.symbolic.text.reality import check_real
 from hermitex.symbolic.text.trees import from_tree, to_text, to_tree
 
-__all__ = ["check_real", "expression", "from_tree", "parse", "real_expression", "to_text", "to_tree"]
+__all__ = ["check_real", "expression", "formula", "from_tree", "parse", "parse_with_letters", "real_expression", "to_text",
+           "to_tree"]
 
 
 def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None = None) -> Expr:
@@ -68,13 +69,37 @@ def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None 
     return check_real(result, used)
 
 
+def parse_with_letters(text: str, symbols: Any = None) -> Expr:
+    """The same where parameters are allowed: kappa, alpha, lamda, ... (`hermitex.symbols.LETTERS`) are known beside `symbols`.
+
+    >>> parse_with_letters("tanh(kappa + s*z)", "s>0")
+    tanh(kappa + s*z)
+    """
+    return parse(text, symbols={**field.LETTERS, **declared(symbols)})
+
+
+def formula(x: Any) -> Any:
+    """What the rules of the calculus take: a text may hold the package's letters, a function is applied to normals, and an
+    expression stays as it is.
+
+    >>> formula("kappa*z"), formula(lambda a, b: a*b)
+    (kappa*z, z1*z2)
+    """
+    if isinstance(x, str):
+        return parse_with_letters(x)
+    if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
+        return expression(applied(x))
+    return sympify(x, strict=True)
+
+
 def expression(x: Any) -> Expr:
-    """Text, number, SymPy expression or named function -> expression in the house's symbols.
+    """Text, number, SymPy expression, or function of SymPy symbols -> expression in the house's symbols.
 
-    A binary float becomes the exact decimal that Python prints for it: 0.1 is 1/10.
+    A binary float becomes the exact decimal that Python prints for it: 0.1 is 1/10. A function of one argument is applied to z,
+    one of several to z1, z2, ...
 
-    >>> expression("relu(z)"), expression(0.5)
-    (Max(0, z), 1/2)
+    >>> expression("relu(z)"), expression(0.5), expression(lambda x, y: x*y)
+    (Max(0, z), 1/2, z1*z2)
     """
     if isinstance(x, str):
         return parse(x)
@@ -82,10 +107,8 @@ def expression(x: Any) -> Expr:
         raise BadInput(f"an expression is a text, a number or a SymPy expression, not {x!r}")
     if isinstance(x, float):
         return _exact_float(repr(x))
-    if not isinstance(x, Expr) and callable(x) and not isinstance(x, type | UndefinedFunction):
-        return expression(x(field.z))
-    if isinstance(x, type | UndefinedFunction):
-        return expression(x(field.z))
+    if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
+        return expression(applied(x))
     try:
         value = sympify(x, strict=True)
     except (TypeError, ValueError, AttributeError) as error:

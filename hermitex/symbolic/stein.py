@@ -12,6 +12,7 @@ from sympy import DiracDelta, Dummy, Expr, S, Symbol, expand
 
 from hermitex import symbols
 from hermitex.errors import BadInput
+from hermitex.symbolic import hooks
 from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E, Expectation
@@ -60,11 +61,7 @@ def stein(expr: Any, *variables: Any) -> Derivation:
 
 
 def _as_nodes(expr: Any, variables: tuple[Any, ...]) -> Expr:
-    if isinstance(expr, str):
-        from hermitex.symbolic.parsing import parse
-
-        expr = parse(expr)
-    expr = tidy(expr)
+    expr = tidy(hooks.formula(expr))
     free = {s.name for s in expr.free_symbols}
     if expr.has(Expectation) and not (variables and free & {str(v) for v in variables}):
         return expr

@@ -55,10 +55,10 @@ class Flow(System):
 
     is_flow: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, declared: Any) -> None:
         if self.parameters is not None and TIME not in map(str, listed(self.parameters)):
             object.__setattr__(self, "parameters", [*listed(self.parameters), TIME])
-        super().__post_init__()
+        super().__post_init__(declared)
         for u, v in self.equations.items():
             if isinstance(v, Eq):
                 raise BadInput(f"Flow: the equation of {u} is implicit; give its rate d{u}/dt alone, {{{u}: rate}}")
@@ -144,6 +144,7 @@ class Flow(System):
         with limited(budget):
             found = many(program, given, {**self.start, **by_name("start", start)}, t, domain=self.domain, tolerance=tolerance,
                          method=method, events=tuple(own), terminal=tuple(terminal))
+        found = found.at_numbers(given, (k.name for k in self.where))
         return found.require("a looser tolerance=, a shorter time, or method='Radau'") if raise_on_failure else found  # type: ignore[return-value]
 
     def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]

@@ -10,6 +10,7 @@ from typing import Any
 
 from hermitex import symbols
 from hermitex.errors import BadInput
+from hermitex.symbols import ridge
 
 #: what a solution, its table and an exported file say of themselves, and the keywords of `solve`
 DIAGNOSTICS = ("residual", "converged", "iterations", "contraction", "error", "stability", "method", "branch", "reason",
@@ -18,12 +19,12 @@ KEYWORDS = ("numbers", "start", "tolerance", "blocks", "raise_on_failure", "meth
 
 
 def spelt(name: str, parameters: Collection[str]) -> str:
-    """The parameter that a keyword means: lam is the ridge, whose symbol is lamda, unless there is a parameter lam.
+    """The parameter that a keyword means: lam and lamda are both the ridge, under the spelling that the parameters have.
 
-    >>> spelt("lam", ["alpha", "lamda"]), spelt("lam", ["lam", "lamda"]), spelt("mu", ["alpha"])
-    ('lamda', 'lam', 'mu')
+    >>> spelt("lam", ["alpha", "lamda"]), spelt("lam", ["lam", "lamda"]), spelt("lamda", ["lam"]), spelt("mu", ["alpha"])
+    ('lamda', 'lam', 'lam', 'mu')
     """
-    return "lamda" if name == "lam" and "lam" not in parameters and "lamda" in parameters else name
+    return ridge(name, parameters)
 
 
 def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[str, Any]:

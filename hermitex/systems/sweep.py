@@ -12,7 +12,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     how = (method, float(damping))
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
+        grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
         by_name("sweep", grid, parameters)
         line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, how, system)
     elif isinstance(system, Flow):
@@ -94,8 +95,9 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
         line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until, how)
-    return sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
-                      resume=resume, signature=line.signature, chunk=chunk)
+    found = sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
+                       resume=resume, signature=line.signature, chunk=chunk)
+    return replace(found, parameters={n: v for n, v in line.fixed.items() if np.ndim(v) == 0})
 
 
 def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any], tolerance: float | None, until: float | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
+from hermitex.systems.letters import letters, read
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed, spelt
@@ -54,6 +55,7 @@ class System(Shown):
     kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages
         that depend on unknowns through a few quantities only, and do not jump where these move. Their random variables are
         those of outermost expectations.
+    symbols : further letters of formulas given as texts: "a, b>0" or {"a": "real"}
 
     Raises
     ------
@@ -80,10 +82,11 @@ class System(Shown):
     kept: Any = ()
     domain: Mapping[Any, Any] = field(default_factory=dict)
     start: Mapping[Any, Any] = field(default_factory=dict)
+    symbols: InitVar[Any] = None
 
     is_flow: ClassVar[bool] = False  # whether the right-hand sides are rates
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
         if not self.equations:
             raise BadInput("System: no equation was given")
@@ -91,6 +94,9 @@ class System(Shown):
             put(self, part, found)
         put(self, "parameters", None if self.parameters is None else listed(self.parameters))
         self._check_names()
+        known = letters((*self.equations, *self.where, *self.observables, *(self.parameters or ())), declared)
+        for part in _FORMULAS:
+            put(self, part, read(getattr(self, part), known))
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -182,14 +188,14 @@ class System(Shown):
     def _names(self) -> KeptNames:
         """The names that stay names though unknowns enter them."""
         moving = depends_on(self.where, set(self.equations))
-        letters = {s.name for s in (*self.equations, *self.parameters)}
+        own = {s.name for s in (*self.equations, *self.parameters)}
         memo: dict[Any, Any] = {}
-        hides = {k: frozenset(set(free_names(k, self.where, memo)) - letters) for k in self.where}
+        hides = {k: frozenset(set(free_names(k, self.where, memo)) - own) for k in self.where}
         return KeptNames({k: self._write(self.where[k]) for k in self.where if k in self.kept and k in moving}, hides)
 
     def _write(self, e: Expr) -> Expr:
-        letters = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
-        return written_out(e, self._moving, letters)
+        named = {s.name: s for v in self.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
+        return written_out(e, self._moving, named)
 
     def _stable(self, definition: Expr) -> Expr:
         """A definition for the kernels: a residual E f^2 - (E f)^2 - ... that no unknown enters is computed as a square."""
@@ -286,9 +292,9 @@ class System(Shown):
         cache = self.__dict__.setdefault("_programs", {})
         if blocks not in cache:
             found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)
-            letters = {s.name for s in (*self.equations, *self.parameters)}
+            own = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}
-            scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= letters
+            scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= own
                        and not unsummed(written_out(k, self.where))]
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
@@ -318,6 +324,7 @@ class System(Shown):
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
         given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
         found = solved_by(method, damping, self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget)
+        found = found.at_numbers(names, (k.name for k in self.where))
         if raise_on_failure:
             found.require("damping=0.5 or smaller, or method='newton'" if method == "iterate" else "")
         return replace(found, model=SolvedPoint(self, names))

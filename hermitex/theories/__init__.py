@@ -136,6 +136,11 @@ def _lazy(name: str) -> property:
 
 
 class _Theories(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        from hermitex.errors import no_attribute
+
+        raise no_attribute("hermitex.theories", name, __all__)
+
     def __dir__(self) -> list[str]:
         return sorted(__all__)
 

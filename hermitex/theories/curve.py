@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NotConverged, UnknownName
+from hermitex.show.columns import Columned
 from hermitex.show.display import Shown, letter, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
+from hermitex.symbols import ridge
 
 ERRORS = ("test_error", "train_error")
 _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve(Shown):
+class Curve(Columned, Shown):
     r"""What a theory predicts along one parameter, or what an experiment measured there.
 
     Attributes
@@ -51,13 +53,18 @@ class Curve(Shown):
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name == self.axis:
+    def __getitem__(self, name: str) -> Any:
+        own = ridge(name, list(self._named()))
+        if own == self.axis:
             return self.alpha
-        try:
-            return self.values[name]
-        except KeyError:
-            raise UnknownName(name, [self.axis, *self.values], "quantity of the curve") from None
+        if own in self.values:
+            return self.values[own]
+        if own in self.parameters:
+            return self.parameters[own]
+        raise UnknownName(name, list(self._named()), "quantity of the curve")
+
+    def _named(self) -> Iterable[str]:
+        return (self.axis, *self.values, *self.parameters)
 
     def __contains__(self, name: object) -> bool:
         return name == self.axis or name in self.values
@@ -100,7 +107,9 @@ class Curve(Shown):
 
     # -- data --------------------------------------------------------------------------------------------------------
     def table(self) -> dict[str, list[Any]]:
-        """Columns of equal length: the abscissa, every value (and its standard error), residual, stability and converged."""
+        """Columns of equal length: the abscissa, every value (and its standard error), residual, stability, converged, the
+        experiment made at the same points, and the parameters that stayed fixed.
+        """
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
             columns[name] = v
@@ -110,14 +119,10 @@ class Curve(Shown):
             columns |= {"residual": self.residual, "stability": self.stability, "converged": self._good,
                         "reason": np.asarray(self.reason, dtype=object)}
         if self.simulation is not None and len(self.simulation) == len(self) and np.allclose(self.simulation.alpha, self.alpha):
-            columns |= {f"simulated_{k}": v for k, v in self.simulation.table().items() if k != self.axis}
+            measured = {*self.simulation.values, *(f"{n}_se" for n in self.simulation.standard_error)}
+            columns |= {f"simulated_{k}": v for k, v in self.simulation.table().items() if k in measured}
+        columns |= {k: v for k, v in self.parameters.items() if k not in columns and (isinstance(v, str) or np.ndim(v) == 0)}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
-
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame, one row a point; pandas sits in the extra `data`."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
 
     def to_csv(self, path: Any) -> Any:
         """Write the table with every order parameter, residual and converged; returns the path."""
@@ -162,7 +167,7 @@ class Curve(Shown):
         quantity : default: the test error; of a curve that has none, every order parameter
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
         """
-        from hermitex.show.plots import learning_curve
+        from hermitex.show.plots import axis_of, geometric, learning_curve
 
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said = self.title if label is None else label
@@ -172,7 +177,7 @@ class Curve(Shown):
             ax.set_ylabel("overlap")
             return ax
         quantity = quantity or "test_error"
-        ylabel = _AXES.get(quantity, f"${letter(quantity)}$")
+        ylabel = axis_of(quantity)
         said = f" = {self.ratio}" if self.axis == "alpha" or self.ratio != "n/d" else ""
         xlabel = f"${letter(self.axis)}{said}$"
         points = None
@@ -181,7 +186,7 @@ class Curve(Shown):
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
         return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
-                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (_geometric(self.alpha), False),
+                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (geometric(self.alpha.tolist()), False),
                               steps=self.axis == "kappa")
 
     def __repr__(self) -> str:
@@ -200,13 +205,6 @@ class Curve(Shown):
     def _html(self) -> str:
         columns = self.table()
         return number_table({k: columns[k] for k in (self.axis, *self.values)}, words=_AXES, title=self._line(self.label))
-
-
-def _geometric(x: np.ndarray) -> bool:
-    if len(x) < 4 or np.any(x <= 0):
-        return False
-    ratios = x[1:]/x[:-1]
-    return bool(np.ptp(ratios) <= 1e-6*ratios[0] and abs(ratios[0] - 1) > 1e-6)
 
 
 def _range(v: np.ndarray) -> str:

@@ -17,6 +17,7 @@ from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
+from hermitex.systems.names import by_name, spelt
 from hermitex.theories.curve import Curve
 from hermitex.theories.optimum import TheoryPoint
 
@@ -38,7 +39,8 @@ class Theory(Shown):
     @property
     def system(self) -> Any:
         """The equations, as a `System`."""
-        raise NotImplementedError
+        other = "; its equations of motion are .flow, a Flow" if hasattr(type(self), "flow") else ""
+        raise AttributeError(f"{self.name}: there is no system of equations that is solved{other}")
 
     @property
     def symbols(self) -> dict[str, Any]:
@@ -67,6 +69,10 @@ class Theory(Shown):
         """Solve at complete numbers; by default the system does."""
         return self.system.solve(self.system.accepted(numbers), **options)
 
+    def __dir__(self) -> list[str]:
+        lacking = ("system", "symbols", "latex") if type(self).system is Theory.system else ()
+        return [n for n in super().__dir__() if n not in lacking]
+
     def __getstate__(self) -> dict[str, Any]:
         """Its functions and structure: another process compiles its own system."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
@@ -81,7 +87,7 @@ class Theory(Shown):
         """The numbers as float arrays, defaults filled in; one clear line for what is unknown, missing or no number."""
         known = self.letters()
         values: dict[str, Any] = {}
-        for key, v in numbers.items():
+        for key, v in by_name(self.name, numbers, parameters=known).items():
             if key not in known:
                 raise UnknownName(key, known, f"keyword of {self.name}")
             if v is None:
@@ -109,12 +115,17 @@ class Theory(Shown):
             found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)
         if how and not all("iterate" in str(m) for m in np.ravel(np.asarray(found.method, dtype=object))):
             raise BadInput(f"{self.name}: it has a solver of its own, not a map to iterate; leave method= out")
+        found = found.at_numbers(given, self._inner())
         if raise_on_failure and not np.all(found.converged):
             why = next((r for r in np.ravel(np.asarray(found.reason, dtype=object)) if "; take " in str(r)), None)
             if why:  # the reason says what to type next
                 raise NotConverged(found, f"{self.name}: {why}")
             found.require()
         return found if found.model is None else replace(found, model=TheoryPoint(self, given, found.model))
+
+    def _inner(self) -> tuple[str, ...]:
+        """The names of its equations that only serve to write them."""
+        return () if type(self).system is Theory.system else tuple(k.name for k in self.system.where)
 
     def minimise(self, objective: str, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                  **numbers: Any) -> Solution:
@@ -125,7 +136,8 @@ class Theory(Shown):
         >>> round(best["lam"], 8)                  # the noise over the signal's second moment, as for any ridge regression
         0.25
         """
-        wanted = [over] if isinstance(over, str) else list(over)
+        numbers = by_name(self.name, numbers, parameters=self.letters())
+        wanted = [spelt(str(n), self.letters()) for n in ([over] if isinstance(over, str) else over)]
         self.given({**numbers, **dict.fromkeys(wanted, 1.0)})
         for name in wanted:
             if name in numbers:
@@ -156,7 +168,8 @@ class Theory(Shown):
         optimise : a letter that takes its best value between `bounds` at every point, which the curve then holds too: the one
             at which the first of `errors` is least
         """
-        given = dict(numbers) if alpha is None else {self.axis: alpha, **numbers}
+        given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
+        optimise = None if optimise is None else spelt(optimise, self.letters())
         required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n != optimise]
         if self.axis in required or (not given and not required):
             raise BadInput(f"{self.name}: {self.axis} has no value; add {self.axis}=[0.5, 1, 2]")

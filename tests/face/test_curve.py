@@ -58,7 +58,7 @@ def test_progress_on_stderr(one, capsys):
     (dict(theory="one-step", alpha=1), BadInput, "sigma"),
     (dict(theory="one-step", sigma="tanh", alpha=1), BadInput, "target"),
     (dict(theory="one-step", sigma="tanh", target="sin", lam=1, **{"alpha0": 1, "eta": 1}), BadInput, "alpha has no value"),
-    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, lamda=1), UnknownName, "lam"),
+    (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, lambd=1), UnknownName, "lam"),
     (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, lam=1, eta=1), BadInput, "alpha0"),
     (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate={"seed": 3}, **NUMBERS), UnknownName, "seeds"),
     (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate=3, **NUMBERS), BadInput, "simulate"),

@@ -65,7 +65,7 @@ def test_it_is_said_in_every_form():
     found = HILL.solve(lamda=8, start={"q": 0.001})
     assert found.converged and found["q"] == pytest.approx((8 - 32**0.5)/16)
     assert "stability 1.707 (unstable under iteration)" in repr(found)
-    assert all(said in found._repr_html_() for said in ("<th>stability</th>", "1.7071", "unstable under iteration"))
+    assert all(said in found._repr_html_() for said in (">stability</th>", "1.7071", "unstable under iteration"))
     assert found.table()["stability"] == [found.stability]
     assert json.loads(json.dumps(found.to_dict()))["stability"] == pytest.approx(1.7071067811865475)
     assert "unstable under iteration: the spectral radius of the map x -> rhs(x) is 1.707" in found.notes

@@ -72,10 +72,11 @@ def _sheet(answer: Any) -> str:
         lines.append(("variables", ", ".join(answer.variables)))
         numbers = ["information_exponent", "leap_exponent", "leap_coordinate", "staircase", "generative_exponent",
                    "generative_staircase"]
-    lines += [(name.replace("_", " "), _stairs(answer, name) if name.endswith("staircase") else _word(found[name]))
-              for name in numbers]
-    lines += [("weak recovery", _word(recovery["class"])), ("alpha_c", alpha_text(answer.threshold))]
-    lines += [(f"n, {name.replace('_', ' ')}", _word(rate)) for name, rate in found["complexity"].items()]
+    lines += [(name.replace("_", " "), _stairs(answer, name) if name.endswith("staircase") else
+               answer.word(name, found[name], long=True)) for name in numbers]
+    lines += [("weak recovery", answer.word("class", recovery["class"], long=True)),
+              ("alpha_c", alpha_text(answer.threshold, absent=answer.absent("class", long=True)))]
+    lines += [(f"n, {name.replace('_', ' ')}", answer.word(name, rate, long=True)) for name, rate in found["complexity"].items()]
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
     if answer.certificates:
@@ -90,10 +91,6 @@ def _stairs(answer: Any, name: str) -> str:
     from hermitex.exponents.directions.words import staircase_words
 
     return staircase_words(getattr(answer, name), answer.variables, answer.numbers) or "-"
-
-
-def _word(value: Any) -> str:
-    return "-" if value is None else str(value)
 
 
 def _about(target: str) -> str:

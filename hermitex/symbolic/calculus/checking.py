@@ -119,9 +119,9 @@ def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int) -> Che
 
 def _read(side: Any, declared: Any) -> Expr:
     if isinstance(side, str):
-        from hermitex.symbolic.parsing import parse
+        from hermitex.symbolic.parsing import parse_with_letters
 
-        side = parse(side, symbols=declared)
+        side = parse_with_letters(side, declared)
 
     expr = read_sums(tidy(sympify(side, strict=True)))
     refuse_loose(expr)

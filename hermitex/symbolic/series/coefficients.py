@@ -12,11 +12,12 @@ from itertools import product as cartesian
 from math import prod
 from typing import Any
 
-from sympy import Add, Expr, Integer, Mul, Rational, S, Symbol, sympify
+from sympy import Add, Expr, Integer, Mul, Rational, S, Symbol
 from sympy import expand as multiply_out
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic import hooks
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.polynomials import (
@@ -86,14 +87,12 @@ def _target_expression(g: Any) -> Expr:
     if isinstance(g, Expr):
         return symbols.standard(g)
     if isinstance(g, str) and not g.isidentifier():
-        from hermitex.symbolic.parsing import parse
-
-        return symbols.standard(parse(g))
+        return symbols.standard(hooks.formula(g))
     if isinstance(g, (str, type)) or hasattr(g, "name"):
         from hermitex.symbolic.activations import activation
 
         return activation(g)(symbols.z)
-    return symbols.standard(sympify(g, strict=True))
+    return symbols.standard(hooks.formula(g))
 
 
 class _Projections:

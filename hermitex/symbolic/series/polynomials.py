@@ -91,9 +91,8 @@ def order_of(k: Any) -> int:
 
 
 def _expression(x: Any) -> Expr:
-    if isinstance(x, str):
-        return hooks.parse(x)
-    return sympify(x, strict=True)
+    found: Expr = hooks.formula(x)
+    return found
 
 
 def _nested(k: int, x: Expr) -> Expr:

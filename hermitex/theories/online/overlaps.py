@@ -98,9 +98,10 @@ class OverlapFlow(Theory):
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
         with limited(budget):
             rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
-            return integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
-                             rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
-                             raise_on_failure=raise_on_failure)
+            found = integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
+                              rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
+                              raise_on_failure=raise_on_failure)
+        return found.at_numbers(fixed)  # type: ignore[no-any-return]
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
               tolerance: float = 1e-10, title: str = "", **numbers: Any) -> Curve:

@@ -1,0 +1,50 @@
+"""What results with numbers by name share: `result.test_error` is `result["test_error"]`; a DataFrame, a table in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hermitex.errors import no_attribute
+from hermitex.show.display import number_table
+from hermitex.symbols import ridge
+
+
+class Columned:
+    """A result with numbers by name; a subclass has `__getitem__`, `_named` (the names it knows) and `table`."""
+
+    __slots__ = ()
+
+    def _named(self) -> Iterable[str]:
+        raise NotImplementedError
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length by name."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        # A copy or an unpickled object that has no fields yet asks for its methods here, too.
+        if name.startswith("_") or not self.__dict__:
+            raise AttributeError(name)
+        known = list(self._named())
+        if ridge(name, known) in known:
+            return self[name]  # type: ignore[index]
+        raise no_attribute(type(self).__name__, name, [n for n in (*known, *dir(type(self))) if not n.startswith("_")])
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(n for n in self._named() if n.isidentifier())})
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame of the columns of `table`, one row a point; pandas sits in the extra `data`."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
+
+    def _shown_table(self, names: Sequence[str], title: str, words: Mapping[str, str] | None = None) -> str:
+        columns = self.table()
+        return number_table({n: columns[n] for n in names if n in columns}, title=title, words=words)
+
+
+def several(values: Sequence[Any]) -> bool:
+    """Whether a column holds more than one value."""
+    return any(v != values[0] for v in values)

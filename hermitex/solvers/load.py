@@ -1,0 +1,60 @@
+"""hx.load: what `.to_csv` of a Solution, a Curve, a Trajectory or a Sweep wrote, as a table with the same names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..show.load import columns_of
+from .table import Sweep, column
+
+
+def load(path: str | os.PathLike[str]) -> Sweep:
+    """Read a CSV file that a result wrote (or any table of numbers with a header) -> Sweep.
+
+    `table["test_error"]`, `table.test_error`, `.plot()`, `.to_dataframe()` are those of the result. What was swept is read off the
+    first columns: as many of them as tell the rows apart. The numbers are those of the file to the last bit.
+
+    Raises
+    ------
+    BadInput : there is no such file, it is no table, or it has no rows; one line.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from hermitex.solvers.solution import Solution
+    >>> s = Solution({"V": np.array([0.5, 0.25])}, np.zeros(2), np.array([True, True])).at_numbers({"alpha": [1.0, 2.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     back = load(s.to_csv(os.path.join(folder, "V.csv")))
+    >>> back.axes, back.V
+    ({'alpha': (1.0, 2.0)}, array([0.5 , 0.25]))
+    """
+    found = columns_of(path)
+    rows = len(next(iter(found.values())))
+    if not rows:
+        raise BadInput(f"load: {str(path)[:80]!r} has no rows")
+    columns = {name: column(values) for name, values in found.items()}
+    columns.setdefault("converged", np.full(rows, True))
+    return Sweep(_axes(found, rows), columns)
+
+
+def _axes(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str, tuple[Any, ...]]:
+    """The first columns of numbers whose values, each with each, are the rows."""
+    axes: dict[str, tuple[Any, ...]] = {}
+    for name, values in columns.items():
+        if any(not isinstance(v, int | float) or isinstance(v, bool) for v in values):
+            break
+        axes[name] = tuple(dict.fromkeys(map(float, values)))
+        size = prod(map(len, axes.values()))
+        if size >= rows:
+            told = len(set(zip(*(columns[n] for n in axes), strict=True)))
+            if size == told == rows:
+                return {n: v for n, v in axes.items() if len(v) > 1} or {name: axes[name]}
+            break
+    first = next(iter(columns))
+    return {first: tuple(columns[first])}

@@ -1,0 +1,33 @@
+"""Equations as texts: {"V": "1/(lamda + Vhat)"}, in the names of the system, the package's letters and those declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sympy import Symbol
+
+from hermitex import symbols as field
+from hermitex.symbolic.parsing import parse
+from hermitex.symbolic.text.names import declared
+
+
+def letters(names: Any, given: Any) -> dict[str, Any]:
+    """The letters that a text of a system may use, by name; what is declared in `symbols` before what a name means else."""
+    found = dict(field.LETTERS)
+    for name in names:
+        text = str(name)
+        if isinstance(name, Symbol):
+            found[text] = name
+        elif text.isidentifier() and not field.is_normal_name(text):
+            found.setdefault(text, field.FIELD.get(text) or Symbol(text, real=True))
+    return {**found, **declared(given)}
+
+
+def read(part: Mapping[Any, Any], known: Mapping[str, Any]) -> dict[Any, Any]:
+    """The same formulas, those that are texts as expressions.
+
+    >>> read({"V": "1/(lamda + Vhat)"}, letters(["V", "Vhat"], None))
+    {'V': 1/(Vhat + lamda)}
+    """
+    return {key: parse(value, symbols=known) if isinstance(value, str) else value for key, value in part.items()}

@@ -1,0 +1,124 @@
+"""Solution, Curve, Trajectory and Sweep: numbers by name, the parameters with them, a file that is read back, one table."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.errors import BadInput, UnknownName
+
+GLM = hx.theories.glm()
+RIDGE = hx.System({"Vhat": "alpha/(1 + V)", "V": "1/(lamda + Vhat)"}, where={"u": "1 + V"}, observables={"size": "V**2*u"})
+FLOW = hx.Flow({"m": "a*(1 - m**2)"}, start={"m": 0.1}, symbols="a")
+RESULTS = {
+    "solution of a theory": (lambda: GLM.solve(alpha=[0.5, 1, 2], lam=0.1, Delta=0.25), "lam", 0.1, "test_error"),
+    "curve": (lambda: GLM.curve(alpha=[0.5, 1, 2], lam=0.1, Delta=0.25), "lam", 0.1, "test_error"),
+    "sweep of a theory": (lambda: hx.sweep(GLM, {"alpha": [0.5, 1, 2], "lam": [0.1, 1]}, parameters={"Delta": 0.25}), "Delta", 0.25,
+                          "test_error"),
+    "solution": (lambda: RIDGE.solve(alpha=[1, 2, 3], lam=0.1), "lam", 0.1, "V"),
+    "one point": (lambda: RIDGE.solve(alpha=1, lam=0.1), "lam", 0.1, "V"),
+    "sweep": (lambda: hx.sweep(RIDGE, {"lam": [0.1, 1.0]}, parameters={"alpha": 2}), "alpha", 2, "V"),
+    "trajectory": (lambda: FLOW.solve(t=[0, 0.5, 1], a=2), "a", 2, "m"),
+}
+
+
+@pytest.fixture(scope="module", params=RESULTS, name="result")
+def fixture_result(request):
+    make, letter, value, quantity = RESULTS[request.param]
+    return make(), letter, value, quantity
+
+
+def test_a_number_is_asked_for_in_two_ways(result):
+    found, letter, value, quantity = result
+    assert np.array_equal(getattr(found, quantity), found[quantity]) and quantity in dir(found)
+    assert np.all(found[letter] == value) and np.all(getattr(found, letter) == value)
+    with pytest.raises(UnknownName):
+        found["nonsense"]
+    with pytest.raises(AttributeError, match="has no 'nonsense'"):
+        found.nonsense  # noqa: B018
+    with pytest.raises(AttributeError, match=f"did you mean .*{quantity}"):
+        getattr(found, quantity + "s")
+
+
+def test_the_parameters_are_columns(result):
+    found, letter, value, quantity = result
+    frame = found.to_dataframe()
+    spelt = letter if letter in frame else "lamda"
+    assert (frame[spelt] == value).all() and quantity in frame and len(frame) == len(next(iter(found.table().values())))
+
+
+def test_what_is_written_is_read_back_to_the_last_bit(result, tmp_path):
+    found, _, _, quantity = result
+    found.to_csv(tmp_path/"table.csv")
+    again = hx.load(tmp_path/"table.csv")
+    for name, column in found.table().items():
+        if column and isinstance(column[0], float):
+            assert np.array_equal(again[name], np.array(column, dtype=float), equal_nan=True), name
+    assert np.array_equal(np.ravel(getattr(again, quantity)), np.ravel(found[quantity]))
+
+
+def test_a_sweep_comes_back_with_its_grid(tmp_path):
+    table = RESULTS["sweep of a theory"][0]()
+    table.to_csv(tmp_path/"table.csv")
+    again = hx.load(tmp_path/"table.csv")
+    assert again.axes == table.axes and np.array_equal(again.on_grid("test_error"), table.on_grid("test_error"))
+
+
+@pytest.mark.parametrize("text", ["", "a,a\n1,2\n", "a,b\n1\n", "a,b\n", "\xff\xfe"])
+def test_what_is_no_table_is_refused_in_one_line(text, tmp_path):
+    (tmp_path/"bad.csv").write_bytes(text.encode("latin-1"))
+    for path in (tmp_path/"bad.csv", tmp_path/"missing.csv", tmp_path):
+        with pytest.raises(BadInput) as caught:
+            hx.load(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_they_show_themselves_in_one_manner(result):
+    found = result[0]
+    shown = found._repr_html_()
+    assert "nowrap" in shown and "\n" not in repr(found) and repr(found).startswith(type(found).__name__ + "(")
+    names = [n for n in ("T0", "L") if n in getattr(found, "value", ())]
+    assert not any(f">${n}$<" in shown for n in names)
+
+
+def test_the_ridge_has_two_spellings_everywhere():
+    asked = [dict(alpha=[1.0, 2.0], Delta=0.25, **{name: 0.1}) for name in ("lam", "lamda")]
+    one, two = (GLM.solve(**a) for a in asked)
+    assert np.array_equal(one.test_error, two.test_error) and one["lamda"] == one["lam"] == two["lamda"] == two.lamda == 0.1
+    first, second = (hx.curve(GLM, **a) for a in asked)
+    assert np.array_equal(first.test_error, second.test_error) and second["lamda"] == second["lam"] == 0.1
+    tables = [hx.sweep(GLM, {"alpha": [1, 2], name: [0.1, 1]}, parameters={"Delta": 0.25}) for name in ("lam", "lamda")]
+    assert np.array_equal(tables[0].test_error, tables[1].test_error) and np.array_equal(tables[0]["lamda"], tables[1]["lam"])
+    best = [GLM.minimise("test_error", over=name, bounds=(1e-3, 10), alpha=2, Delta=0.25) for name in ("lam", "lamda")]
+    assert best[0]["lam"] == best[1]["lam"] == best[1]["lamda"] == pytest.approx(0.25, abs=1e-6)
+    solved = [RIDGE.solve(alpha=2, **{name: 0.1}) for name in ("lam", "lamda")]
+    assert solved[0].derivative("lam") == solved[1].derivative("lamda") and solved[0]["lam"] == solved[1]["lamda"]
+    with pytest.raises(BadInput, match="give it once"):
+        GLM.solve(alpha=2, Delta=0.25, lam=0.1, lamda=0.1)
+
+
+def test_they_are_copied_and_pickled(result):
+    found = result[0]
+    for again in (copy.copy(found), copy.deepcopy(found)):
+        assert np.array_equal(again[result[3]], found[result[3]])
+    if "trajectory" not in type(found).__name__.lower():
+        assert np.array_equal(pickle.loads(pickle.dumps(found))[result[3]], found[result[3]])
+
+
+def test_a_picture_of_each(result):
+    pytest.importorskip("matplotlib")
+    found = result[0]
+    if getattr(found, "points", 1) is None and type(found).__name__ == "Solution":
+        with pytest.raises(BadInput, match="one point"):
+            found.plot()
+        return
+    ax = found.plot()
+    assert ax.get_xlabel() and (ax.get_ylabel() or ax.get_legend()) and (ax.get_lines() or ax.collections)
+
+
+def test_three_swept_parameters_are_no_picture():
+    grid = {"alpha": [1, 2], "lam": [0.1, 1], "Delta": [0.1, 0.2]}
+    with pytest.raises(BadInput, match="3 parameters"):
+        hx.sweep(GLM, grid).plot()
