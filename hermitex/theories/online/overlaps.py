@@ -101,7 +101,7 @@ class OverlapFlow(Theory):
             found = integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
                               rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
                               raise_on_failure=raise_on_failure)
-        return found.at_numbers(fixed)  # type: ignore[no-any-return]
+        return found.at_numbers(fixed)
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
               tolerance: float = 1e-10, title: str = "", **numbers: Any) -> Curve:
