@@ -154,6 +154,7 @@ def _of_node(node: Expectation, p: Symbol) -> tuple[Expr, bool]:
     body, variables = standardised(node)
     if body.has(Expectation):  # fields do not reach into inner expectations
         return node.diff(p), False
+    body, variables = _fewest(body, variables)
     fields = Fields(body, variables)
     moved = fields.covariance.diff(p).applyfunc(_short)
     total = rules.weak(fields.body, p) if p in fields.body.free_symbols else S.Zero
