@@ -185,7 +185,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     names, taken = {s: inward(resolve(e)) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [inward(resolve(e)) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
-    work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses)
+    work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses, {base: s**2 for base, s in roots.items()})
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
@@ -218,8 +218,10 @@ def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
 
 
 class _Lowering:
-    def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr], losses: bool) -> None:
+    def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr], losses: bool,
+                 squares: Mapping[Expr, Expr]) -> None:
         names = set(definitions)
+        self.squares = squares  # that a square root is taken of it tells the exact engine that it is positive
         self.exact, self.losses = exact, losses
         self.taken = taken
         self.names = names
@@ -312,7 +314,7 @@ class _Lowering:
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
         if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
-            done = exact_or_none(E(body, *(a.symbol for a in axes)))
+            done = exact_or_none(E(body.xreplace(self.squares), *(a.symbol for a in axes)))
             lost = None if done is None else loss(done)
             if done is not None and not (lost is not None and self.losses and index):
                 if lost is not None:

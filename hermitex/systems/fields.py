@@ -274,9 +274,9 @@ def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
 
 def _printed(e: Expr) -> Expr:
     """A closed form with the arguments of its error functions factored, and like terms together."""
-    e = e.replace(lambda g: isinstance(g, erf), lambda g: erf(g.args[0].factor()))
     if e.count_ops() > 2 * _SHORT:
         return e
+    e = e.replace(lambda g: isinstance(g, erf), lambda g: erf(g.args[0].factor()))
     flat = {g: Dummy(real=True) for g in e.atoms(erf, exp)}
     outer = e.xreplace(flat)
     like = outer.expand().collect(list(flat.values()))

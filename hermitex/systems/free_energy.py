@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
@@ -68,16 +68,15 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     back = {d: s for s, d in generic.items()}
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
-    steps: list[Step] = []
-    short = settle(form)
-    slopes = {v: _condition(form, short, v, steps) for v in (*order, *conjugates)}
+    raw = {v: variation(form, v) for v in (*order, *conjugates)}
+    slopes = {v: settle(slope) for v, (slope, _) in raw.items()}
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
-    steps = [replace(s, before=s.before.xreplace(back), after=s.after.xreplace(back)) for s in steps]
     system = System(equations, parameters=parameters, observables=dict(observables or {}), source=source, **options)
-    claim = (steps[-1].before, steps[-1].after) if steps else (form, form)
-    object.__setattr__(system, "derivation", Derivation(claim, tuple(steps), name="stationarity of the free energy"))
+    held = {s for n in form.atoms(Expectation) for s in n.free_symbols}
+    taken = tuple((v, raw[v][1], slope) for v, slope in slopes.items() if v in held)
+    object.__setattr__(system, "derived", partial(_derivation, form, taken, back))
     return system
 
 
@@ -101,14 +100,13 @@ def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
     return [s for n, s in known.items() if n in words]
 
 
-def _condition(phi: Expr, short: Expr, v: Symbol, steps: list[Step]) -> Expr:
-    """d phi/dv, simplified; noted as the derivative of phi in its shortest form, which is another way to it."""
-    raw, rule = variation(phi, v)
-    done = settle(raw)
-    if v in {s for n in phi.atoms(Expectation) for s in n.free_symbols}:
-        shown = rf"\frac{{\partial \phi}}{{\partial {latex(v)}}}"
-        steps.append(Step(rule, derivative(short, v), done, SOURCES.get(rule), shown))
-    return done
+def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Mapping[Symbol, Symbol]) -> Derivation:
+    """Each condition (v, rule, d phi/dv) as the derivative of phi in its shortest form, which is another way to it."""
+    short = settle(phi)
+    steps = tuple(Step(rule, derivative(short, v).xreplace(back), slope.xreplace(back), SOURCES.get(rule),
+                       rf"\frac{{\partial \phi}}{{\partial {latex(v)}}}") for v, rule, slope in taken)
+    claim = (steps[-1].before, steps[-1].after) if steps else (phi, phi)
+    return Derivation(claim, steps, name="stationarity of the free energy")
 
 
 # -- solving the conditions --------------------------------------------------------------------------------------------

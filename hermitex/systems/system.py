@@ -114,6 +114,14 @@ class System(Shown):
         put(self, "start", starts(type(self).__name__, given, self.domain, names))
 
     # -- reading -----------------------------------------------------------------------------------------------------
+    @cached_property
+    def derivation(self) -> Any:
+        """How the equations follow from the free energy that they came from; made when it is asked for."""
+        made = self.__dict__.get("derived")
+        if made is None:
+            raise AttributeError(f"{type(self).__name__}: only a system made by free_energy has a derivation")
+        return made()
+
     @property
     def unknowns(self) -> tuple[Symbol, ...]:
         """The unknowns in the order of their equations."""

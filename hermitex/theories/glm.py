@@ -58,7 +58,7 @@ class Glm(Theory):
     @property
     def derivation(self) -> Any:
         """How the equations follow from the free energy."""
-        return self.system.derivation  # type: ignore[attr-defined]
+        return self.system.derivation
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

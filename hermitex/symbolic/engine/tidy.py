@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 
 from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, asin, atan, exp, expand, factor, fraction, ilcm, sqrt, together
 
@@ -46,14 +47,17 @@ def positive(e: Expr) -> bool | None:
 
 def tidy(e: Expr) -> Expr:
     """The shortest of `e` as written, expanded and cancelled; equal to `e` (under the relations in force)."""
-    if e.is_Atom or not e.has(Add):
-        return e
+    return e if e.is_Atom or not e.has(Add) else _tidied(e, _relations.get())
+
+
+@lru_cache(maxsize=4096)  # one integral asks for the same few parts again and again
+def _tidied(e: Expr, relations: tuple[tuple[Expr, Expr], ...]) -> Expr:
     if not e.free_symbols:
         return _shortest(e, expand(e))
     size = e.count_ops()
     if size > _LONG:
         return e
-    for old, new in _relations.get():
+    for old, new in relations:
         if e.has(old.base if old.is_Pow else old):
             num, den = fraction(together(e))
             e = expand(num).subs(old, new) / expand(den).subs(old, new)
