@@ -4,7 +4,25 @@ from math import floor, log10
 
 import numpy as np
 from scipy import special
-from sympy import Derivative, Function, Piecewise, Symbol, cosh, erf, exp, lambdify, log, pi, sign, sin, sqrt, symbols
+from sympy import (
+    Derivative,
+    Function,
+    Max,
+    Min,
+    Piecewise,
+    Rational,
+    Symbol,
+    cosh,
+    erf,
+    exp,
+    lambdify,
+    log,
+    pi,
+    sign,
+    sin,
+    sqrt,
+    symbols,
+)
 
 import hermitex as hx
 from hermitex import E, Result
@@ -54,9 +72,9 @@ page.text(r"The energy is $\frac\alpha\beta\mathbb{E}\,M$ a neuron. Through the 
           r"parts, for any function $s$,")
 force, tau = Function("s"), Symbol("tau", positive=True)
 b = Symbol("b", real=True)
-page.step("Stein", E(z2*force(b + tau*z2), z2), tau*E(hx.Derivative(force)(b + tau*z2), z2))
 spread = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)
-page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
+by_parts = page.step("Stein", E(z2*force(b + spread*z2), z2), spread*E(hx.Derivative(force)(b + spread*z2), z2))
+along = page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
           r"and since $\tau\,\partial\tau/\partial q_i = \frac12\mu_i^2$ and $\tau\,\partial\tau/\partial\psi = -\mu_1^2\psi$,")
 page.step("the chain rule", spread*Derivative(spread, psi), -mu_1**2*psi)
 page.text(r"$2\,\partial_{q_i}$ of the energy is $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, "
@@ -385,8 +403,19 @@ page.test("the System for labels, the spike along the target",
 page.test("the System for a loss of $y - f$", lambda: shown("sin", "huber:1/2", "residual", numbers))
 page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
               "loss")
-system = hx.theories.one_step("tanh", "sin", loss="huber:1").system
-page.conclude([(x, v) for x, v in system.equations.items() if x in (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, zeta, psi)],
-              r"The equations that the package solves, with $J$, $J_s$, $J_2$ for the means of $s$, $-\partial_\omega s$ and "
-              r"$s^2$ at fixed "
-              r"$\kappa$; the others are those of the learning curve:")
+
+def solved():
+    """-mu_1^2 E s' of Huber's loss by the slope in the package's System, at numbers of its letters."""
+    used = theory("tanh", "sin", "huber:1/2").system
+    at = {q1: 0.9, q2: 0.4, psi: 0.3, mu_1: 0.7, mu_22: 0.2, b: 0.3}
+    width, relaxed_ = spread.subs(at), 0.6
+    letters = {"t_0": -at[b], "V": relaxed_, "tau": width}
+    mean = next(v for k, v in used.where.items() if k.name == "p_slope")
+    mean = mean.subs({x: letters[x.name] for x in mean.free_symbols})
+    return {**at, force: lambda x: -Max(-Rational(1, 2), Min(Rational(1, 2), x/(1 + relaxed_)))}, [at[mu_1]**2*mean]
+
+
+page.therefore(-2*Derivative(spread, q1)*E(z2*force(b + spread*z2), z2), -mu_1**2*E(hx.Derivative(force)(b + spread*z2), z2),
+               words=r"What the energy gives for $\hat V_1$, at fixed $\kappa$ and $z_1$: $2\,\partial_{q_1}\mathbb{E}\,M = "
+               r"\mathbb{E}[\mu_1^2(-\partial_\omega s)]$,", by=[by_parts, along],
+               package={'hx.theories.one_step("tanh", "sin", loss="huber:1/2").system.where': solved})

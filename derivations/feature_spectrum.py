@@ -114,11 +114,18 @@ def outlier():
     return digits(*pairs)
 
 
-left = page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
+def solved():
+    """V_2 of the package's spectrum, with the conjugates of its learning curve at that ridge."""
+    found = hx.theories.one_step("erf", "sin").solve(lam=0.7, gamma=0.9, **NUMBERS)
+    return {V2: hx.theories.spectrum("erf", **NUMBERS).stieltjes(-0.7).real, Vhat1: found["Vhat1"], Vhat2: found["Vhat2"],
+            w: 0.7, c: NUMBERS["c"], beta: NUMBERS["beta"]}
+
+
+page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
 page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
 page.test("the outlier", outlier)
 page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $m(z) = V_2$, with $V_1 = cV_2/(1 + c\beta\hat V_1V_2)$:",
-               by=[V2, left], package={"hx.theories.spectrum(sigma).stieltjes": hx.theories.spectrum})
+               by=[V2], package={'hx.theories.spectrum("erf", ...).stieltjes(-w)': solved})
 page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside "
           r"$\hat V_1 = \frac\alpha\beta\mathbb{E}[\mu_1^2/(1 + V)]$ and $\hat V_2 = \frac\alpha\beta\mathbb{E}[\mu_2^2/(1 + V)]$.")

@@ -51,7 +51,7 @@ page.step("change of variables", (u - 1)*density/abs(slope), sign(u - 1)/(2*sqrt
 page.text(r"so the two branches cancel and $\lambda_2 = 0$; the target is even, so $\lambda_1 = \lambda_3 = 0$, and the first "
           r"order is four:")
 page.step("closed form", E(z**2*exp(-z**2)*He(2, z), z), 0)
-page.step("closed form", E(z**2*exp(-z**2)*He(4, z), z), Rational(-4, 9)/sqrt(3))
+fourth = page.step("closed form", E(z**2*exp(-z**2)*He(4, z), z), Rational(-4, 9)/sqrt(3))
 
 page.text("(iv) The package's exponents:")
 rows = {"z**3 - 3*z": (3, 1), "z**2": (2, 2), "sign(z**3 - 3*z)": (1, 1), "z**2*exp(-z**2)": (4, 4), "He4(z)": (4, 2)}
@@ -60,5 +60,7 @@ for target, pair in rows.items():
         lambda found: (found.information_exponent, found.generative_exponent) == pair)(hx.exponents(target)))
 page.misprint("the wrong branch sign", (u - 1)*density/abs(slope), 1/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
               r"without $\mathrm{sign}(u - 1)$ the branches would add up, and $\lambda_2$ would not vanish")
-page.conclude(E(T(z)*zeta(z), z)**2/length,
-              r"Over all $T$, $\lambda_k^2 = \max_T \mathbb{E}[T(Y)\,\zeta_k(Y)]^2/\mathbb{E}\,T(Y)^2$:")
+page.therefore(E(z**2*exp(-z**2)*He(4, z), z), -4*sqrt(3)/27,
+               r"The first coefficient of $z^2e^{-z^2}$ that is not zero; $\lambda_1 = \lambda_2 = \lambda_3 = 0$:",
+               by=[fourth], package={'hx.expand("z**2*exp(-z**2)", basis="monic", order=4).coefficients[4]':
+                                     hx.expand("z**2*exp(-z**2)", basis="monic", order=4).coefficients[4]})

@@ -31,7 +31,8 @@ series = moved(z1) + step*g(z2)*moved(z1)*first(z1) + step**2/2*g(z2)**2*moved(z
 expanded = E(g(z2)*series*z2, z1, z2, cov=law)
 terms = [E(g(z2)**(j + 1)*moved(z1)**j*f(z1)*z2, z1, z2, cov=law)/factorial(j)
          for j, f in enumerate((moved, first, second))]
-page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "by powers of the step:", digits=8, points=1)
+taylor = page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "by powers of the step:", digits=8,
+                   points=1)
 page.text(r"An instance in full, $\sigma(h) = h^2/2 + h^3/6$ and $g = He_2$, where the series ends by itself:")
 h2 = z2**2 - 1
 slope = z1 + z1**2/2
@@ -98,4 +99,7 @@ page.test("the package's growth and step", whole_average,
           r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that $\gamma d = J/\mathbb{E}[G^2]$ takes the fewest "
           r"samples, $d\log d\;\mathbb{E}[G^2]/J^2$:")
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
-page.conclude(E(g(z2)**2*moved(z1)*first(z1)*z2, z1, z2, cov=law), r"The first new term, which sees $g^2$:")
+claimed = hx.theories.repetition("He3", 3).derivation(2).claim[1]
+page.therefore(expanded, sum(step**j*term for j, term in enumerate(terms)),
+               r"What a sample seen twice gives, up to the second order of the step; the first new term sees $g^2$:", by=[taylor],
+               package={'hx.theories.repetition("He3", 3).derivation(2).claim[1]': claimed})

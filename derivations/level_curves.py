@@ -8,7 +8,7 @@ from sympy import Abs, Derivative, Integral, Subs, besseli, besselk, cos, exp, l
 
 import hermitex as hx
 from hermitex import E, Result
-from hermitex.symbols import alpha, z, z1, z2
+from hermitex.symbols import z, z1, z2
 
 V, y, r, t, beta, s1, s2, w, x = symbols("V y r t beta g_1 g_2 omega_r x", positive=True)
 a, o = symbols("z omega", real=True)
@@ -46,17 +46,20 @@ page.text(r"(iii) A hyperbola. For $y = z_1z_2 > 0$ the curve is the graph $z_2 
           r"\pm\sqrt y\,(e^t, "
           r"e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
 density_ = exp(-(y/z)**2/2)/(sqrt(2*pi)*Abs(z))
-page.step("Basset's integral", E(density_, z), besselk(0, y)/pi, points=1)
+share_ = page.let(symbols("p", positive=True), besselk(0, y)/pi)
+page.step("Basset's integral", E(density_, z), share_, points=1)
 page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, $K_0(\sqrt\beta\,y)$, and its derivative at $\beta = 1$ is the "
           r"second "
           r"moment:")
 page.step("differentiation", -2*Subs(Derivative(besselk(0, sqrt(beta)*y), beta), beta, 1)/pi, y*besselk(1, y)/pi)
-page.step("the second moment", E(z**2*density_, z), y*besselk(1, y)/pi, points=1)
+excess = page.let(symbols("G_11", real=True), y*besselk(1, y)/besselk(0, y) - 1)
+page.step("the second moment", E(z**2*density_, z), share_*(1 + excess), points=1)
 page.text(r"(iv) The threshold. $\mathbb{E}[z|y] = 0$, and $G(y) = \mathbb{E}[zz^\top - 1\,|\,y]$ has $G_{11} = G_{22} = "
           r"yK_1/K_0 - 1$ and "
           r"$G_{12} = y$. To first order in the overlap $M = q$, $F = q\,\mathbb{E}[G^2]$, and")
-page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
-page.text(r"Both signs of $y$ count, so that $1/\alpha_c = 1 + \frac2\pi\int_0^\infty K_0\,(yK_1/K_0 - 1)^2\,dy$.")
+across = page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
+rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*Integral(share_*excess**2, (y, 0, oo)),
+                r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
 page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
           r"parameters of "
           r"(ii) and (iii), against the graph $z_2 = y - \tanh z_1$, and against the rays and the segment that are the "
@@ -262,5 +265,13 @@ for rule, fact in (("g_out along curves", estimates), ("a label that is constant
     page.test(rule, fact)
 page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten")
 page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")
-page.conclude([(1/alpha, 1 + 2/pi*Integral(besselk(0, y)*(y*besselk(1, y)/besselk(0, y) - 1)**2, (y, 0, oo)))],
-              r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha = \alpha_c$,")
+
+
+def solved():
+    """The package's threshold of the product."""
+    return {}, [1/float(hx.exponents("z1*z2").alpha_c)]
+
+
+page.therefore(rate, 1 + 2*Integral(share_*excess**2, (y, 0, oo)),
+               r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[rate, across],
+               package={'1/hx.exponents("z1*z2").alpha_c': solved})

@@ -166,5 +166,12 @@ page.test("one kind of features", one_kind)
 page.test("Gaussian rows", fluctuating_rows)
 page.test("a vocabulary", two_letters)
 page.test("the network itself", trained)
-page.conclude([(Q, 1/(mu_1**2*V1 + mu_22*V2)), (L, 1 + Vhat2)],
-              r"Below $n = p$ the package solves the same equations with (in $\lambda V$, $\hat V/\lambda$, ...)")
+theory = hx.theories.one_step("sin", "tanh")
+shared = theory.system
+bare = System(shared.equations, where={**shared.where, Q: 1/(mu_1**2*V1 + mu_22*V2)}, observables=theory.interpolating.observables)
+agreed = page.same("the equations in the scaled letters", bare, theory.interpolating,
+                   r"Below $n = p$ the package solves the equations of the learning curve, read in $\lambda V_i$ and "
+                   r"$\hat V_i/\lambda$ "
+                   r"at the ridge 1, with the weight of a sample put for $Q$:", shown=False)
+page.therefore(theory.interpolating, words=r"The equations for $n < p$, here for $\sigma = \sin$ and $g = \tanh$:", by=[agreed],
+               package={'hx.theories.one_step("sin", "tanh").interpolating': theory.interpolating})

@@ -4,7 +4,7 @@ from math import floor, log10
 
 import numpy as np
 from scipy import integrate, special
-from sympy import Function, Rational, Subs, Symbol, exp, factorial, log, sqrt, symbols
+from sympy import Function, Rational, Subs, Symbol, exp, factorial, log, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex import Derivative, E, He, Result
@@ -158,8 +158,8 @@ def beyond():
 page.test("several overlaps", along)
 page.test("what the series leaves out", beyond, r"A series up to the order $K$ is off by at most $\|P_{>K}g\|$ times the norm of "
           r"the student's slope beyond it, by Cauchy and Schwarz; the package says so:")
-same_drift = page.test("the package's drift", drift,
-                       r"The package's drift, with its cost of a step that is not small, and its times:")
+page.test("the package's drift", drift,
+          r"The package's drift, with its cost of a step that is not small, and its times:")
 page.test("the package's times", travel)
 page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
@@ -167,5 +167,6 @@ page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2)
 page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
               r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
 page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
-               r"The rate $\dot m$ for every student and target:", by=[stein, same_drift],
-               package={"hx.theories.sgd(sigma, g)": hx.theories.sgd})
+               r"The rate $\dot m$ for every student and target:", by=[stein],
+               package={'hx.theories.sgd("tanh", "He3").drift([m])': lambda: (
+                   {sigma: tanh, g: lambda x: He(3, x), m: 0.3}, [hx.theories.sgd("tanh", "He3(z)").drift([0.3])[0]])})

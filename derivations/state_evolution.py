@@ -161,7 +161,14 @@ def committees():
     return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
-signs_agree = page.test("the sign", signs)
+def solved():
+    """The package's fixed point for signs: M at its own Mhat = alpha F(M)."""
+    theory = hx.theories.multi_index("sign(z)")
+    found = float(theory.solve(alpha=1.5)["M11"])
+    return {hat: 1.5*theory.output.second(np.array([[found]]))[0, 0]}, [found]
+
+
+page.test("the sign", signs)
 page.test("sums of signs", committees,
           r"A sum of signs keeps its off-diagonal overlaps: its averages are normal probabilities of boxes.")
 page.test("the parity of two", parities)
@@ -173,5 +180,5 @@ page.test("the threshold of the parity", lambda: agreed([
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 map_ = page.let(Symbol("M", positive=True), 1 - 1/(1 + hat))
 page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$ with "
-               r"$\hat M = \alpha F$, in one variable:", by=[map_, signs_agree],
-               package={"hx.theories.multi_index(target)": hx.theories.multi_index})
+               r"$\hat M = \alpha F$, in one variable:", by=[map_],
+               package={'hx.theories.multi_index("sign(z)").solve(alpha=1.5)': solved})

@@ -11,7 +11,7 @@ from hermitex import E, He, Result
 from hermitex.symbols import alpha0, z
 
 delta, tau, s, omega, x, L, hat1, b2, v2 = symbols("delta tau s omega x L Vhat_1 beta V_2", positive=True)
-t, R2, R4, g1, xi2, xi22, xi3, xi4, s3 = symbols("t R_2 R_4 g_1 xi_2 xi_22 xi_3 xi_4 sigma_3", positive=True)
+t, R, R2, R4, g1, xi2, xi22, xi4, s3 = symbols("t R R_2 R_4 g_1 xi_2 xi_22 xi_4 sigma_3", positive=True)
 n, d = symbols("n d", positive=True)
 FLOOR = 1e-3
 
@@ -35,11 +35,11 @@ page.text(r"(i) The bulk. Along an eigenvector of $S$ with eigenvalue $s$, $C = 
           r"resolvent of $C$ is one of $S$:")
 shift = (1 + delta)/(delta*tau)
 page.step("algebra", 1/(1 + delta*(1 + tau*s)), 1/(delta*tau*(s + shift)))
-page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
+bulk = page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
           r"so that $k_1 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1} = \frac1\delta(1 - \frac{G}{\delta\tau})$, $G = "
           r"\frac1d\mathrm{tr}(S + "
           r"\omega)^{-1}$, follows from")
-G, R = symbols("G R", positive=True)
+trace = page.let(symbols("Gbar", positive=True), shift/(s + shift), r"With $\bar G = \omega G$, for one eigenvalue")
 page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, which with $D = 1 + "
           r"R^2G/\alpha_0$ "
           r"gives $G = 1/(\omega + \mathbb{E}[R^2/D])$, $g_\theta = 1/(\omega + \mathbb{E}[R^2z^2/D])$ and for $b_j = "
@@ -233,7 +233,16 @@ page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
 page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2, r"$K^f$ in place of $K$ loses the "
               "rank-one term")
-system = hx.theories.one_step("tanh", "sin", network="exact").system
-short = ("V1", "V2", "Vhat1", "m", "zetatilde", "psitilde", "chitilde", "qhat1")
-page.conclude([(x, v) for x, v in system.equations.items() if x.name in short],
-              r"The equations that the package solves, those without the response:")
+
+
+def solved():
+    """V_1/V_2 of the package, at its own trace of the resolvent."""
+    at = {"alpha": 0.4, "beta": 0.8, "lam": 0.1, "alpha0": 2.0, "eta": 1.5, "Delta": 0.2, "bias": 0.1}
+    found = hx.theories.one_step("tanh", "sin", network="exact").solve(**at)
+    return {delta: at["beta"]*found["Vhat1"]*found["V2"], trace: found["G"]}, [found["V1"]/found["V2"]]
+
+
+page.therefore((1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - trace/(1 + delta))/delta,
+               r"The trace that the package solves for, $k_1 = V_1/V_2 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1}$ at "
+               r"$\delta = \beta\hat V_1V_2$: for one eigenvalue, and so for the mean over all,", by=[trace],
+               package={'hx.theories.one_step("tanh", "sin", network="exact").solve(...)': solved})

@@ -3,27 +3,35 @@
 An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
 which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
 it something is. It is established no further than the weakest of its premises.
+
+The package's object is a formula, which must be the right side; a System; or a function without arguments that runs the package
+and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 from sympy import Derivative as OfExpression
-from sympy import Dummy, Expr, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol
-from sympy.core.function import AppliedUndef
+from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol, sympify
+from sympy import Equality as Implicit
+from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.derivation import check
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.precise import evaluate_with_error
+from hermitex.symbolic.undefined import put, undefined_functions
 from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked
 from hermitex.systems.page import Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
 _LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
+_FEWEST = 6   # digits in which the package's numbers must agree
 Equation = tuple[Expr, Expr]
 
 
@@ -48,6 +56,12 @@ class Conclusion:
             return Checked(self.rule, FAILS, example=f"it does not hold: {bad!r}".replace("\n", " "))
         if wrong := self._unfounded(where) or self._elsewhere(where):
             return Checked(self.rule, FAILS, example=wrong)
+        reached = [self._solved(name, one, where) for name, one in self.package.items() if not isinstance(one, Expr)]
+        if reached:
+            bad = next((one for one in reached if isinstance(one, str)), None)
+            if bad is not None:
+                return Checked(self.rule, FAILS, example=bad)
+            return Checked(self.rule, TESTED, min(int(one) for one in reached), "it follows, and the package solves it")
         digits = [one.digits for one in found if one.status == AGREES and one.digits is not None]
         points = [one.points for one in found if one.points is not None]
         if not digits:
@@ -91,18 +105,40 @@ class Conclusion:
         return ""
 
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
-        """Where the package's object is another one."""
-        facts = [p for p in self.by if isinstance(p, Fact)]
-        objects = list(self.package.items())
-        formulas = [(name, one) for name, one in objects if isinstance(one, Expr)]
-        if formulas and len(self.pairs) not in (len(formulas), len(objects)):
+        """Where the package's object is another one, or none that could be compared."""
+        if fact := next((p for p in self.by if isinstance(p, Fact)), None):
+            return f"the premise {fact.rule} is not used: a test is no premise, and the package's object is compared by itself"
+        formulas = [(name, one) for name, one in self.package.items() if isinstance(one, Expr)]
+        if formulas and len(self.pairs) not in (len(formulas), len(self.package)):
             return f"{len(formulas)} objects of the package for {len(self.pairs)} equations"
-        for (name, one), (_, right) in zip(formulas if len(formulas) == len(self.pairs) else objects, self.pairs, strict=False):
+        objects = formulas if len(formulas) == len(self.pairs) else list(self.package.items())
+        for (name, one), (_, right) in zip(objects, self.pairs, strict=False):
             if isinstance(one, Expr) and not (found := check(written_out(right, where), one)):
                 return f"{name} is not the right side: {found!r}".replace("\n", " ")
-        if other := next((name for name, one in objects if not isinstance(one, Expr)), None):
-            return "" if facts else f"{other} is no formula: name the test that compares it among the premises"
-        return f"the premise {facts[0].rule} is not used" if facts else ""
+        other = next((n for n, one in self.package.items() if not isinstance(one, Expr) and not _runs(one)), None)
+        return f"{other} is no formula, and no function of no arguments that returns the numbers it finds" if other else ""
+
+    def _solved(self, name: str, run: Callable[[], Any], where: Mapping[Symbol, Expr]) -> int | str:
+        """The digits to which the equations hold at the package's numbers, or what is wrong with them."""
+        said = run()
+        at, right = said if isinstance(said, tuple) else (said, None)
+        if not isinstance(at, Mapping) or (right is not None and len(right) != len(self.pairs)):
+            return f"{name} returned {said!r}, not {{letter: number}}, with a number for each right side where it gives those"
+        names = {k: v for k, v in where.items() if k not in at}
+        sides = [[written_out(e, names) for e in pair] for pair in self.pairs]
+        if right is not None:
+            sides = [[b, _number(v)] for (_, b), v in zip(sides, right, strict=True)]
+        held = {u for pair in sides for e in pair for u in {*e.free_symbols, *undefined_functions(e)}}
+        if lost := sorted(map(str, (held - set(at)) | (set(at) - held))):
+            return f"{name} and the conclusion do not speak of the same letters: {', '.join(lost)}"
+        worst = max(_gap(*_at(pair, at)) for pair in sides)
+        if not worst < 10.0**-_FEWEST:
+            return f"it does not hold at the numbers of {name}: the sides are {worst:.1e} apart"
+        moved = [{**at, u: 1.01*v + 0.001} for u, v in at.items() if not isinstance(u, UndefinedFunction)]
+        numbers = moved or [dict(at)]
+        if right is None and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-_FEWEST for one in numbers):
+            return f"it holds at other numbers than those of {name} too: nothing is compared"
+        return min(15, floor(-log10(max(worst, 1e-16))))
 
     def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
         """A system, or some of its equations: the one that was compared with what is derived on the page."""
@@ -110,7 +146,8 @@ class Conclusion:
             return Checked(self.rule, FAILS, example="a system follows from the one premise that it is what was derived")
         used = agreements[0].used
         same = self.system is None or (self.system.equations == used.equations and self.system.where == used.where)
-        lost = [u for u, v in self.pairs if used.equations.get(u) != v]
+        implicit = [(v.lhs, v.rhs) for v in used.equations.values() if isinstance(v, Implicit)]
+        lost = [u for u, v in self.pairs if used.equations.get(u) != v and (u, v) not in implicit]
         if not same or lost:
             said = f"the equation of {lost[0]}" if lost else "the system"
             return Checked(self.rule, FAILS, example=f"{said} is not that of the premise {agreements[0].rule}")
@@ -119,6 +156,33 @@ class Conclusion:
         if others or not self.package:
             return Checked(self.rule, FAILS, example=f"{others[0] if others else 'nothing of the package'} has these equations")
         return Checked(self.rule, PROVED, how="letter by letter")
+
+
+def _runs(one: Any) -> bool:
+    """Is it a function that asks for no arguments? Neither a theory nor what makes one is."""
+    code = getattr(one, "__code__", None)
+    return code is not None and code.co_argcount == len(one.__defaults__ or ()) and not code.co_kwonlyargcount
+
+
+def _number(value: Any) -> Expr:
+    return sympify(value) if isinstance(value, Expr) else Float(float(value))
+
+
+def _at(pair: Sequence[Expr], at: Mapping[Any, Any]) -> list[float]:
+    """Both sides at these numbers, with these functions."""
+    functions = {f: g for f, g in at.items() if isinstance(f, UndefinedFunction)}
+    letters = {x: _number(v) for x, v in at.items() if x not in functions}
+    made = []
+    for e in pair:
+        for f, g in functions.items():
+            e = put(e, {f: g})
+        made.append(float(evaluate_with_error(e.subs(letters), 15)[0]))
+    return made
+
+
+def _gap(one: float, other: float) -> float:
+    """How far apart, relative to the larger."""
+    return abs(one - other)/max(abs(one), abs(other), 1e-300) if one != other else 0.0
 
 
 def _matrices(step: Equality) -> bool:

@@ -74,13 +74,43 @@ def test_another_object_of_the_package_is_noticed():
     page.therefore(*pair, by=by, package={"hx.mu(sigma, 1).node": hx.mu(sigma, 1).node})
     assert "is not the right side" in said(page).example
     page, by, pair = written()
-    page.therefore(*pair, by=by, package={"a theory": object()})
-    assert "name the test" in said(page).example
     fact = page.test("numbers", lambda: 9)
-    page.therefore(*pair, by=[*by, fact], package={"a theory": object()})
-    assert (said(page).status, said(page).digits) == ("tested", 9)
     page.therefore(*pair, by=[*by, fact], package=OBJECTS)
     assert "numbers is not used" in said(page).example
+
+
+@pytest.mark.parametrize("thing", [object(), hx.theories.sgd, hx.theories.sgd("erf", "z"), "text", lambda x: x, 3.0])
+def test_what_makes_an_object_is_none(thing):
+    page, by, pair = written()
+    page.therefore(*pair, by=by, package={"a theory": thing})
+    assert said(page).status == "fails" and "that returns the numbers" in said(page).example
+
+
+def test_the_package_is_solved_and_compared():
+    x, w, other = symbols("x w y", positive=True)
+    for wrong, why in (({}, ""), ({x: 2.00001}, "does not hold"), ({w: 11}, "does not hold"), ({other: 1}, "same letters: y")):
+        page = Result("A", "claim")
+        page.therefore(x**2 + a*x, w, by=[page.let(w, x**2 + a*x)],
+                       package={"solve": lambda wrong=wrong: {x: 2, a: 3, w: 10} | wrong})
+        assert why in said(page).example and bool(said(page)) is (why == "")
+
+
+@pytest.mark.parametrize(("returned", "why"), [
+    ({a: 2.0}, "nothing is compared"), (None, "returned None"), (({a: 2.0}, []), "with a number for each"),
+    (({a: 2.0}, [4.1]), "does not hold"), (({a: 2.0}, [4]), ""), (({}, [4]), "same letters")])
+def test_an_identity_is_compared_with_numbers(returned, why):
+    page = Result("A", "claim")
+    page.therefore(E((a*z)**2, z), a**2, by=[page.step("closed form", E((a*z)**2, z), a**2)], package={"f": lambda: returned})
+    assert why in said(page).example and bool(said(page)) is (why == "")
+
+
+def test_functions_are_put_in():
+    page = Result("A", "claim")
+    by = [page.step("Stein", E(z*sigma(u), z), sqrt(c)*slope)]
+    for number, status in ((6, "tested"), (3, "fails")):   # sigma' = 2 u, sqrt(c) 2 r kappa = 6
+        page.therefore(E(z*sigma(u), z), sqrt(c)*slope, by=by,
+                       package={"f": lambda n=number: ({sigma: lambda x: x**2, c: 4, r: 3, kappa: 0.5}, [n])})
+        assert said(page).status == status
 
 
 def test_systems():
@@ -108,10 +138,10 @@ def test_the_letters_of_a_system_are_those_of_the_package():
 
 
 @pytest.mark.parametrize(("formula", "status"), [(7*a, "fails"), (a, "tested")])
-def test_formulas_are_compared_beside_what_is_none(formula, status):
+def test_formulas_are_compared_beside_numbers(formula, status):
     page = Result("A", "claim")
-    by = [page.step("one", E(a*z**2, z), a), page.test("numbers", lambda: True)]
-    page.therefore(E(a*z**2, z), a, by=by, package={"formula": formula, "thing": object()})
+    by = [page.step("one", E(a*z**2, z), a)]
+    page.therefore(E(a*z**2, z), a, by=by, package={"formula": formula, "thing": lambda: ({a: 2}, [2])})
     assert said(page).status == status
 
 

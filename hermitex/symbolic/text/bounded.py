@@ -15,6 +15,7 @@ from sympy import (
     Add,
     Expr,
     Heaviside,
+    Limit,
     Max,
     Min,
     Mul,
@@ -30,6 +31,7 @@ from sympy import (
     zoo,
 )
 from sympy import E as EULER
+from sympy.concrete.expr_with_limits import ExprWithLimits
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.sizes import COUNTED, MAX_TERMS, polynomial_size
@@ -172,10 +174,18 @@ def _check_logarithms(exponent: Expr, scale: float) -> None:
 
 
 def exists(expr: Any) -> Any:
-    """`expr`, unless a value in it does not exist: 1/0, oo - oo, log(0)."""
-    if isinstance(expr, Expr) and expr.has(nan, zoo, oo, -oo):
+    """`expr`, unless a value in it does not exist: 1/0, oo - oo, log(0). The ends of an integral or a sum, and where a limit is
+    taken, may be infinite."""
+    if isinstance(expr, Expr) and expr.has(nan, zoo, oo, -oo) and _infinite(expr):
         raise BadInput("a value that does not exist (a division by zero, or an infinite number)")
     return expr
+
+
+def _infinite(e: Any) -> bool:
+    """Is there an infinite number, or none, outside of such ends?"""
+    if isinstance(e, ExprWithLimits | Limit):
+        return _infinite(e.args[0])
+    return e in (nan, zoo, oo, -oo) or any(map(_infinite, e.args))
 
 
 def check_magnitude(expr: Expr) -> None:
