@@ -58,8 +58,8 @@ page.text(r"(iv) The threshold. $\mathbb{E}[z|y] = 0$, and $G(y) = \mathbb{E}[zz
           r"yK_1/K_0 - 1$ and "
           r"$G_{12} = y$. To first order in the overlap $M = q$, $F = q\,\mathbb{E}[G^2]$, and")
 across = page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
-rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*Integral(share_*excess**2, (y, 0, oo)),
-                r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
+along = page.let(symbols("I_G", positive=True), Integral(share_*excess**2, (y, 0, oo)), "For the labels of one sign")
+rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along, r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
 page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
           r"parameters of "
           r"(ii) and (iii), against the graph $z_2 = y - \tanh z_1$, and against the rays and the segment that are the "
@@ -220,12 +220,8 @@ def ramps():
 
 
 def threshold():
-    """alpha_c of products: the integral of (iv), the exponents, and alpha = q/((1 - q) F) at a small overlap."""
-    u = np.linspace(-30, 4.2, 4000)
-    v = np.exp(u)
-    k = special.k0(v)
-    inverse = 1 + 2/np.pi*np.sum(k*(v*special.k1(v)/k - 1)**2*v)*(u[1] - u[0])
-    pairs = [("alpha_c", 1/inverse, float(hx.exponents("z1*z2").alpha_c))]
+    """alpha_c of products: the exponents, and alpha = q/((1 - q) F) at a small overlap."""
+    pairs = []
     for r_, target in ((2, "z1*z2"), (3, "z1*z2*z3")):
         near, middle, far = (p/((1 - p)*output(target).second(p*np.eye(r_))[0, 0]) for p in (1e-4, 2e-4, 4e-4))
         pairs.append(("alpha(0)", (8*near - 6*middle + far)/3, float(hx.exponents(target).alpha_c)))
@@ -268,10 +264,13 @@ page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi
 
 
 def solved():
-    """The package's threshold of the product."""
-    return {}, [1/float(hx.exponents("z1*z2").alpha_c)]
+    """The package's threshold of the product, and the integral in log y."""
+    u, h = np.linspace(-30, 4.2, 4000, retstep=True)
+    v = np.exp(u)
+    k = special.k0(v)
+    return {along: np.sum(k/np.pi*(v*special.k1(v)/k - 1)**2*v)*h}, [1/float(hx.exponents("z1*z2").alpha_c)]
 
 
-page.therefore(rate, 1 + 2*Integral(share_*excess**2, (y, 0, oo)),
-               r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[rate, across],
+page.therefore(rate, 1 + 2*along,
+               r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
                package={'1/hx.exponents("z1*z2").alpha_c': solved})
