@@ -59,7 +59,8 @@ page.text(r"(iv) The threshold. $\mathbb{E}[z|y] = 0$, and $G(y) = \mathbb{E}[zz
           r"$G_{12} = y$. To first order in the overlap $M = q$, $F = q\,\mathbb{E}[G^2]$, and")
 across = page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
 along = page.let(symbols("I_G", positive=True), Integral(share_*excess**2, (y, 0, oo)), "For the labels of one sign")
-rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along, r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
+rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along,
+                r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
 page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
           r"parameters of "
           r"(ii) and (iii), against the graph $z_2 = y - \tanh z_1$, and against the rays and the segment that are the "

@@ -52,8 +52,8 @@ class Conclusion:
         if agreements or self.system is not None:
             return self._of_a_system(agreements)
         found = [_holds(*(written_out(e, where) for e in pair)) for pair in self.pairs if not self._names(pair, where)]
-        if (bad := next((one for one in found if not one), None)) is not None:
-            return Checked(self.rule, FAILS, example=f"it does not hold: {bad!r}".replace("\n", " "))
+        if (failed := next((one for one in found if not one), None)) is not None:
+            return Checked(self.rule, FAILS, example=f"it does not hold: {failed!r}".replace("\n", " "))
         if wrong := self._unfounded(where) or self._elsewhere(where):
             return Checked(self.rule, FAILS, example=wrong)
         reached = [self._solved(name, one, where) for name, one in self.package.items() if not isinstance(one, Expr)]

@@ -79,3 +79,16 @@ def test_the_appendix_compiles_alone_and_inside_a_paper(tmp_path, host):
     done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", name], cwd=tmp_path, capture_output=True,
                           text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+@pytest.mark.slow
+def test_files_are_checked_side_by_side(tmp_path, capsys):
+    wrong = TEMPLATE.read_text().replace("sqrt(c)*E(Derivative", "c*E(Derivative")
+    for name, text in (("a", wrong), ("b", TEMPLATE.read_text()), ("c", "x = 1\n")):
+        (tmp_path/f"{name}.py").write_text(text)
+    tex = tmp_path/"all.tex"
+    assert main(["check", str(tmp_path), "--workers", "2", "--latex", str(tex)]) == 2   # one of them is no page
+    said = capsys.readouterr()
+    assert "[3 of 3]" in said.out and "FAILS   Stein" in said.out and "defines no hermitex.Result" in said.err
+    assert tex.read_text().count(r"\section") == 2 and tex.read_text().count("Not established") == 1
+    assert main(["check", str(tmp_path/"b.py"), "--workers", "0"]) == 2
