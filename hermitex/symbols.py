@@ -40,7 +40,7 @@ LATEX_NAMES: dict[Symbol, str] = {
 
 # Names that are words, whatever is assumed of them.
 LATEX_WORDS: dict[str, str] = {
-    "test_error": r"\varepsilon_{\mathrm{test}}", "train_error": r"\varepsilon_{\mathrm{train}}", "bias": "b",
+    "lam": r"\lambda", "test_error": r"\varepsilon_{\mathrm{test}}", "train_error": r"\varepsilon_{\mathrm{train}}", "bias": "b",
     "test_loss": r"\ell_{\mathrm{test}}", "train_loss": r"\ell_{\mathrm{train}}", "chitilde": r"\tilde{\chi}",
     "mu_22": r"\mu_\star^2", "s_c2": "s_c^2", "alpha0inv": r"\alpha_0^{-1}", "omegainv": r"\omega^{-1}", "dG": "G'", "dk_1": "k_1'",
     "test_error_noisy": r"\varepsilon_{\mathrm{test}}^{\mathrm{noisy}}", "train_objective": r"\mathcal{L}_{\mathrm{train}}",

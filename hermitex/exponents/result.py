@@ -9,9 +9,9 @@ from typing import Any
 
 from sympy import Expr
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.words import staircase_words
+from hermitex.exponents.directions.words import directions_words, staircase_words
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
@@ -69,6 +69,20 @@ class Exponents(Findings):
 
         rows = [c.to_dict() for c in self.certificates]
         return to_dataframe({k: [r[k] for r in rows] for k in ("quantity", "order", "status", "value", "how")})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The staircases: over the directions in the order they are found, the order of the tensor that finds them -> axes.
+
+        One line for the information exponent and leap (one pass over the data), one for the generative exponent (data used again).
+        """
+        from hermitex.show.plots import staircases
+
+        lines = {"one pass over the data": self.staircase, "using the data again": self.generative_staircase}
+        steps = {name: [(s["order"], directions_words([row], self.variables, self.numbers))
+                        for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
+        if not steps:
+            raise BadInput("plot: no order was found for any direction; the notes say why")
+        return staircases(steps, ax, title=_text(self.target))
 
     def __repr__(self) -> str:
         information, leap, generative = self._three()

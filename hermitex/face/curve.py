@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -74,7 +74,9 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     if numbers.get(axis) is None:
         raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
     options, line = _options(simulate), numbers.pop(axis)
-    found = theory.curve(line, title=_title(numbers) if title is None else title, **numbers)
+    found = theory.curve(line, title=title or "", **numbers)
+    if title is None and (auto := _title(numbers)):
+        found = replace(found, title=auto)
     if options is not None and (found.axis != axis or "optimise" in numbers):
         raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
     return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))

@@ -55,7 +55,7 @@ def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
 
 def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, label: str = "",
          xlabel: str = "$k$", ylabel: str = "$c_k$", log: bool = False) -> Any:
-    """Coefficients over their orders; with `log`, their absolute values on a logarithmic axis (zeros left out)."""
+    """Coefficients over their orders; with `log` their absolute values: zeros left out, negative ones hollow."""
     ax = new_axes(ax)
     positions = list(range(len(orders)))
     numeric = all(isinstance(k, int) for k in orders)
@@ -66,6 +66,9 @@ def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, labe
         lines = ax.stem(*zip(*shown, strict=True), linefmt=colour, markerfmt=MARKERS[0], basefmt=" ",
                         label=_label(label) or None)
         lines.markerline.set(markersize=4.5, color=colour)
+        below = [(p, -v) for p, v in zip(x, values, strict=True) if v is not None and v < 0]
+        if log and below:
+            ax.plot(*zip(*below, strict=True), MARKERS[0], color=colour, markersize=4.5, markerfacecolor="white", label="negative")
     if log and shown:
         ax.set_yscale("log")
         _plain_ticks(ax.yaxis, ax.get_ylim())
@@ -98,29 +101,55 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
 
 def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, *, label: str = "theory",
                    points: Mapping[str, Sequence[float]] | None = None, xlabel: str = r"$\alpha = n/d$",
-                   ylabel: str = "test error", log: tuple[bool, bool] = (False, False), steps: bool = False) -> Any:
-    """Theory as a line, an experiment as points with error bars, in one colour.
+                   ylabel: str = "test error", log: tuple[bool, bool] = (False, False), steps: bool = False,
+                   told: Mapping[str, str] | None = None, measured: str = "") -> Any:
+    """Theory as a line, an experiment as points with error bars, in one colour; a point without neighbours is a marker.
 
     Parameters
     ----------
-    points : {"x": .., "y": .., "error": ..}: the experiment and its standard error.
+    points : {"x": .., "y": .., "error": ..}: the experiment and its standard error; `measured` is its entry in the legend.
+    told : {name: words}, what holds along the line: where several such lines differ in it, their labels say so.
     log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
     steps : whether the line keeps each value up to the next point, as a function with plateaus does.
     """
     ax = new_axes(ax)
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
-    ax.plot(x, _numbers(theory), color=colour, linestyle=style, linewidth=1.5, label=_label(label),
-            drawstyle="steps-post" if steps else "default")
+    y = _numbers(theory)
+    alone = _alone(y)
+    (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
+                       marker=MARKERS[0] if alone else None, markevery=alone or None, drawstyle="steps-post" if steps else "default")
+    if told is not None:
+        drawn.hermitex_told = (label, dict(told))
+        _tell_apart(ax)
     if points:
+        shown = ax.get_legend_handles_labels()[1]
         ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
                     marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
-                    label=_label(f"_{label} experiment"))
+                    label=_label(measured if measured and _label(measured) not in shown else f"_{label} experiment"))
     for on, scale, axis in zip(log, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
             _plain_ticks(axis)
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
+
+
+def _alone(y: Sequence[float]) -> list[int]:
+    """The places of the numbers that no line joins to another."""
+    there = [False, *(v == v for v in y), False]
+    return [i for i in range(len(y)) if there[i + 1] and not there[i] and not there[i + 2]]
+
+
+def _tell_apart(ax: Any) -> None:
+    """Put before each label what its line differs in from the others and the label does not say yet."""
+    lines = [(line, *line.hermitex_told) for line in ax.get_lines() if hasattr(line, "hermitex_told")]
+    names = dict.fromkeys(n for _, _, told in lines for n in told)
+    differing = [n for n in names if len({told.get(n) for _, _, told in lines}) > 1]
+    for line, label, told in lines:
+        said = label.split(", ")
+        new = [told[n] for n in differing if n in told and told[n] not in said]
+        known = "" if new and label == told.get("theory") else label
+        line.set_label(_label(", ".join(filter(None, (*new, known)))))
 
 
 def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
@@ -140,7 +169,7 @@ def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]],
     order = sorted(range(len(x)), key=lambda i: x[i])
     line = [float(x[i]) for i in order]
     for quantity, values in columns.items():
-        said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 or not label else "")))
+        said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 else "")))
         one = len(columns) == 1
         ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
                             ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False))
@@ -185,6 +214,28 @@ def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any 
     return curves(x, values, ax, xlabel=xlabel, ylabel=ylabel)
 
 
+def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *, title: str = "") -> Any:
+    """Steps by name: (height, what is found on it) one after another; words stand on the first line that has them."""
+    ax = new_axes(ax)
+    most = max(height for steps in lines.values() for height, _ in steps)
+    for i, (name, steps) in enumerate(lines.items()):
+        heights = [float(h) + 0.04*i*(most > 1 or i > 0) for h, _ in steps]
+        ax.stairs(heights, list(range(len(steps) + 1)), baseline=None, color=COLOURS[i % len(COLOURS)], linewidth=2,
+                  linestyle=STYLES[i % len(STYLES)], label=_label(name))
+        for k, (height, words) in enumerate(steps):
+            if i == 0 or lines[next(iter(lines))][k:k + 1] != [(height, words)]:
+                brief = words if len(words) <= 24 else f"{words[:21]}..."
+                ax.annotate(_label(brief), (k + 0.5, heights[k] + 0.06), ha="center", va="bottom", xytext=(0, 4),
+                            textcoords="offset points", fontsize="small", color=COLOURS[i % len(COLOURS)])
+    count = max(map(len, lines.values()))
+    ax.set_xlim(-0.05, count + 0.05)
+    ax.set_ylim(0, most + 1)
+    ax.set_xticks(range(count + 1))
+    ax.set_yticks(range(most + 2))
+    ax.set_title(_label(title if len(title) <= 60 else f"{title[:57]}..."), fontsize="medium")
+    return _finish(ax, xlabel="directions found", ylabel="order $k$")
+
+
 def cells(x: Sequence[float], y: Sequence[float], table: Sequence[Sequence[int]], names: Sequence[str], ax: Any = None, *,
           xlabel: str = "$x$", ylabel: str = "$y$") -> Any:
     """A phase picture: which of the named regimes holds at each point of a grid, `table[row of y][column of x]`; -1 is none.
@@ -216,6 +267,15 @@ def _paler(colour: str, share: float = 0.45) -> tuple[float, float, float]:
 
 def _numbers(values: Sequence[Any]) -> list[float]:
     return [float("nan") if v is None else float(v) for v in values]
+
+
+def embedded(figure: Any) -> str:
+    """A figure (or that of axes) as an HTML image that holds its own PNG."""
+    import base64
+
+    out = io.BytesIO()
+    getattr(figure, "figure", figure).savefig(out, format="png", dpi=90, metadata={"Software": None})
+    return f'<img alt="a picture of the curve" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"/>'
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> Path:

@@ -115,6 +115,18 @@ class Coefficient(Shown):
             expr = None
         return dict(plain({"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}))
 
+    def plot(self, ax: Any = None, *, kappa: Any = None, r: float = 1.0, c: float = 1.0, label: str | None = None, **numbers: float
+             ) -> Any:
+        """The coefficient over kappa, -4 to 4 where no values are given, as a line -> axes."""
+        from numpy import asarray, linspace, ravel
+
+        from hermitex.show.plots import learning_curve
+
+        line = linspace(-4, 4, 161) if kappa is None else ravel(asarray(kappa, dtype=float))
+        said = rf"{getattr(self.activation, 'name', 'sigma')}, $r = {r:g}$, $c = {c:g}$" if label is None else label
+        return learning_curve(line.tolist(), ravel(self(line, r=r, c=c, **numbers)).tolist(), ax, label=said, xlabel=r"$\kappa$",
+                              ylabel=f"${self._latex_name}$")
+
     def bibtex(self) -> str:
         """BibTeX of the paper whose result this is."""
         from hermitex.show.cite import bibtex

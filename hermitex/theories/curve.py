@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 
-from hermitex.errors import NotConverged, UnknownName
+from hermitex.errors import HermitexError, NotConverged, UnknownName
 from hermitex.show.columns import Columned
-from hermitex.show.display import Shown, letter, number_table, shorten
+from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
 from hermitex.symbols import ridge
 
@@ -52,6 +53,7 @@ class Curve(Columned, Shown):
     axis: str = "alpha"
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
+    named: bool = False  # whether the title is the user's own
 
     def __getitem__(self, name: str) -> Any:
         own = ridge(name, list(self._named()))
@@ -176,6 +178,7 @@ class Curve(Columned, Shown):
                 ax = self.plot(ax, quantity=name, log=log, label=", ".join(filter(None, (said, own))))
             ax.set_ylabel("overlap")
             return ax
+        told = None if label is not None or self.named else self._told(quantity or "test_error")
         quantity = quantity or "test_error"
         ylabel = axis_of(quantity)
         said = f" = {self.ratio}" if self.axis == "alpha" or self.ratio != "n/d" else ""
@@ -187,7 +190,31 @@ class Curve(Columned, Shown):
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
         return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
                               points=points, xlabel=xlabel, ylabel=ylabel, log=log or (geometric(self.alpha.tolist()), False),
-                              steps=self.axis == "kappa")
+                              steps=self.axis == "kappa", told=told, measured=self._measured())
+
+    def _told(self, quantity: str) -> dict[str, str]:
+        """What holds along the curve, in words for a legend; of the spike either what made it or its own numbers."""
+        from hermitex.show.plots import axis_of
+
+        derived = ("r", "c", "gamma", "m0", "order") if "alpha0" in self.parameters or "dimension" in self.parameters else ()
+        words = {"theory": self.theory, "quantity": axis_of(quantity)}
+        for name, v in self.parameters.items():
+            if name in derived:
+                continue
+            if isinstance(v, str):
+                words[name] = v if len(v) <= 40 else f"{v[:37]}..."
+            elif np.ndim(v) == 0 and not isinstance(v, bool):
+                words[name] = f"${letter(name)} = {number(float(v), 4)}$"
+        return words
+
+    def _measured(self) -> str:
+        """What a legend says of the experiment: its size and its seeds."""
+        s = self.simulation
+        if s is None:
+            return ""
+        d = f"$d = {int(s.parameters['dimension'])}$" if "dimension" in s.parameters else ""
+        seeds = counted(len(s.seeds), "seed") if s.seeds else ""
+        return ", ".join(filter(None, ("experiment", d, seeds)))
 
     def __repr__(self) -> str:
         return self._line(self.label.replace("$", "").replace("\\", ""))
@@ -203,8 +230,20 @@ class Curve(Columned, Shown):
         return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 
     def _html(self) -> str:
+        """The picture, and the errors (or the first quantities) as a table that opens."""
+        from hermitex.show.plots import embedded
+
         columns = self.table()
-        return number_table({k: columns[k] for k in (self.axis, *self.values)}, words=_AXES, title=self._line(self.label))
+        shown = [k for k in self.values if k not in self.order_parameters] or list(self.values)[:4]
+        beside = [k for k in (f"simulated_{n}" for n in shown) if k in columns]
+        title = self._line(self.label)
+        try:
+            picture = embedded(Curve.plot(self))
+        except (HermitexError, ValueError):  # no matplotlib, or nothing that can be drawn
+            return number_table({k: columns[k] for k in (self.axis, *shown, *beside)}, words=_AXES, title=title)
+        words = {**_AXES, **{f"simulated_{n}": f"{w} measured" for n, w in _AXES.items()}}
+        table = number_table({k: columns[k] for k in (self.axis, *shown, *beside)}, words=words)
+        return f"{picture}<p>{escape(title)}</p><details><summary>numbers</summary>{table}</details>"
 
 
 def _range(v: np.ndarray) -> str:

@@ -207,7 +207,8 @@ class Theory(Shown):
                      tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
-                     reason=found.reason, title=title or self.titled(fixed), axis=axis, ratio=self.ratio, sources=self.sources)
+                     reason=found.reason, title=title or self.titled(fixed), named=bool(title), axis=axis, ratio=self.ratio,
+                     sources=self.sources)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """What a legend says of a curve that was given no title: what tells it from others; nothing for the theory's name."""

@@ -122,3 +122,24 @@ def test_three_swept_parameters_are_no_picture():
     grid = {"alpha": [1, 2], "lam": [0.1, 1], "Delta": [0.1, 0.2]}
     with pytest.raises(BadInput, match="3 parameters"):
         hx.sweep(GLM, grid).plot()
+
+
+def test_a_notebook_shows_the_picture_of_a_curve_and_what_tells_two_apart():
+    pytest.importorskip("matplotlib")
+    made = [hx.curve("one-step", sigma=s, target="sin", alpha=[0.5, 1.0], lam=0.1, alpha0=5, eta=2) for s in ("relu", "tanh")]
+    shown = made[0]._repr_html_()
+    assert shown.startswith("<img") and "data:image/png;base64," in shown and shown.count("<th") <= 4
+    ax = made[1].plot(made[0].plot())
+    assert [t.get_text().split(",")[0] for t in ax.get_legend().get_texts()] == ["relu", "tanh"]
+    own = hx.curve("one-step", sigma="erf", target="sin", alpha=[0.5], lam=0.1, alpha0=5, eta=2, title="mine")
+    assert [t.get_text() for t in own.plot(ax).get_legend().get_texts()][-1] == "mine"
+
+
+def test_exponents_and_coefficients_have_pictures():
+    pytest.importorskip("matplotlib")
+    ax = hx.exponents("z1*z2 + z1").plot()
+    assert ax.get_title() == "z1*z2 + z1" and len(ax.patches) == 2
+    with pytest.raises(BadInput, match="no order"):
+        hx.exponents("3").plot()
+    ax = hx.mu("relu", 1).plot(kappa=[-1.0, 0.0, 1.0])
+    assert ax.get_lines()[0].get_ydata()[1] == pytest.approx(0.5) and "kappa" in ax.get_xlabel()

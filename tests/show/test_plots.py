@@ -83,3 +83,47 @@ def test_a_bad_place_is_one_line_and_no_file(place, tmp_path, monkeypatch):
     with pytest.raises(BadInput, match="cannot write") as caught:
         plots.save(plots.stem([0], [1]), place)
     assert "\n" not in str(caught.value) and os.listdir(tmp_path) == ["curve.pdf"]
+
+
+def test_a_point_without_neighbours_is_a_marker_and_others_are_none():
+    single = plots.learning_curve([1.0], [0.3]).get_lines()[0]
+    assert single.get_marker() == "o" and plots.learning_curve(ALPHA, [1, 2, 3, 4]).get_lines()[0].get_marker() == "None"
+    gaps = plots.learning_curve(ALPHA, [1, None, 2, 3]).get_lines()[0]
+    assert gaps.get_markevery() == [0]
+
+
+@pytest.mark.parametrize(("told", "labels"), [
+    ([{"sigma": "relu", "eta": "$1$"}, {"sigma": "tanh", "eta": "$1$"}], ["relu, a", "tanh, a"]),
+    ([{"sigma": "relu", "eta": "$1$"}, {"sigma": "relu", "eta": "$2$"}], ["$1$, a", "$2$, a"]),
+    ([{"sigma": "relu"}, {"sigma": "relu"}], ["a", "a"]),
+    ([{"theory": "a", "lam": "$1$"}, {"theory": "a"}, {"theory": "b"}], ["$1$", "a", "b, a"]),
+])
+def test_labels_say_what_differs(told, labels):
+    ax = None
+    for one in told:
+        ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label="a", told=one)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == labels
+
+
+def test_an_experiment_has_one_entry():
+    ax = None
+    for k in range(2):
+        ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label=str(k), points={"x": ALPHA, "y": ALPHA}, measured="$d = 9$")
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1", "$d = 9$"]
+
+
+def test_negative_coefficients_are_hollow():
+    ax = plots.stem([0, 1, 2], [0.5, -0.25, 0.1], log=True)
+    hollow = [line for line in ax.get_lines() if line.get_label() == "negative"]
+    assert [list(v) for v in hollow[0].get_data()] == [[1], [0.25]]
+
+
+def test_a_heat_map_has_a_row_for_each_value_that_goes_up():
+    ax = plots.heat_map(("alpha", [1, 2, 3]), ("lam", [0.1, 1.0]), [[1, 2, 3], [4, None, 6]], "test_error")
+    values = ax.collections[0].get_array()
+    assert values.shape == (2, 3) and math.isnan(values.filled(math.nan)[1, 1]) and ax.get_ylabel() == r"$\lambda$"
+
+
+def test_staircases_have_a_step_for_each_direction():
+    ax = plots.staircases({"one": [(1, "z1"), (2, "z2")], "two": [(1, "z1")]})
+    assert ax.get_xlim()[1] > 2 and [t.get_text() for t in ax.texts] == ["z1", "z2"]

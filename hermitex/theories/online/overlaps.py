@@ -122,7 +122,7 @@ class OverlapFlow(Theory):
             values[name][good] = np.where(line[good] == 0, found[name][0], reached)
         return Curve(self.name, self.described(fixed), line, values, self.order_parameters, converged=good,
                      residual=np.where(good, self._off(values, fixed["repetition"], tolerance), np.nan), reason=found.reason,
-                     title=title, axis="t", sources=self.sources)
+                     title=title, named=bool(title), axis="t", sources=self.sources)
 
     def _off(self, values: Mapping[str, np.ndarray], repetition: float, tolerance: float) -> np.ndarray:
         if not repetition:
