@@ -118,7 +118,8 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     y = _numbers(theory)
     alone = _alone(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
-                       marker=MARKERS[0] if alone else None, markevery=alone or None, drawstyle="steps-post" if steps else "default")
+                       marker=MARKERS[0] if alone else None, markevery=alone or None,
+                       drawstyle="steps-post" if steps else "default")
     if told is not None:
         drawn.hermitex_told = (label, dict(told))
         _tell_apart(ax)
