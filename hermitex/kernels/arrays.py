@@ -10,12 +10,14 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from sympy import Function, Max, Min, default_sort_key, sympify
+from sympy import Function, Max, Min, Pow, default_sort_key, sympify
 from sympy import lambdify as _lambdify
 from sympy.core.function import AppliedUndef
+from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
 
 from hermitex.errors import BadInput
 
+_PRODUCT = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
 _PAIRWISE = {Max: Function("maximum"), Min: Function("minimum")}
 
 
@@ -35,7 +37,25 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
             raise BadInput(f"{str(e)[:80]} has no value: {strange[0][:40]!r} is not known")
     if "numpy" in modules:
         exprs = [pairwise(e) for e in exprs]
+        if all(m in ("numpy", "scipy") for m in modules):
+            options.setdefault("printer", (_SciPy if "scipy" in modules else _NumPy)(_SETTINGS))
     return _lambdify(args, exprs if isinstance(expr, list | tuple) else exprs[0], modules=modules, dummify=True, **options)
+
+
+class _NumPy(NumPyPrinter):
+    """x**3 as x*x*x."""
+
+    def _print_Pow(self, expr: Pow, rational: bool = False) -> str:
+        if expr.base.is_Symbol and expr.exp.is_Integer and 2 < expr.exp <= _PRODUCT:
+            return f"({'*'.join([self._print(expr.base)]*int(expr.exp))})"
+        return str(super()._print_Pow(expr, rational))
+
+
+class _SciPy(_NumPy, SciPyPrinter):
+    """The same with SciPy's functions."""
+
+
+_SETTINGS = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
 
 
 def pairwise(expr: Any) -> Any:

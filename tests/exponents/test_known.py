@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import hermitex as hx
+from hermitex.errors import NoClosedForm
+from hermitex.exponents.laws.blocks import law_of
 from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.known import next_change, over_known
 from hermitex.exponents.laws.linearised import Second
@@ -17,6 +19,24 @@ def test_independent_terms_on_scales_that_are_known(text, value):
     """The values of a convolution at each u to 9 digits; what takes its place has 7."""
     found = hx.exponents(text, budget=60)
     assert abs(float(found.alpha_c) - value) < min(float(found.threshold.error), 1e-5*value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "value"), [("z1*z2 + He4(z1)*z3", 0.683826), ("He2(z1)*z2 + He2(z3)*z4", 1.684),
+                                             ("He2(z1)*z2 + 2*He2(z3)*z4", 0.649)])
+def test_products_whose_scales_are_known(text, value):
+    """By the density of the label at a given z1, integrated in doubles; the others by 2e6 draws in 1000 bins of the label."""
+    stages = hx.exponents(text).threshold.stages
+    assert stages[0]["alpha_c"] == 0
+    assert abs(float(stages[1]["alpha_c"]) - value) < min(float(stages[1]["error"]) + 2e-3*value, 0.1*value)
+
+
+@pytest.mark.parametrize("text", ["z1*z2 + He4(z1)", "z1*z2 + He6(z1)/7", "z1*z2**2 + z1**3*z2 + 2", "z1*z2*z3 + z1**2*z3**2 - 1"])
+def test_a_product_beside_a_constant_is_taken_apart_once(text):
+    """Factored, z1*z2 + He4(z1) is z1 (z2 + z1^3 - 6 z1) + 3, and so is that."""
+    names = sorted(parse(text).free_symbols, key=str)
+    with pytest.raises(NoClosedForm, match="no independent blocks"):
+        law_of(parse(text), {x: i for i, x in enumerate(names)})
 
 
 def test_signs_of_two_sizes():

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Poly, Pow, S, Symbol
+from sympy import Add, Dummy, Expr, Mul, Poly, Pow, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
@@ -239,6 +239,7 @@ def _factored(g: Expr, used: list[Symbol]) -> Expr | None:
         except (HermitexError, ValueError, TypeError):
             return None
         form = new[0] * Mul(*(p.as_expr() ** n for p, n in new[1]))
-        if isinstance(form, (Mul, Pow)) and form != g and len([1 for p, n in new[1]]) + sum(n for _, n in new[1]) > 2:
-            return form + shift if shift != S.Zero else form
+        # A constant beside the product stands there already when the form comes back: it shows nothing new.
+        if isinstance(form, (Mul, Pow)) and form + shift != g and sum(1 + n for _, n in new[1]) > 2:
+            return form + shift
     return None

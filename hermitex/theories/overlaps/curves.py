@@ -234,7 +234,9 @@ class Plane:
             tail = np.abs(steep @ _SERIES[-2:].T).max(axis=1), np.abs(t @ _SERIES[-2:].T).max(axis=1)
             size = step[:, 0]*steep.max(axis=1)
             rough = (tail[0] > _RESOLVED*steep.max(axis=1)) | (tail[1] > _RESOLVED*np.maximum(arcs.high - arcs.low, 1e-300))
-            again = rough & (size*np.exp(-np.min(s**2 + t**2, axis=1)/2) > small)
+            # g rises like the square of the distance from a critical point: its rounding hides what is closer than this
+            seen = step[:, 0] > np.sqrt(np.finfo(float).eps*(1 + np.abs(y[arcs.n])))
+            again = rough & seen & (size*np.exp(-np.min(s**2 + t**2, axis=1)/2) > small)
             done = ~again
             z = np.where((u == 0)[..., None], np.stack([t, s], axis=-1), np.stack([s, t], axis=-1))[done]
             index.append(np.repeat(arcs.n[done], _ORDER))
