@@ -1,4 +1,4 @@
-"""What the README shows is what happens; its two commands are the ones that CI runs; the metadata agree."""
+"""What the README and the documentation show is what happens; the README's two commands are the ones that CI runs."""
 
 import doctest
 import re
@@ -12,10 +12,13 @@ import hermitex
 from hermitex.face import cli
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.M | re.S)
-SESSIONS = [session for language, text in BLOCKS if language == "console"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+         if path.name not in ("api.md", "references.md", "changelog.md")}  # those are made from the package
+README = PAGES["README.md"]
+BLOCKS = {name: re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.M | re.S) for name, text in PAGES.items()}
+SESSIONS = [session for blocks in BLOCKS.values() for language, text in blocks if language == "console"
             for session in re.split(r"^(?=\$ )", text, flags=re.M) if session]
+TOURS = {name: "\n".join(text for language, text in blocks if language == "python") for name, blocks in BLOCKS.items()}
 
 
 def answer(command, capsys):
@@ -33,18 +36,40 @@ def test_the_console_shows_what_it_says(session, capsys):
     assert [line.rstrip() for line in printed.splitlines()] == [line.rstrip() for line in shown.splitlines()]
 
 
-def test_the_python_tour():
-    examples = "\n".join(text for language, text in BLOCKS if language == "python")
-    test = doctest.DocTestParser().get_doctest(examples, {}, "README", "README.md", 0)
-    assert len(test.examples) > 10
+@pytest.mark.parametrize("page", [name for name, text in TOURS.items() if text])
+def test_the_python_tour(page):
+    test = doctest.DocTestParser().get_doctest(TOURS[page], {}, page, page, 0)
+    assert test.examples
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(test).failed == 0
 
 
+def test_what_was_shown_once_is_shown_still():
+    assert len(SESSIONS) >= 16 and sum(text.count(">>>") for text in TOURS.values()) >= 60
+
+
+def test_links_lead_somewhere():
+    for name, text in PAGES.items():
+        folder = ROOT if name == "README.md" else ROOT / "docs"
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            if not target.startswith("http"):
+                beside = ROOT / target if target.startswith("notebooks/") else folder / target
+                assert beside.exists(), f"{name}: {target}"
+
+
+def test_every_command_of_the_table_exists():
+    names = re.findall(r"`hx\.([\w.]+)", README) + re.findall(r"`hx\.([\w.]+)", PAGES["gallery.md"])
+    for name in names:
+        thing = hermitex
+        for part in name.split("."):
+            thing = getattr(thing, part)
+
+
 def test_two_commands_stand_on_top_and_ci_runs_the_second():
-    commands = [text.strip() for language, text in BLOCKS if language == "sh"]
-    assert len(commands) == 2 and [language for language, _ in BLOCKS[:2]] == ["sh", "sh"]
-    assert commands[0] == 'pip install ".[flint]" && hermitex exponents "z**3 - 3*z"'
+    blocks = BLOCKS["README.md"]
+    commands = [text.strip() for language, text in blocks if language == "sh"]
+    assert len(commands) == 2 and [language for language, _ in blocks[:2]] == ["sh", "sh"]
+    assert commands[0] == 'pip install ".[flint,plot,data]" && hermitex exponents "z**3 - 3*z"'
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     pattern = re.search(r"grep -E '(.*)' README\.md", ci)[1]
     assert [line for line in README.splitlines() if re.search(pattern, line)] == [commands[1]]
@@ -57,6 +82,8 @@ def test_the_metadata_agree():
     released = re.search(r"^date-released: (\d{4}-\d\d-\d\d)$", citation, flags=re.M)[1]
     assert project["version"] == hermitex.__version__
     assert f"\nversion: {hermitex.__version__}\n" in citation and "cff-version: 1.2.0\n" in citation
+    address = project["urls"]["Repository"]
+    assert f'repository-code: "{address}"' in citation and f"git clone {address}" in README
     assert all(f"\n{key}:" in citation for key in ("message", "title", "authors", "license"))
     assert f"\n## {hermitex.__version__} - {released}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert set(project["optional-dependencies"]) >= {"flint", "plot", "data", "notebook", "dask", "test", "docs", "all"}

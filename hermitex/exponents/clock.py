@@ -2,7 +2,7 @@
 
 A part runs until it is done or its turn is over; what it found so far stays, and the next part has its turn. Turns grow,
 and with them the time after which one way is given up for another (`budget.patience`, `deadline.attempt`): cheap ways are
-tried before dear ones, and dear ones are tried again for longer while there is time. Turns are counted in seconds of the
+tried before costly ones, and costly ones are tried again for longer while there is time. Turns are counted in seconds of the
 processor and do not depend on the budget: what more time adds is more turns. A part without time limits inside that ends
 undecided is done; one that gave something up on the way is not, while there is time.
 """

@@ -9,7 +9,7 @@ from sympy import Rational
 
 @dataclass(frozen=True)
 class Rate:
-    """One algorithm's rate: what it asks for, under which hypotheses, by whom it was proved."""
+    """One algorithm's rate: what it asks for, under which hypotheses, who proved it."""
 
     algorithm: str
     statement: str

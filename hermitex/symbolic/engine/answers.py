@@ -93,7 +93,7 @@ def of_node(node: Expectation) -> Answer:
 
 
 def merged_exponentials(e: Expr) -> Expr:
-    """exp(a) exp(b) = exp(a + b): one exponential a term, lest a large one meets a small one in floats."""
+    """exp(a) exp(b) = exp(a + b): one exponential a term, so that no large one meets a small one in floats."""
     if not e.args or not e.has(exp):
         return e
     e = e.func(*(merged_exponentials(a) for a in e.args))

@@ -1,7 +1,7 @@
 """E[f] = sum over the pieces of f of int_lo^hi f_i(z) phi(z) dz: the rules for one standard normal.
 
 A rule is a function of the integrand and its variable that gives the exact value, or None if it has nothing to say;
-it raises `Refusal` with the reason where it applies and fails. Their order is from the cheap to the dear.
+it raises `Refusal` with the reason where it applies and fails. The cheap ones come first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""dM = (1 - dH/dM)^{-1} (H_other(M) - H(M)): how far the quadrature of F leaves a fixed point M = H(M) from the exact one.
 
-H_other is the same map with F from finer nodes, or where these are dear from coarser ones, which says too much. Overlaps that are
+H_other is the same map with F from finer nodes, or where these cost much from coarser ones, which says too much. Overlaps that are
 0 or 1 are limits and carry no error.
 """
 

@@ -1,0 +1,82 @@
+"""Sphinx: sphinx-build -W docs build/docs. Notebooks, derivations, the API and the changelog are laid beside the pages first."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT), str(ROOT/"derivations")]
+
+import hermitex as hx  # noqa: E402
+from hermitex.show.display import shorten  # noqa: E402
+
+project, author, release = "hermitex", "The hermitex developers", hx.__version__
+extensions = ["myst_nb", "sphinxcontrib.bibtex"]
+html_theme = "furo"
+html_title = "hermitex"
+bibtex_bibfiles = ["../hermitex/show/references.bib"]
+nb_execution_mode = "off"  # the notebooks hold their outputs, which the tests compute anew
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["build"]
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "myst.strikethrough"]
+
+
+def _notebooks() -> None:
+    shutil.rmtree(HERE/"notebooks", ignore_errors=True)
+    (HERE/"notebooks").mkdir()
+    for path in sorted((ROOT/"notebooks").glob("*.ipynb")):
+        text = path.read_text(encoding="utf-8").replace("](../derivations/_template.py)", "](../checking.md)")
+        for name in ("align*", "align"):  # Sphinx puts a formula of several lines into split, which holds no align
+            text = text.replace(f"begin{{{name}}}", "begin{aligned}").replace(f"end{{{name}}}", "end{aligned}")
+        (HERE/"notebooks"/path.name).write_text(text, encoding="utf-8")
+
+
+def _derivations() -> None:
+    shutil.rmtree(HERE/"derivations", ignore_errors=True)
+    (HERE/"derivations").mkdir()
+    names = []
+    for path in sorted((ROOT/"derivations").glob("[a-z]*.py")):
+        pages = [v for v in runpy.run_path(str(path)).values() if isinstance(v, hx.Result)]
+        title = path.stem.replace("_", " ").capitalize()
+        text = "\n\n".join(page.markdown() for page in dict.fromkeys(pages))
+        (HERE/"derivations"/f"{path.stem}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+        names.append(path.stem)
+    listed = "\n".join(names)
+    (HERE/"derivations"/"index.md").write_text(
+        "# Derivations\n\nThe published results behind the package, step by step; `hermitex check derivations` proves or tests "
+        f"every line of them.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8")
+
+
+def _api() -> None:
+    """Each public name with its signature and its documentation, as `help` shows them."""
+    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it."]
+    for owner, prefix, names in ((hx, "hx", hx.__all__), (hx.theories, "hx.theories", hx.theories.__all__)):
+        parts += ["", f"## {prefix}", ""]
+        for name in sorted(set(names), key=str.lower):
+            thing = getattr(owner, name)
+            if inspect.ismodule(thing):
+                continue
+            try:
+                signature = str(inspect.signature(thing)) if callable(thing) else ""
+            except (TypeError, ValueError):
+                signature = ""
+            told = inspect.getdoc(thing) or shorten(repr(thing))
+            told = told if inspect.isclass(thing) or inspect.isroutine(thing) else shorten(repr(thing))
+            parts += [f"### {prefix}.{name}", "", "````text", f"{name}{signature.replace(chr(39), '')}", "", told, "````", ""]
+    (HERE/"api.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def _references() -> None:
+    (HERE/"references.md").write_text("# References\n\nThe papers whose results the package uses; `hx.cite(key)` and `.bibtex()` "
+                                      "of a result give them as BibTeX.\n\n```{bibliography}\n:all:\n```\n", encoding="utf-8")
+    shutil.copy(ROOT/"CHANGELOG.md", HERE/"changelog.md")
+
+
+for lay in (_notebooks, _derivations, _api, _references):
+    lay()
