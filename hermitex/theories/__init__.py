@@ -30,6 +30,9 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "kernel_limit": ("kernel_limit", "kernel_limit"),
     "KernelLimit": ("kernel_limit", "KernelLimit"),
     "ridge_equivalent": ("ridge_equivalent", "ridge_equivalent"),
+    "kernel_ridge": ("kernels.ridge", "kernel_ridge"),
+    "dual_kernel": ("kernels.dual", "dual_kernel"),
+    "inner_product_kernel": ("kernels.dual", "inner_product_kernel"),
     "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
@@ -43,7 +46,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
 }
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
-            "kernel": "kernel_limit", "ridge": "ridge_equivalent", "small-step": "small_step",
+            "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
             "covariate": "covariate", "tree": "tree", "giant-step": "giant_step"}
 
 

@@ -36,6 +36,8 @@ THEORIES: dict[str, CurveEntry] = {
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
     "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
                         ("bias", "variance", "nu_1", "nu_2"), "n"),
+    "kernel-ridge": CurveEntry(("sigma", "target"), ("kernel", "data"), ("dimension", "lam", "noise", "p"),
+                               ("bias", "variance", "nu_2"), "n"),
     "covariate": CurveEntry((), ("loss", "link", "features", "teacher", "labels"),
                             ("lam", "Delta", "Omega", "Psi", "Phi", "theta", "share"), ("V", "q", "m")),
     "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
@@ -48,7 +50,7 @@ AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d (random-features, covariate: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
-    "n": ("N", "ridge: numbers of samples: 10,100,1000", "10,100,1000"),
+    "n": ("N", "ridge, kernel-ridge: numbers of samples: 10,100,1000", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER, ARRAY = "text", "list", "number", "array"
@@ -74,7 +76,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
-    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2)"),
+    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
+                  "kernel-ridge: of the data"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
@@ -94,8 +97,11 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "Phi": (ARRAY, "F", "covariate: E u v^T"),
     "theta": (ARRAY, "F", "covariate: the teacher's weights"),
     "share": (ARRAY, "F", "covariate: of each entry of diagonals (default: equal)"),
-    "p": (NUMBER, "P", "ridge: random features (default: inf, the kernel itself)"),
-    "noise": (NUMBER, "D", "ridge: variance of the label noise (default: 0)"),
+    "kernel": (TEXT, "features|ntk|product", "kernel-ridge: of random features (default), of a trained two-layer network, or "
+               "the formula --sigma of t = <x, x'>/d"),
+    "data": (TEXT, "sphere|gaussian", "kernel-ridge: the law of x (default: sphere)"),
+    "p": (NUMBER, "P", "ridge, kernel-ridge: random features (default: inf, the kernel itself)"),
+    "noise": (NUMBER, "D", "ridge, kernel-ridge: variance of the label noise (default: 0)"),
     "tail": (NUMBER, "T", "ridge: the sum of infinitely many infinitesimal eigenvalues (default: 0)"),
     "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
     "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),

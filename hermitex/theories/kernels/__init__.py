@@ -1,0 +1,1 @@
+"""Kernels of inner products: their formulas, their spectra, and what ridge regression learns with them."""

@@ -1,0 +1,170 @@
+r"""bias + variance of `ridge_equivalent` at the spectrum of a kernel in d dimensions: kernel ridge regression, real data.
+
+The eigenvalues of an inner-product kernel go by degree: N_l ~ d^l/l! of them, each ~ l! b_l/d^l, so that n = d^kappa samples learn
+the degrees below kappa, and what lies between is the deterministic equivalent of [defilippis2024] (p = oo: [cui2021]).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.solvers.solution import Solution
+from hermitex.symbolic.activations import Activation, activation
+from hermitex.systems.system import System
+from hermitex.theories.kernels.dual import DualKernel, Kernel, dual_kernel, inner_product_kernel
+from hermitex.theories.parts import in_parts
+from hermitex.theories.ridge_equivalent import ridge_equivalent
+from hermitex.theories.spike import free_parameters, require_square_integrable
+from hermitex.theories.theory import Theory, written
+
+_DEGREES = 12  # eigenvalues of their own; more samples than d^12 no one has
+KINDS = ("features", "ntk", "product")
+
+
+@dataclass(frozen=True, repr=False)
+class KernelRidge(Theory):
+    """Ridge regression with a kernel of inner products, on the sphere or on Gaussian data, in a given dimension."""
+
+    kernel: Kernel
+    g: Activation
+    data: str = "sphere"
+
+    name: ClassVar[str] = "kernel-ridge"
+    axis: ClassVar[str] = "n"
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The papers: those of the deterministic equivalent, and the kernel's."""
+        return (*ridge_equivalent().sources, *self.kernel.sources)
+
+    @property
+    def system(self) -> System:
+        """That of `ridge_equivalent`."""
+        return ridge_equivalent().system
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """nu_1 and nu_2: below nu_2 an eigenvalue is not learnt."""
+        return ridge_equivalent().order_parameters
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """test_error = bias + variance against the clean target, with the noise, and the mean square on the samples."""
+        return ridge_equivalent().errors
+
+    def letters(self) -> dict[str, Any]:
+        """n, dimension, lam (not normalised); noise = 0; p = inf, the number of random features."""
+        return {"n": self.REQUIRED, "dimension": self.REQUIRED, "lam": self.REQUIRED, "noise": 0.0, "p": np.inf}
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers, checked."""
+        found = self.checked(numbers, n="> 0", dimension="> 0", lam=">= 0", noise=">= 0", p="> 0 inf")
+        if np.any(np.isfinite(found["p"])) and not (isinstance(self.kernel, DualKernel) and not self.kernel.trained):
+            raise BadInput(f"{self.name}: {self.kernel} has no random features of one layer; leave p out")
+        return found
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """The deterministic equivalent, dimension by dimension."""
+        rest = {k: v for k, v in numbers.items() if k != "dimension"}
+
+        def at(d: float) -> Any:
+            spectrum = self.spectrum(d)
+            return lambda here, **inner: ridge_equivalent().run({**{k: v for k, v in here.items() if k != "dimension"}, **spectrum},
+                                                                **inner)
+
+        d = numbers["dimension"]
+        if d.ndim == 0:
+            return at(float(d))(rest, **options)  # type: ignore[no-any-return]
+        return in_parts([(d == v, at(float(v))) for v in np.unique(d)], numbers, options)
+
+    def spectrum(self, dimension: float) -> dict[str, np.ndarray]:
+        """Eigenvalues, multiplicities, the target's coefficients and the tail, as `ridge_equivalent` takes them.
+
+        >>> found = kernel_ridge("relu", "sign").spectrum(50)
+        >>> (found["eigenvalues"]*found["multiplicity"])[:3].round(4)
+        array([0.1608, 0.25  , 0.0787])
+        """
+        return {k: v for k, v in _spectrum(self.kernel, self.g, self.data, float(dimension)).items() if k != "degree"}
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """Kernel, target and data, then the numbers that stayed fixed."""
+        return {"kernel": str(self.kernel), "target": self.g.name, "data": self.data, **fixed}
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Kernel, data and the numbers, those that are fixed."""
+        return ", ".join((str(self.kernel), self.data, *written(numbers, n="n", dimension="d", p="p", lam=r"\lambda",
+                                                                noise=r"\sigma^2")))
+
+    def plot(self, ax: Any = None, *, dimension: int = 30, lam: float = 1e-3, noise: float = 0.1) -> Any:
+        """The test error over n, with the sizes of the spaces of degree 1, 2, 3 as marks."""
+        from hermitex.theories.kernels.harmonics import dimensions
+
+        line = np.geomspace(2, 1.2*dimensions(3, dimension), 50)
+        ax = self.curve(n=line, dimension=dimension, lam=lam, noise=noise).plot(ax)
+        ax.set_xscale("log")
+        for degree in (1, 2, 3):
+            ax.axvline(dimensions(degree, dimension), color="0.7", linestyle=":", linewidth=1, zorder=0)
+        return ax
+
+    def latex(self) -> str:
+        """The kernel, and the equations of the deterministic equivalent."""
+        return f"\\[{self.kernel.latex()}\\]\n{self.system.latex()}"
+
+
+@lru_cache(maxsize=64)
+def _spectrum(kernel: Kernel, g: Activation, data: str, d: float) -> dict[str, np.ndarray]:
+    return kernel.spectrum(d, g, data=data, degrees=_DEGREES)  # type: ignore[arg-type]
+
+
+def kernel_ridge(sigma: Any, g: Any, *, kernel: str = "features", data: str = "sphere") -> KernelRidge:
+    r"""What ridge regression with a kernel learns of g(<theta, x>) from n samples in d dimensions, between the plateaus, too.
+
+    Minimise sum_i (y_i - f(x_i))^2 + lam |f|^2_K, y = g(<theta, x>) + sqrt(noise) Z, |theta| = 1; with p, on p random features.
+
+    Parameters
+    ----------
+    sigma : activation; a formula h in t = <x, x'>/d for kernel="product"; or what `dual_kernel`, `inner_product_kernel` give
+    g : target in z, square integrable
+    kernel : "features", E_w sigma sigma; "ntk", the tangent kernel of a two-layer network; "product", h(<x, x'>/d)
+    data : "sphere", |x|^2 = d, or "gaussian", N(0, I_d): there K(x, x) varies from sample to sample, and the equivalent is right up
+        to terms of order 1/d, which the training error shows first
+
+    Returns
+    -------
+    KernelRidge : `.solve(n=, dimension=, lam=, noise=0, p=inf)` -> bias, variance, test_error, train_error, nu_1, nu_2;
+    `.curve(n=[...], ...)`, `.spectrum(d)`, `.plot()`.
+
+    Raises
+    ------
+    BadInput : a dimension that is no whole number of 3 or more, p with a kernel that has no random features, an unknown kind.
+
+    References: defilippis2024; cui2021; cho2009, jacot2018.
+
+    Examples
+    --------
+    >>> found = kernel_ridge("relu", "z", kernel="ntk").solve(n=[25, 100, 400], dimension=50, lam=0.01)
+    >>> found["test_error"].round(4)
+    array([0.6647, 0.1516, 0.0079])
+    """
+    if kernel not in KINDS:
+        raise BadInput(f"kernel-ridge: kernel is {', '.join(KINDS)}, not {kernel!r}")
+    if data not in ("sphere", "gaussian"):
+        raise BadInput(f"kernel-ridge: data is sphere or gaussian, not {data!r}")
+    make = inner_product_kernel if kernel == "product" else lambda s: dual_kernel(s, kernel)
+    made = sigma if isinstance(sigma, Kernel) else make(sigma)
+    target = activation(g)
+    if extra := free_parameters(target):
+        raise BadInput(f"kernel-ridge: the target {target.name} holds {', '.join(extra)}; put numbers in")
+    require_square_integrable("kernel-ridge", "target", target)
+    return _made(made, target, data)
+
+
+@lru_cache(maxsize=64)
+def _made(kernel: Kernel, g: Activation, data: str) -> KernelRidge:
+    return KernelRidge(kernel, g, data)
