@@ -69,8 +69,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     def labels(nu: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Clean and noisy."""
         shaken = nu + np.sqrt(noise)*rng.standard_normal(nu.size)
-        if theory.logit:
-            noisy = np.where(rng.random(nu.size) < 1/(1 + np.exp(-shaken)), 1.0, -1.0)
+        if theory.drawn:
+            noisy = np.where(2*rng.random(nu.size) - 1 < np.asarray(g(z=shaken)), 1.0, -1.0)
             return noisy, noisy
         clean = np.broadcast_to(np.asarray(g(z=shaken if theory.binary else nu), dtype=float), nu.shape)
         return clean, clean if theory.binary else clean + (shaken - nu)

@@ -68,9 +68,12 @@ class OneStepSetting:
         return features(x), self.label(features.projection(x), rng)
 
     def label(self, teacher: Array, rng: np.random.Generator) -> Array:
-        """y = g + noise for real labels, y = g(<theta, x> + noise) for labels of +-1."""
+        """y = g + noise for real labels, y = +-1 of mean g(<theta, x> + noise) for labels of +-1."""
         noise = np.sqrt(self.numbers["Delta"])*rng.standard_normal(len(teacher))
-        return self.g(teacher + noise) if self.binary else self.g(teacher) + noise
+        if not self.binary:
+            return self.g(teacher) + noise
+        mean = self.g(teacher + noise)
+        return mean if np.all(np.abs(mean) == 1) else np.where(2*rng.random(len(teacher)) - 1 < mean, 1.0, -1.0)
 
     def run(self, seed: int) -> dict[str, list[float]]:
         """Train and test one seed: every quantity along the samples."""

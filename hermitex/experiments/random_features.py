@@ -11,6 +11,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.experiments import one_step as experiment
 from hermitex.theories import one_step
+from hermitex.theories.convex import ConvexOneStep
 from hermitex.theories.curve import Curve
 
 # the letters of the one-step experiment in those of random features
@@ -50,7 +51,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     at = theory.complete(theory.given({**numbers, "alpha": alpha}))
     gamma = float(at["gamma"])
     rest = {k: v for k, v in at.items() if k not in ("alpha", "gamma")}
-    plain = one_step(theory.sigma, theory.g, loss="square" if theory.square else theory.loss)
+    plain = one_step(theory.sigma, theory.g) if theory.square else ConvexOneStep(theory.sigma, theory.g, theory.loss, theory.drawn)
     found = experiment.simulate(plain, np.atleast_1d(at["alpha"])/gamma, dimension=dimension, seeds=seeds, progress=progress,
                                 beta=1/gamma, r=0, c=1, gamma=0, **own, **rest)
     scale = 0.5 if theory.square else 1.0  # the square loss is (y - f)^2 there, (y - f)^2/2 here

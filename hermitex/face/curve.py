@@ -28,6 +28,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "small-step": ("hermitex.experiments.small_step", "simulate"),
                                            "tree": ("hermitex.experiments.tree", "simulate"),
                                            "covariate": ("hermitex.experiments.covariate", "simulate"),
+                                           "glm": ("hermitex.experiments.glm", "simulate"),
                                            "kernel-ridge": ("hermitex.experiments.kernel_ridge", "simulate"),
                                            "ridge": ("hermitex.experiments.ridge_equivalent", "simulate"),
                                            "giant-step": ("hermitex.experiments.giant_step", "simulate")}

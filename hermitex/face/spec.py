@@ -54,7 +54,10 @@ class Spec:
         """A theory's numbers as the parameters of its system."""
         made = self.system.complete(self.system.given(numbers))
         wanted = {p.name for p in self.formulas.parameters}
-        return {k: float(v) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items() if k in wanted}
+        inside = {a.name for a in self.formulas.arrays}
+        # 1e100 stands for infinity in formulas of 1/n and 1/p
+        return {k: v if k in inside else min(float(v), 1e100) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items()
+                if k in wanted}
 
     def complete(self) -> bool:
         """True if every parameter has a number."""
@@ -62,7 +65,7 @@ class Spec:
 
         if is_theory(self.system):
             needed = [n for n, default in self.system.letters().items() if default is self.system.REQUIRED]
-            return {*self.parameters, *self.grid} >= set(needed)
+            return {*self.parameters, *self.arrays, *self.grid} >= set(needed)
         program = self.system.compile()
         return {spelt(n, program.parameters) for n in (*self.parameters, *self.arrays, *self.grid)} >= set(program.names)
 
@@ -197,7 +200,7 @@ class _SpecReader:
         """The arrays that are summed over, each under [arrays] and nowhere else."""
         from hermitex.face.spec_arrays import read_array
 
-        inside = {} if is_theory(system) else {a.name: depth for a, depth in system.arrays.items()}
+        inside = list(system.arrays) if is_theory(system) else [a.name for a in system.arrays]
         for section in ("parameters", "grid"):
             for key in self.section(section):
                 if key in inside:
@@ -206,7 +209,8 @@ class _SpecReader:
         for key, value in self.section("arrays").items():
             if key not in inside:
                 why = f"; arrays are those that a sum is taken over, {', '.join(sorted(inside))}" if inside else ""
-                self.fail("arrays", key, f"no sum over it stands in the formulas{why}")
+                said = f"{system.name} takes no such array" if is_theory(system) else "no sum over it stands in the formulas"
+                self.fail("arrays", key, said + why)
             try:
                 found[key] = read_array(value, self.folder)
             except HermitexError as error:
@@ -218,7 +222,7 @@ class _SpecReader:
         import hermitex.theories as theories
 
         known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
-        for section in ("symbols", "laws", "arrays", "where", "equations", "flow", "observables", "domain", "start"):
+        for section in ("symbols", "laws", "where", "equations", "flow", "observables", "domain", "start"):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:

@@ -51,6 +51,7 @@ class ConvexOneStep(OneStepFamily):
     """
 
     loss: Pointwise
+    drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g
 
     network: ClassVar[str] = "srf"
     rows: ClassVar[str] = "sphere"
@@ -74,7 +75,7 @@ class ConvexOneStep(OneStepFamily):
     @cached_property
     def binary(self) -> bool:
         """True if the labels are +-1."""
-        return self.loss.of_residual is None and of_signs(self.g)
+        return bool(self.drawn) or (self.loss.of_residual is None and of_signs(self.g))
 
     @cached_property
     def _odd(self) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Idx, IndexedBase, S, Sum, Symbol, sqrt, symbols, tanh
+from sympy import Idx, IndexedBase, S, Sum, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
@@ -25,6 +25,7 @@ from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
 from hermitex.theories.losses import equations as sample
+from hermitex.theories.losses.classes import mean_label
 from hermitex.theories.losses.labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
@@ -59,7 +60,7 @@ class Covariate(Theory):
 
     loss: Pointwise
     g: Activation
-    logit: bool = False
+    drawn: str = ""  # "logit" or "probit": the label is +-1 with the mean g
     features: FeatureCovariance | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "covariate"
@@ -70,12 +71,12 @@ class Covariate(Theory):
     @property
     def binary(self) -> bool:
         """True if the labels are +-1 and the test error is that of classification."""
-        return self.logit or (self.loss.of_residual is None and of_signs(self.g))
+        return bool(self.drawn) or (self.loss.of_residual is None and of_signs(self.g))
 
     @property
     def system(self) -> System:
         """The six equations; sums over the spectrum."""
-        return _equations(self.loss, self.g, self.logit)
+        return _equations(self.loss, self.g, self.drawn)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
@@ -124,7 +125,7 @@ class Covariate(Theory):
     @property
     def link(self) -> str:
         """The name of the link."""
-        return "logit" if self.logit else self.g.name
+        return self.drawn or self.g.name
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """Loss, link and the numbers that stayed fixed."""
@@ -164,7 +165,7 @@ class Covariate(Theory):
             raise BadInput("covariate: theta or the labels it is fitted to, not both")
         noise = 0.0
         if labels is not None:
-            if self.logit or self.g(z) != z:
+            if self.drawn or self.g(z) != z:
                 raise BadInput(f"covariate: labels are fitted by a linear function, and the link is {self.link}; give theta= "
                                "instead, or take the link 'linear'")
             y = _vector("labels", labels, len(u))
@@ -224,19 +225,19 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
 
 
 @lru_cache(maxsize=32)
-def _equations(loss: Pointwise, g: Activation, logit: bool) -> System:
+def _equations(loss: Pointwise, g: Activation, drawn: str) -> System:
     omega, signal, share = (IndexedBase(name) for name in ("omega", "signal", "share"))
     k = Idx("k", Symbol("N", integer=True))
     seen = lamda + Vhat*omega[k]
     power = share[k]*(mhat**2*signal[k] + qhat*omega[k])/seen**2
-    if loss == HALF_SQUARE and not logit:
+    if loss == HALF_SQUARE and not drawn:
         damped = 1/(1 + V)
         names: dict[Any, Any] = {c_1: E(z*g(sqrt(rho)*z), z), g_2: E(g(sqrt(rho)*z)**2, z),
                                  e: g_2 + Delta - 2*m*c_1/sqrt(rho) + q, sample.J_s: damped, sample.J_2: e*damped**2,
                                  sample.J_z: c_1*damped}
         observables = {"test_error": e - Delta, "train_error": e*damped**2/2, "test_error_noisy": e}
     else:
-        labels = logit or (loss.of_residual is None and of_signs(g))
+        labels = bool(drawn) or (loss.of_residual is None and of_signs(g))
         kind = "labels" if labels else "residual" if loss.of_residual is not None else "values"
         mirror = labels and g.parity == -1 and loss.symmetric
         found, seen_errors = sample.output(sample.Structure(g, g, loss, kind, mirror=mirror), lambda expr: expr)
@@ -256,7 +257,7 @@ def _equations(loss: Pointwise, g: Activation, logit: bool) -> System:
     }, where={**names, norm: Sum(power, k)}, observables={
         **observables, "train_objective": observables["train_error"] + lamda*norm/(2*alpha)},
         parameters=[alpha, lamda, Delta, rho, omega, signal, share], positive=[Vhat, qhat, V, q], kept=kept,
-        source="loureiro2021", name=f"covariate({loss}, {'logit' if logit else g.name})")
+        source="loureiro2021", name=f"covariate({loss}, {drawn or g.name})")
 
 
 def _matrix(name: str, value: Any) -> np.ndarray:
@@ -287,8 +288,9 @@ def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = Non
     Parameters
     ----------
     loss : "square" ((y - f)^2/2), "logistic", "hinge", "huber:1", or a convex expression in y and f
-    link : "linear"; "sign"; "logit", P(y = 1) = 1/(1 + exp(-nu)); or g in z: y = g(nu) + sqrt(Delta) Z. Labels of +-1 under a loss
-        that is not one of y - f are g(nu + sqrt(Delta) Z), as for `random_features`; the noise of "logit" is added to nu, too
+    link : "linear"; "sign"; "logit", "probit": P(y = 1) = 1/(1 + exp(-nu)) or Phi(nu); or g in z: y = g(nu) + sqrt(Delta) Z.
+        Labels of +-1 under a loss that is not one of y - f are g(nu + sqrt(Delta) Z), as for `random_features`; with "logit" and
+        "probit" the noise is added to nu, too
 
     Returns
     -------
@@ -315,13 +317,13 @@ def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = Non
     0.03543531
     """
     words = {"linear": "z", "sign": "sign"}
-    logit = isinstance(link, str) and link.strip() == "logit"
-    g = activation(tanh(z/2) if logit else words.get(link, link) if isinstance(link, str) else link)
+    drawn = link.strip() if isinstance(link, str) and link.strip() in ("logit", "probit") else ""
+    g = mean_label(drawn) if drawn else activation(words.get(link, link) if isinstance(link, str) else link)
     if extra := free_parameters(g):
         raise BadInput(f"covariate: the link {g.name} holds {', '.join(extra)}; put numbers in")
     require_square_integrable("covariate", "link", g)
     found = HALF_SQUARE if isinstance(loss, str) and loss.strip() == "square" else pointwise(loss)
-    made = Covariate(found, g, logit)
+    made = Covariate(found, g, drawn)
     found.require_labels("covariate", g, made.binary)
     if features is None:
         if teacher is not None or labels is not None:

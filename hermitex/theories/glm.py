@@ -6,34 +6,36 @@ lam/2 |theta|^2, q = |theta_hat|^2/d; its saddle-point equations are the station
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Expr, acos, pi, sign, sqrt
+from sympy import Expr, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.solvers.solution import Solution
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
+from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
+from hermitex.theories.convex import flattened, solved
+from hermitex.theories.losses import classes
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
-from hermitex.theories.theory import Theory
+from hermitex.theories.theory import Theory, written
 
-LABELS = ("linear", "sign")
+LABELS = ("linear", "sign", "logit", "probit", "mixture")
 
 
-def _potential(loss: Pointwise, labels: str) -> Expr:
-    """Phi; a loss of the residual sees its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
+def _energy(loss: Pointwise) -> Expr:
+    """E min; a loss of the residual sees its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
+    if loss.of_residual is not None:
+        return E(Moreau(loss.of_residual, f, sqrt(rho + Delta + q - 2*m)*z1, V), z1)
     teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
-    if labels == "linear" and loss.of_residual is not None:
-        energy = E(Moreau(loss.of_residual, f, sqrt(rho + Delta + q - 2*m)*z1, V), z1)
-    else:
-        label = teacher if labels == "linear" else sign(teacher)
-        energy = E(Moreau(loss.expr.subs(y, label), f, sqrt(q)*z1, V), z1, z2, z3)
-    return (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*energy
+    return E(Moreau(loss.expr.subs(y, teacher), f, sqrt(q)*z1, V), z1, z2, z3)
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,18 +44,36 @@ class Glm(Theory):
 
     loss: Pointwise
     labels: str = "linear"
+    intercept: bool = False
 
     name: ClassVar[str] = "glm"
-    sources: ClassVar[tuple[str, ...]] = ("loureiro2021",)
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The papers whose results are used."""
+        return ("mignacco2020",) if self.labels == "mixture" else ("loureiro2021",)
 
     @cached_property
     def system(self) -> System:
-        """The six saddle-point equations, from stationarity of the free energy."""
+        """The saddle-point equations: for real labels those of stationarity of the free energy."""
         # The square loss of this theory is (y - f)^2/2, as papers on regression have it.
         loss = HALF_SQUARE if self.loss.name == "square" else self.loss
-        error = rho + q - 2*m if self.labels == "linear" else acos(m/sqrt((rho + Delta)*q))/pi
-        return free_energy(_potential(loss, self.labels), {V: Vhat, q: qhat, m: mhat}, observables={"test_error": error},
-                           parameters=[alpha, lamda, Delta, rho], source="loureiro2021", name=f"glm({self.loss}, {self.labels})")
+        if self.labels == "mixture":
+            return classes.of_mixture(loss, intercept=self.intercept)
+        if self.binary:
+            return classes.of_field(loss, self.labels, intercept=self.intercept)
+        energy = _energy(loss)
+        phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*energy
+        # E l(y, f*) = E min - E (f* - omega)^2/(2V)
+        train = energy - V*qhat/(2*alpha)
+        return free_energy(phi, {V: Vhat, q: qhat, m: mhat}, parameters=[alpha, lamda, Delta, rho], source="loureiro2021",
+                           observables={"test_error": rho + q - 2*m, "train_error": train,
+                                        "train_objective": train + lamda*q/(2*alpha)}, name=f"glm({self.loss}, {self.labels})")
+
+    @property
+    def binary(self) -> bool:
+        """True if the labels are +-1."""
+        return self.labels != "linear"
 
     @property
     def derivation(self) -> Any:
@@ -62,34 +82,52 @@ class Glm(Theory):
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
-        """V, q, m and their conjugates."""
-        return ("V", "q", "m", "Vhat", "qhat", "mhat")
+        """V, q, m and their conjugates; b where there is an intercept."""
+        return ("V", "q", "m", "Vhat", "qhat", "mhat", *(("b",) if self.intercept else ()))
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The test error: E(y - f)^2 against the clean label, or the probability of misclassifying a noisy one."""
-        return ("test_error",)
+        """E(y - f)^2 against the clean label, or the probability of misclassifying a noisy one; the mean training loss."""
+        return ("test_error", "train_error", "train_objective")
 
     def letters(self) -> dict[str, Any]:
-        """alpha = n/d and lam; Delta=0 and rho=1."""
-        return {"alpha": self.REQUIRED, "lam": self.REQUIRED, "Delta": 0.0, "rho": 1.0}
+        """alpha = n/d, lam; Delta=0, rho=1; bias=0 of the field, with an intercept; mixture: Delta=1, fraction=1/2 of y = 1."""
+        needed = {"alpha": self.REQUIRED, "lam": self.REQUIRED}
+        if self.labels == "mixture":
+            return {**needed, "Delta": 1.0, "rho": 1.0, "fraction": 0.5}
+        return {**needed, "Delta": 0.0, "rho": 1.0, **({"bias": 0.0} if self.intercept else {})}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers, checked."""
-        for name in self.letters():
-            if name not in numbers:
-                raise BadInput(f"glm: {name} has no value; add {name}=...")
-            v = numbers[name]
-            if not np.all(np.isfinite(v)) or np.any(v < 0) or (name != "Delta" and np.any(v == 0)):
-                raise BadInput(f"glm: {name} must be finite and {'0 or more' if name == 'Delta' else 'positive'}")
-        return numbers
+        ranges = {name: "> 0" for name in self.letters()} | ({} if self.labels == "mixture" else {"Delta": ">= 0", "bias": ""})
+        found = self.checked(numbers, **{name: ranges[name] for name in self.letters()})
+        if np.any(np.asarray(found.get("fraction", 0.5)) >= 1):
+            raise BadInput("glm: fraction is the share of labels 1, between 0 and 1")
+        return found
+
+    def run(self, numbers: Mapping[str, np.ndarray], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+            **options: Any) -> Solution:
+        """Real labels: the system; labels of +-1: all points in one batch, a small lam come to from lam = 1."""
+        if not self.binary or options.get("method", "newton") != "newton":
+            return super().run(numbers, start=start, tolerance=tolerance, **options)
+        shape, flat, first = flattened(self.name, self.system, numbers, start)
+        # averages over a label that is drawn are held to what a grid of smooth ones is
+        held = max(tolerance, 1e-10) if self.labels in ("logit", "probit") else tolerance
+        found = shaped(solved(self.system, flat, first, held), shape)
+        return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Any) -> dict[str, Any]:
         """Loss and labels, then the numbers that stayed fixed."""
-        return {"loss": str(self.loss), "labels": self.labels, **fixed}
+        return {"loss": str(self.loss), "labels": self.labels, **({"intercept": True} if self.intercept else {}), **fixed}
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Loss, labels and the numbers, those that are fixed."""
+        return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *written(
+            numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta",
+            **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))
 
 
-def glm(loss: Any = "square", labels: str = "linear") -> Glm:
+def glm(loss: Any = "square", labels: str = "linear", *, intercept: bool = False) -> Glm:
     """Ridge-penalised empirical risk minimisation on Gaussian data, n = alpha d -> oo.
 
     theta_hat = argmin sum l(y, <theta, x>/sqrt(d)) + lam/2 |theta|^2 with x ~ N(0, I_d); q = |theta_hat|^2/d,
@@ -98,17 +136,22 @@ def glm(loss: Any = "square", labels: str = "linear") -> Glm:
     Parameters
     ----------
     loss : "square" ((y - f)^2/2), "huber:1", "logistic", "hinge", or a convex expression in y and f
-    labels : "linear", y = <theta_star, x>/sqrt(d) + sqrt(Delta) z; "sign", the sign of that
+    labels : "linear", y = nu + sqrt(Delta) z with nu = <theta_star, x>/sqrt(d); labels of +-1: "sign", that of u = nu + bias +
+        sqrt(Delta) z; "logit", "probit": P(y = 1) = 1/(1 + exp(-u)) or Phi(u); "mixture": x = y v/sqrt(d) +
+        sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1 [mignacco2020] (m is <v, theta_hat>/d then)
+    intercept : f = <theta, x>/sqrt(d) + b, b without penalty; labels of +-1 only, and a bias of the teacher's field, too
 
     Returns
     -------
-    Theory : ``.system``, ``.solve(alpha=, lam=, Delta=0, rho=1)``, ``.curve(alpha=[...], lam=...)``, ``.derivation``.
+    Theory : ``.system``, ``.solve(alpha=, lam=, Delta=0, rho=1, bias=0)`` (mixture: Delta=1, rho=1, fraction=1/2) -> test_error
+    (of classification, of noisy labels, for labels of +-1), train_error (the mean training loss), V, q, m, b;
+    ``.curve(alpha=[...], lam=...)``; for real labels ``.derivation``.
 
     Raises
     ------
     BadInput : an unknown kind of labels, or a loss that asks for labels of +-1 and gets real ones.
 
-    References: loureiro2021.
+    References: loureiro2021; mignacco2020 (mixtures).
 
     Examples
     --------
@@ -118,13 +161,15 @@ def glm(loss: Any = "square", labels: str = "linear") -> Glm:
     """
     found = pointwise(loss)
     if labels not in LABELS:
-        raise BadInput(f"glm: labels are {' or '.join(LABELS)}, not {labels!r}")
+        raise BadInput(f"glm: labels are {', '.join(LABELS[:-1])} or {LABELS[-1]}, not {labels!r}")
     if found.margin and labels == "linear":
         raise BadInput(f"glm: the loss {found} asks for labels of +-1; use labels='sign'")
-    return _made(found, labels)
+    if intercept and labels == "linear":
+        raise BadInput("glm: an intercept is solved for labels of +-1; centre real labels")
+    return _made(found, labels, bool(intercept))
 
 
 @lru_cache(maxsize=32)
-def _made(loss: Pointwise, labels: str) -> Glm:
+def _made(loss: Pointwise, labels: str, intercept: bool) -> Glm:
     """One object for one structure, so that its system is derived and compiled once."""
-    return Glm(loss, labels)
+    return Glm(loss, labels, intercept)

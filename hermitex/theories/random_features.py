@@ -25,6 +25,7 @@ from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import equations as sample
+from hermitex.theories.losses.classes import MEANS
 from hermitex.theories.losses.equations import V
 from hermitex.theories.losses.labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
@@ -53,6 +54,7 @@ class RandomFeatures(Theory):
     sigma: Activation
     g: Activation
     loss: Pointwise = HALF_SQUARE
+    drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g
 
     name: ClassVar[str] = "random-features"
     sources: ClassVar[tuple[str, ...]] = ("gerace2020", "mei2022")
@@ -62,12 +64,12 @@ class RandomFeatures(Theory):
     @property
     def square(self) -> bool:
         """True if the loss is (y - f)^2/2, whose averages are E g^2 and E z g(z)."""
-        return self.loss == HALF_SQUARE
+        return self.loss == HALF_SQUARE and not self.drawn
 
     @cached_property
     def binary(self) -> bool:
         """True if the labels are +-1."""
-        return self.loss.of_residual is None and of_signs(self.g)
+        return bool(self.drawn) or (self.loss.of_residual is None and of_signs(self.g))
 
     @cached_property
     def intercept(self) -> bool:
@@ -190,12 +192,14 @@ class RandomFeatures(Theory):
                 **options: Any) -> Solution:
         """All points in one batch, a small lam come to from lam = 1."""
         shape, flat, first = flattened(self.name, self.system, numbers, start)
-        found = shaped(solved(self.system, flat, first, tolerance), shape)
+        # the averages over a label that is drawn are held to what a grid of smooth ones is
+        found = shaped(solved(self.system, flat, first, max(tolerance, 1e-10) if self.drawn else tolerance), shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """The functions, the loss and the numbers that stayed fixed."""
-        return {"sigma": self.sigma.name, "target": self.g.name, "loss": str(self.loss), **fixed}
+        names = {"sigma": self.sigma.name, "target": self.g.name, "loss": str(self.loss)}
+        return {**names, **({"link": self.drawn} if self.drawn else {}), **fixed}
 
 
 def _vanishes(sigma: Activation) -> bool:
@@ -211,7 +215,7 @@ def _vanishes(sigma: Activation) -> bool:
         return not free_parameters(sigma) and abs(evaluate(mean, 17)) <= Rational(1, 10**13)
 
 
-def random_features(sigma: Any, g: Any, *, loss: Any = "square") -> RandomFeatures:
+def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | None = None) -> RandomFeatures:
     """The theory of random features: an untrained first layer and a ridge-penalised readout, n, p, d -> oo together.
 
     w_hat = argmin sum l(y, f(x)) + lam/2 |w|^2 with f = <w, sigma(W_0 x/sqrt(d))>/sqrt(p), x ~ N(0, I_d), rows of W_0 ~ N(0, I_d),
@@ -221,6 +225,7 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square") -> RandomFeatur
     ----------
     sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
     loss : "square", which is (y - f)^2/2 here, or "logistic", "hinge", "huber:1", a convex expression in y and f
+    link : "logit" or "probit": labels of +-1, P(y = 1) = 1/(1 + exp(-u)) or Phi(u), u = g(nu + sqrt(Delta) Z)
 
     Returns
     -------
@@ -245,12 +250,17 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square") -> RandomFeatur
     if z not in made[0](z).free_symbols:
         raise BadInput(f"random-features: sigma = {made[0].name} is constant: its features tell no sample from another")
     plain = isinstance(loss, str) and loss.strip() == "square"
-    return _made(*made, HALF_SQUARE if plain else pointwise(loss))
+    if link not in (None, "logit", "probit"):
+        raise BadInput(f"random-features: a link is logit or probit, not {link!r}")
+    if link:
+        name = f"{link}({made[1].name})"
+        made = made[0], Activation(name, MEANS[link].subs(z, made[1](z)))
+    return _made(*made, HALF_SQUARE if plain else pointwise(loss), link or "")
 
 
 @lru_cache(maxsize=64)
-def _made(sigma: Activation, g: Activation, loss: Pointwise) -> RandomFeatures:
+def _made(sigma: Activation, g: Activation, loss: Pointwise, drawn: str) -> RandomFeatures:
     """One object for one structure, so that its system is compiled once."""
-    found = RandomFeatures(sigma, g, loss)
+    found = RandomFeatures(sigma, g, loss, drawn)
     loss.require_labels("random-features", g, found.binary)
     return found

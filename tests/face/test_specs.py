@@ -156,3 +156,48 @@ def test_arrays_that_are_none_get_one_line(tmp_path, line: str, words: str) -> N
     with pytest.raises(BadInput) as told:
         _with_arrays(tmp_path, line)
     assert words in str(told.value) and "\n" not in str(told.value) and "ridge.toml" in str(told.value)
+
+
+@pytest.mark.parametrize("text, key", [
+    ('''theory = "ridge"
+[parameters]
+lam = 0.1
+[arrays]
+eigenvalues = "k**(-2), 1..50"
+coefficients = [EIGHT]
+multiplicity = [FIFTY]
+[grid]
+n = [10, 20]''', "bias"),
+    ('''theory = "covariate"
+[parameters]
+lam = 0.1
+[arrays]
+Omega = [1, 0.5]
+Psi = [1, 0.5]
+Phi = [1, 0.5]
+theta = [1, 1]
+[grid]
+alpha = [0.5, 1]''', "m"),
+    ('''theory = "kernel-ridge"
+[functions]
+sigma = "relu"
+target = "sign"
+[parameters]
+lam = 0.1
+dimension = 30
+[grid]
+n = [10, 20]''', "bias")], ids=["ridge", "covariate", "kernel"])
+def test_a_theory_takes_its_arrays_from_a_spec(tmp_path, text, key):
+    text = text.replace("[EIGHT]", str([1/k for k in range(1, 51)])).replace("[FIFTY]", str([1]*50))
+    found = spec.from_toml(text, where="s.toml")
+    table = sweep(found.system, found.grid, parameters={**found.parameters, **found.arrays})
+    axis = next(iter(found.grid))
+    again = found.system.solve(**{axis: np.array(found.grid[axis])}, **found.parameters, **found.arrays)
+    assert table[key] == pytest.approx(again[key], rel=1e-9)
+    assert found.complete() and len(found.points()) == 2
+    assert not spec.from_toml(text.replace("lam = 0.1", ""), where="s").complete()
+
+
+def test_an_array_that_a_theory_does_not_take_is_named():
+    with pytest.raises(BadInput, match=r"ridge takes no such array; arrays are those .*coefficients, eigenvalues, multiplicity"):
+        spec.from_toml('theory = "ridge"\n[arrays]\neta = [1, 2]', where="s.toml")

@@ -79,6 +79,20 @@ def test_random_features_are_a_case(row):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("link", ["sign", "logit"])
+def test_random_features_and_the_covariate_model_classify_alike(link):
+    at, point = untrained_layer("erf", 0.5), {"alpha": 2.0, "lam": 0.1, "Delta": 0.2}
+    found = covariate("logistic", link).solve(**point, **at)
+    own = ("sign", {}) if link == "sign" else ("z", {"link": "logit"})
+    other = hx.theories.random_features("erf", own[0], loss="logistic", **own[1]).solve(**point, gamma=0.5)
+    names = {"V": "V", "q": "Q", "m": "M", "Vhat": "Vhat", "qhat": "qhat", "mhat": "mhat"}
+    for key in (*names, "test_error", "train_error", "train_objective"):
+        assert found[key] == pytest.approx(other[names.get(key, key)], rel=1e-10), key
+    one = covariate("logistic", link).solve(**{**point, "Delta": 0.25}, **at)
+    assert one["V"] != pytest.approx(other["V"], rel=1e-4)
+
+
+@pytest.mark.slow
 def test_classification_by_random_features_is_a_case():
     rows = [r for r in ROWS["labels"] if r["loss"] == "logistic" and r["sigma"] in ("erf", "tanh") and r["gamma"] != 1]
     assert len(rows) >= 3

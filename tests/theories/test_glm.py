@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sympy import simplify
 
 import hermitex as hx
 from hermitex.errors import BadInput
+from hermitex.experiments.glm import simulate
+from hermitex.experiments.statistics import agreement
 from hermitex.symbols import Delta, V, Vhat, alpha, m, mhat, q, qhat, rho
 
 POINT = {"alpha": 2.0, "lam": 0.1, "Delta": 0.25}
@@ -60,13 +63,105 @@ def test_curves_and_their_csv(tmp_path):
     curve = hx.theories.glm().curve(alpha=[0.5, 1, 2], lam=0.1)
     assert curve.all_converged and np.all(np.diff(curve.test_error) < 0)
     curve.to_csv(tmp_path/"c.csv")
-    assert (tmp_path/"c.csv").read_text().startswith("alpha,test_error,V,q,m,")
+    assert (tmp_path/"c.csv").read_text().startswith("alpha,test_error,train_error,train_objective,V,q,m,")
+
+
+# -- labels of +-1 -----------------------------------------------------------------------------------------------------
+def bayes(alpha, Delta, *, rho=1.0):
+    """The error of the plug-in estimator sum_i y_i x_i, the best one for balanced clusters [mignacco2020]."""
+    return norm.cdf(-rho*np.sqrt(alpha/(Delta*(alpha*rho + Delta))))
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_a_large_ridge_is_bayes_optimal_for_balanced_clusters(loss):
+    theory, at = hx.theories.glm(loss, "mixture"), {"alpha": np.array([0.5, 2.0]), "Delta": 0.5, "rho": 0.8}
+    found = theory.solve(lam=1e5, **at)
+    assert found["test_error"] == pytest.approx(bayes(at["alpha"], 0.5, rho=0.8), rel=1e-4)
+    assert found["test_error"] != pytest.approx(bayes(at["alpha"], 0.5, rho=1.0), rel=1e-2)
+    assert np.all(theory.solve(lam=0.1, **at)["test_error"] > found["test_error"])
+
+
+def by_hand(alpha, lam, Delta, rho, fraction):
+    """The square loss on a mixture with an intercept: ridge regression of y on x, its moments by hand, without the package."""
+    q, m, V, b = 0.5, 0.1, 1.0, 0.0
+    mean = 2*fraction - 1
+    for _ in range(4000):
+        gap = 1 + Delta*V
+        b = mean*(1 - m)
+        square = 1 - 2*m - 2*b*mean + m*m + 2*m*b*mean + b*b + Delta*q  # E(y - y m - b - sqrt(Delta q) z)^2
+        Vhat, qhat = alpha*Delta/gap, alpha*Delta*square/gap**2
+        mhat = alpha*(1 - m - b*mean)/gap
+        new = np.array([1/(lam + Vhat), (rho*mhat**2 + qhat)/(lam + Vhat)**2, rho*mhat/(lam + Vhat)])
+        V, q, m = (new + np.array([V, q, m]))/2
+    S = np.sqrt(Delta*q)
+    missed = fraction*norm.cdf(-(m + b)/S) + (1 - fraction)*norm.cdf(-(m - b)/S)
+    return {"m": m, "q": q, "b": b, "test_error": missed, "train_error": square/gap**2/2}
+
+
+@pytest.mark.parametrize("fraction", [0.5, 0.2, 0.9])
+def test_unbalanced_clusters_by_hand(fraction):
+    at = {"alpha": 1.5, "lam": 0.3, "Delta": 0.6, "rho": 1.4, "fraction": fraction}
+    found, other = hx.theories.glm("square", "mixture", intercept=True).solve(**at), by_hand(**at)
+    assert [found[k] for k in other] == pytest.approx(list(other.values()), rel=1e-9, abs=1e-12)
+    wrong = by_hand(**{**at, "Delta": 0.6**0.5})
+    assert found["test_error"] != pytest.approx(wrong["test_error"], rel=1e-2)
+
+
+@pytest.mark.parametrize("loss, labels, intercept, more", [
+    ("logistic", "mixture", True, {"Delta": 0.7, "fraction": 0.25}), ("square", "sign", True, {"Delta": 0.2, "bias": 0.5}),
+    ("logistic", "logit", False, {}), pytest.param("logistic", "sign", True, {"bias": 0.5}, marks=pytest.mark.slow),
+    pytest.param("logistic", "probit", True, {"bias": -0.4}, marks=pytest.mark.slow),
+    pytest.param("hinge", "mixture", True, {"fraction": 0.7}, marks=pytest.mark.slow)])
+def test_classification_against_an_experiment(loss, labels, intercept, more):
+    theory, at = hx.theories.glm(loss, labels, intercept=intercept), {"lam": 0.2, **more}
+    measured = simulate(theory, [1.0, 3.0], dimension=150, seeds=24, **at)
+    names = ("test_error", "train_error", "q", "m", *(["b"] if intercept else []))
+    assert agreement(theory.curve([1.0, 3.0], **at), measured).worst(*names) < 3.5
+    assert agreement(theory.curve([1.0, 3.0], **{**at, "lam": 0.3}), measured).worst("train_error", "q") > 3.5
+
+
+@pytest.mark.parametrize("loss, labels, intercept, more", [
+    ("logistic", "mixture", True, {"fraction": 0.3}), ("square", "logit", True, {"bias": 0.3}), ("huber:1", "linear", False, {}),
+    pytest.param("logistic", "logit", True, {"bias": 0.3}, marks=pytest.mark.slow)])
+def test_the_envelope_theorem(loss, labels, intercept, more):
+    """d(training objective)/d lam = q/(2 alpha), which a wrong training loss or force breaks."""
+    theory, at = hx.theories.glm(loss, labels, intercept=intercept), {"alpha": 2.0, "Delta": 0.4, **more}
+    here, up, down = (theory.solve(lam=0.2 + h, **at) for h in (0, 1e-4, -1e-4))
+    assert (up["train_objective"] - down["train_objective"])/2e-4 == pytest.approx(here["q"]/4, rel=1e-6)
+    assert (up["train_error"] - down["train_error"])/2e-4 != pytest.approx(here["q"]/4, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_mean_label_is_a_link_of_the_covariate_model():
+    one = np.ones(4)
+    for word in ("logit", "probit"):
+        found = hx.theories.glm("logistic", word).solve(alpha=2.0, lam=0.1, Delta=0.25)
+        at = dict.fromkeys(("Omega", "Psi", "Phi", "theta"), one)
+        other = hx.theories.covariate("logistic", word).solve(alpha=2.0, lam=0.1, Delta=0.25, **at)
+        for key in ("V", "q", "m", "test_error", "train_error"):
+            assert found[key] == pytest.approx(other[key], rel=1e-10), key
+
+
+def test_products_of_classification_are_one(tmp_path):
+    theory, at = hx.theories.glm("logistic", "mixture", intercept=True), {"lam": 0.2, "fraction": 0.3, "Delta": 0.5}
+    found = theory.solve(alpha=[1.0, 2.0], **at)
+    line = hx.curve(theory, [1.0, 2.0], simulate={"dimension": 30, "seeds": 2}, **at)
+    system = theory.system.solve(alpha=2.0, lamda=0.2, Delta=0.5, rho=1.0, fraction=0.3)
+    assert line.test_error == pytest.approx(found["test_error"], rel=1e-12) and line.simulation.seeds == (0, 1)
+    assert system["b"] == pytest.approx(found["b"][1], rel=1e-8) and "mignacco2020" in theory.sources
+    best = theory.minimise("test_error", over="lam", bounds=(1e-2, 100), alpha=2.0, fraction=0.3, Delta=0.5)
+    around = theory.solve(alpha=2.0, lam=best["lam"]*np.array([0.5, 1, 2]), fraction=0.3, Delta=0.5)["test_error"]
+    assert around[1] == around.min()
 
 
 @pytest.mark.parametrize("call, said", [
-    (lambda: hx.theories.glm("square", "cubic"), "labels are linear or sign"),
+    (lambda: hx.theories.glm("square", "cubic"), "labels are linear, sign, logit, probit or mixture"),
+    (lambda: hx.theories.glm("square", intercept=True), "centre real labels"),
+    (lambda: hx.theories.glm("square", "mixture").solve(alpha=1, lam=1, fraction=1), "between 0 and 1"),
+    (lambda: hx.theories.glm("square", "mixture").solve(alpha=1, lam=1, Delta=0), "Delta must be positive"),
+    (lambda: hx.theories.glm("square", "sign").solve(alpha=1, lam=1, bias=1), "bias"),
     (lambda: hx.theories.glm("logistic"), "asks for labels of"),
-    (lambda: hx.theories.glm().solve(alpha=-1, lam=1), "alpha must be finite and positive"),
+    (lambda: hx.theories.glm().solve(alpha=-1, lam=1), "alpha must be positive and finite"),
     (lambda: hx.theories.glm().solve(alpha=1), "lam has no value"),
     (lambda: hx.theories.glm().solve(alpha=1, lam=1, lamb=3), "unknown keyword of glm 'lamb'; did you mean lam"),
 ])

@@ -8,6 +8,8 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput
+from hermitex.experiments.random_features import simulate
+from hermitex.experiments.statistics import agreement
 from hermitex.theories import one_step, random_features
 
 TABLE = json.loads((Path(__file__).parents[1] / "reference" / "random_features.json").read_text())
@@ -128,6 +130,15 @@ def test_a_misprinted_equation_is_seen(wrong):
     planted = hx.System(right, where=names, parameters=theory.system.parameters, observables=theory.system.observables)
     found = planted.solve(alpha=1.5, gamma=0.5, lamda=0.01, Delta=0.1, raise_on_failure=False)
     assert not abs(found["test_error"] - TABLE["square"][0]["test_error"]) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, loss, link", [("erf", "2*z", "square", "logit"), ("relu", "z + 1/2", "logistic", "probit")])
+def test_labels_that_are_drawn_by_chance(sigma, g, loss, link):
+    theory, line = random_features(sigma, g, loss=loss, link=link), [1.0, 2.0]
+    measured = simulate(theory, line, dimension=80, seeds=12, gamma=0.5, lam=0.1)
+    assert agreement(theory.curve(line, gamma=0.5, lam=0.1), measured).worst("test_error", "train_error", "qw", "ms") < 3.5
+    assert agreement(theory.curve(line, gamma=0.5, lam=0.2), measured).worst("train_error", "qw") > 3.5
 
 
 @pytest.mark.slow

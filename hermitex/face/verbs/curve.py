@@ -29,7 +29,7 @@ THEORIES: dict[str, CurveEntry] = {
     "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
-    "random-features": CurveEntry(("sigma", "target"), ("loss",), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
+    "random-features": CurveEntry(("sigma", "target"), ("loss", "link"), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
@@ -87,7 +87,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
-    "link": (TEXT, "linear|sign|logit|G", "covariate: how labels are made of the teacher's field (default: linear)"),
+    "link": (TEXT, "linear|sign|logit|probit|G", "covariate: how labels are made of the teacher's field (default: linear); "
+             "random-features: logit or probit, labels of +-1"),
     "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
     "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "

@@ -63,24 +63,23 @@ class KernelRidge(Theory):
         return {"n": self.REQUIRED, "dimension": self.REQUIRED, "lam": self.REQUIRED, "noise": 0.0, "p": np.inf}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The numbers, checked."""
+        """The numbers, checked, with the spectrum where the dimension is one number."""
         found = self.checked(numbers, n="> 0", dimension="> 0", lam=">= 0", noise=">= 0", p="> 0 inf")
         if np.any(np.isfinite(found["p"])) and not (isinstance(self.kernel, DualKernel) and not self.kernel.trained):
             raise BadInput(f"{self.name}: {self.kernel} has no random features of one layer; leave p out")
-        return found
+        return found if found["dimension"].ndim else {**found, **self.spectrum(float(found["dimension"]))}
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """The deterministic equivalent, dimension by dimension."""
-        rest = {k: v for k, v in numbers.items() if k != "dimension"}
-
         def at(d: float) -> Any:
-            spectrum = self.spectrum(d)
-            return lambda here, **inner: ridge_equivalent().run({**{k: v for k, v in here.items() if k != "dimension"}, **spectrum},
-                                                                **inner)
+            def run(here: Mapping[str, np.ndarray], **inner: Any) -> Solution:
+                return ridge_equivalent().run({k: v for k, v in {**here, **self.spectrum(d)}.items() if k != "dimension"}, **inner)
+
+            return run
 
         d = numbers["dimension"]
         if d.ndim == 0:
-            return at(float(d))(rest, **options)  # type: ignore[no-any-return]
+            return at(float(d))(numbers, **options)  # type: ignore[no-any-return]
         return in_parts([(d == v, at(float(v))) for v in np.unique(d)], numbers, options)
 
     def spectrum(self, dimension: float) -> dict[str, np.ndarray]:
@@ -94,7 +93,8 @@ class KernelRidge(Theory):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """Kernel, target and data, then the numbers that stayed fixed."""
-        return {"kernel": str(self.kernel), "target": self.g.name, "data": self.data, **fixed}
+        own = {k: v for k, v in fixed.items() if k in self.letters()}
+        return {"kernel": str(self.kernel), "target": self.g.name, "data": self.data, **own}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Kernel, data and the numbers, those that are fixed."""

@@ -1,0 +1,94 @@
+"""theory(alpha) beside d = 300: a generalised linear model trained on samples, real labels or labels of +-1, with an intercept.
+
+The test error of classification needs no fresh samples of x: given the weights the field and the output are two normals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.training import convex_loss, minimise
+from hermitex.symbols import z
+from hermitex.theories.curve import Curve
+from hermitex.theories.losses.classes import mean_label
+from hermitex.theories.losses.pointwise import HALF_SQUARE
+
+Array = np.ndarray
+_TEST, _FREE = 40_000, 1e3  # a column this large makes an intercept whose penalty is a millionth
+
+
+def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: int | Iterable[int] = 16,
+             progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+    """Train at finite d -> Curve along alpha, standard errors over seeds.
+
+    Parameters
+    ----------
+    theory : ``glm(loss, labels, intercept=)``; alpha : numbers n/d; dimension : d (default: 300)
+    seeds : how many, or which; numbers : those of ``theory.curve``
+
+    Examples
+    --------
+    >>> from hermitex.theories import glm
+    >>> simulate(glm("logistic", "mixture"), [1, 2], lam=0.1, dimension=40, seeds=2).seeds
+    (0, 1)
+    """
+    from hermitex.kernels.compile import compile
+
+    chosen, d = seeds_of(seeds), 300 if dimension is None else round(dimension)
+    at = theory.complete(theory.given({**numbers, "alpha": alpha}))
+    line = np.atleast_1d(at["alpha"])
+    fixed = {name: v for name, v in at.items() if name != "alpha"}
+    if several := [name for name, v in fixed.items() if np.size(v) != 1]:
+        raise BadInput(f"glm: along a curve only alpha varies; {several[0]} has {np.size(fixed[several[0]])} values")
+    one = {name: float(np.ravel(v)[0]) for name, v in fixed.items()}
+    if d < 2 or max(line)*d*d > 30_000_000:
+        raise BadInput(f"glm: d = {d} and n = {round(max(line)*d)} are too few or too many for an experiment")
+    loss = convex_loss((HALF_SQUARE if theory.loss.name == "square" else theory.loss).expr)
+    mean = compile(mean_label(theory.labels)(z)) if theory.labels in ("sign", "logit", "probit") else None
+    mixed, rho = theory.labels == "mixture", one["rho"]
+
+    def label(nu: Array, rng: np.random.Generator) -> Array:
+        field = nu + one.get("bias", 0.0) + np.sqrt(one["Delta"])*rng.standard_normal(nu.size)
+        if mean is None:
+            return field
+        return np.where(2*rng.random(nu.size) - 1 < np.asarray(mean(z=field)), 1.0, -1.0)
+
+    def measured(rng: np.random.Generator, n: int) -> tuple[float, ...]:
+        x = rng.standard_normal((n, d))
+        star = np.zeros(d)
+        star[0] = np.sqrt(rho*d)
+        if mixed:
+            y = np.where(rng.random(n) < one["fraction"], 1.0, -1.0)
+            x = np.sqrt(one["Delta"])*x + np.outer(y, star/np.sqrt(d))
+        else:
+            y = label(x[:, 0]*np.sqrt(rho), rng)
+        columns = np.column_stack([x/np.sqrt(d), np.full((n, int(theory.intercept)), _FREE)])
+        w, train = minimise(columns, y, loss, one["lam"])
+        w, b = w[:d], _FREE*float(w[d]) if theory.intercept else 0.0
+        q, m = float(w @ w)/d, float(w @ star)/d
+        fresh = rng.standard_normal((2, _TEST))
+        if mixed:
+            goal = np.where(rng.random(_TEST) < one["fraction"], 1.0, -1.0)
+            f = goal*m + b + np.sqrt(one["Delta"]*q)*fresh[0]
+        else:
+            goal = label(np.sqrt(rho)*fresh[0], rng)
+            f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m*m/rho, 0.0))*fresh[1] + b
+        error = float(np.mean(goal*f <= 0)) if theory.binary else rho - 2*m + q
+        return error, float(train), q, m, b
+
+    rows = []
+    for done, seed in enumerate(chosen, start=1):
+        rng = np.random.default_rng(seed)
+        rows.append([measured(rng, max(1, round(a*d))) for a in line])
+        if progress:
+            progress(done, len(chosen))
+    average, error = mean_and_error(rows)
+    names = ("test_error", "train_error", "q", "m", "b")[:5 if theory.intercept else 4]
+    values, errors = ({name: v[:, i] for i, name in enumerate(names)} for v in (average, error))
+    return Curve(theory.name, {**theory.described(one), "dimension": d}, line, values, names[2:], standard_error=errors,
+                 seeds=chosen, ratio=theory.ratio, sources=theory.sources)
