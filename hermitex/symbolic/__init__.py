@@ -48,5 +48,18 @@ def _evaluate(node: Any, prec: int) -> Any:
     return evaluate_to_precision(node, prec)
 
 
+def _measure(expr: Any) -> tuple[Any, Any]:
+    from hermitex.symbolic.precise import evaluate_with_error
+
+    return evaluate_with_error(expr, 15, against_cancellation=60)
+
+
+def _normal_form(expr: Any) -> Any:
+    from hermitex.symbolic.integrals import normal_form
+
+    return normal_form(expr)
+
+
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
+hooks.measure, hooks.normal_form = _measure, _normal_form

@@ -5,10 +5,11 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
-from sympy import Dummy
+from sympy import Dummy, Expr
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import Divergent, HermitexError
+from hermitex.errors import Divergent, HermitexError, NoClosedForm
+from hermitex.symbolic import hooks
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
@@ -33,7 +34,7 @@ def require_existence(node: Expectation) -> None:
 
 
 def exists(node: Expectation) -> bool | None:
-    """Is the average of |f| finite? None where that is not known, and where it is infinite only for most values of inner nodes.
+    """Is the average of |f| finite? None where that is not known, as where inner nodes may cancel what would be infinite.
 
     Examples
     --------
@@ -43,7 +44,53 @@ def exists(node: Expectation) -> bool | None:
     (True, False)
     """
     found = exists_for_most(node)
-    return None if found is False and any(a.has(Expectation) for a in node.args) else found
+    if found is not False or not any(a.has(Expectation) for a in node.args):
+        return found
+    try:
+        again = settled(node)
+        if not isinstance(again, Expectation):
+            return True
+        if any(len(n.bound) > 1 or n.body.has(Expectation) for n in again.body.atoms(Expectation)):
+            return None if exists_for_most(again) is False else True  # a number of one over several variables takes seconds
+        body, variables = independent(again)
+        return integrable(body, variables)
+    except HermitexError:
+        return None
+
+
+def exists_on_line(node: Expectation) -> bool | None:
+    """The same for a node over one variable, of which inner nodes may depend.
+
+    Raises
+    ------
+    NoClosedForm : whether it exists hangs on inner nodes, and they are not known to cancel, nor not to.
+    """
+    if exists_for_most(node) is not False:
+        body, (x,) = node.open()
+        return integrable(body, x)
+    found = exists(node)
+    if found is None:
+        raise NoClosedForm(node, "whether it exists hangs on averages inside it, which may cancel")
+    return found
+
+
+def settled(node: Expr) -> Expr:
+    """The average with those inside it in their normal form, in which related ones meet and may cancel.
+
+    Only where it hangs on them whether it exists; what exists for all their values stays as it is.
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, z1
+    >>> from sympy import tanh
+    >>> settled(E((E(tanh(z1)**2) - 1 + E(z1*tanh(z1)))/z**2, z))
+    0
+    """
+    if not isinstance(node, Expectation) or not node.body.has(Expectation) or exists_for_most(node) is True:
+        return node
+    body, variables = node.open()
+    return node.with_body(hooks.normal_form(body), variables)
 
 
 @kept(1024)

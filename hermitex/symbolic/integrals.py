@@ -12,9 +12,10 @@ from sympy import Expr
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
-from hermitex.symbolic.engine.answers import answer, joined, of_node
+from hermitex.symbolic.engine.answers import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
+from hermitex.symbolic.existence import settled
 from hermitex.symbolic.gaussian import Expectation
 
 
@@ -68,7 +69,7 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
     Divergent : the expectation does not exist.
     """
     if not deep and isinstance(node, Expectation):
-        found = of_node(node)
+        found = answer(node)
         return node if found.rest else found.value
     return _replace(_read(node))
 
@@ -102,6 +103,8 @@ def _replace(expr: Expr) -> Expr:
         found = answer(expr)
         if not found.rest:
             return found.value
+        if (again := settled(expr)) != expr:
+            return _replace(again)
         flat = joined(expr)
         done = expr if flat is None else _replace(flat)
         return expr if done.has(Expectation) else done

@@ -16,7 +16,6 @@ from sympy import Dummy, Expr, Symbol
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
@@ -24,7 +23,7 @@ from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import ball, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.summation import Sum, plane
-from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.existence import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.radial import radial
 
@@ -187,11 +186,12 @@ def integrate(node: Expectation, bits: int) -> Sum:
         if both is not None:
             return both
     if not isinstance(one, Expectation):
-        one_value = StraightLine(one, [], MPMATH)()
-        return Sum(one_value, abs(one_value) * mp.eps, abs(one_value))
+        return _of_constant(one, bits)
+    one = settled(one)
+    if not isinstance(one, Expectation):
+        return _of_constant(one, bits)
     body, (x,) = one.open()
-
-    finite = integrable(body, x)
+    finite = exists_on_line(one)
     if finite is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
     if _odd(body, x):
@@ -205,6 +205,14 @@ def integrate(node: Expectation, bits: int) -> Sum:
             raise
         why = str(error) or "division by zero"
         raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
+
+
+def _of_constant(value: Expr, bits: int) -> Sum:
+    if value.has(Expectation):
+        names: dict[Expectation, Dummy] = {}
+        return Sum(*_at_bits(_nodes_named(value, names), names, bits))
+    number = StraightLine(value, [], MPMATH)()
+    return Sum(number, abs(number) * mp.eps, abs(number))
 
 
 _ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, sp.log, sp.tan, Expectation)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import sympy as sp
 from sympy import Add, Expr, Integer, Mul, Pow, Symbol
 
+from hermitex.symbolic.breaks.algebraic import near_roots
+
 _STEEP = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sech, sp.csch, sp.coth, sp.acot, sp.asinh)
 _WAVES = (sp.sin, sp.cos, sp.besselj, sp.Si, sp.sinc, sp.fresnels, sp.fresnelc)
 _POLES = (sp.tan, sp.cot, sp.sec, sp.csc)
@@ -122,7 +124,7 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
             width = sp.sqrt(_size(sp.expand(4 * A * C - B**2))) / (2 * _size(A))
             return [] if width == 0 else [(1 / width, B / (2 * A) / width)]
         if p.degree() > 2 and not base.free_symbols - {x}:
-            near = [r for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1 and abs(sp.re(r)) < 4 * _REACH]
+            near = [r for r in near_roots(p) if abs(sp.im(r)) < 1 and abs(sp.re(r)) < 4 * _REACH]
             pairs = [(sp.re(r), sp.im(r)) for r in near if sp.im(r) > 0]
             return [(1 / _rational(w), -_rational(c) / _rational(w)) for c, w in pairs]
         return []
@@ -255,7 +257,7 @@ def _of_polynomial(p: sp.Poly) -> list[Expr]:
         return [] if root.is_real is False else list(dict.fromkeys(found))
     if p.free_symbols_in_domain:
         return []
-    return [_rational(r) for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1e-12]
+    return [_rational(r) for r in near_roots(p) if abs(sp.im(r)) < 1e-12]
 
 
 def _of_wave(f: Expr, value: Expr, line: tuple[Expr, Expr]) -> list[Expr]:

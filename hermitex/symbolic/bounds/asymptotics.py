@@ -27,6 +27,7 @@ from hermitex.symbolic.bounds.transseries import (
     scaled,
     sign,
     taylor,
+    vanishes,
 )
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
@@ -60,7 +61,7 @@ class _Expander:
         if self.t not in u.free_symbols:
             if u.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
                 raise Undecided
-            return Series(((u, ONE),)) if u != 0 else Series(())
+            return Series(()) if u == 0 or (u.args and vanishes(u)) else Series(((u, ONE),))
         if u == self.t:
             return Series(((S.One, Scale(n=S.One)),))
         if isinstance(u, sp.Add):

@@ -13,7 +13,12 @@ from functools import cmp_to_key
 from typing import NamedTuple
 
 import sympy as sp
-from sympy import Expr, Integer, S
+from sympy import Expr, Integer, Rational, S, Symbol
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic import hooks
+from hermitex.symbolic.budget import kept
+from hermitex.symbolic.gaussian import Expectation
 
 _KEPT = ContextVar("kept", default=6)
 
@@ -99,6 +104,11 @@ def sign(value: Expr) -> int:
         if value.is_positive or value.is_negative:
             return 1 if value.is_positive else -1
         raise Undecided
+    if value.has(Expectation):
+        found = _sign_of_averages(value)
+        if found is None:
+            raise Undecided
+        return found
     number = value.evalf(40, maxn=200)
     if not number.is_real:
         raise Undecided
@@ -109,6 +119,18 @@ def sign(value: Expr) -> int:
         if sp.minimal_polynomial(value, v) == v:
             return 0
     raise Undecided
+
+
+@kept(256)
+def _sign_of_averages(value: Expr) -> int | None:
+    """By numbers with their errors; averages that cancel may do so exactly, which their digits never show."""
+    if any(len(n.bound) > 1 or n.body.has(Expectation) for n in value.atoms(Expectation)):
+        return None  # over several variables each takes seconds
+    try:
+        number, error = hooks.measure(value)
+    except (HermitexError, ValueError, TypeError, ArithmeticError):
+        return None
+    return None if not abs(number) > 8 * error else 1 if number > 0 else -1
 
 
 def compare(a: Scale, b: Scale) -> int:
@@ -143,7 +165,7 @@ def add(*parts: Series) -> Series:
     for part in parts:
         for c, s in part.terms:
             total[s] = sp.expand(total.get(s, S.Zero) + c)
-    terms = [(c, s) for s, c in total.items() if c != 0 and not _vanishes(c)]
+    terms = [(c, s) for s, c in total.items() if c != 0 and not vanishes(c)]
     terms.sort(key=lambda term: cmp_to_key(compare)(term[1]), reverse=True)
     noisy = [p for p in parts if p.error is not None]
     error: Scale | None = None
@@ -169,14 +191,26 @@ def _cut(terms: list[tuple[Expr, Scale]], error: Scale | None, comparable: bool 
     return Series(tuple(terms), error, comparable)
 
 
-def _vanishes(c: Expr) -> bool:
+def vanishes(c: Expr) -> bool:
     """A symbol without a known sign counts as any number but zero."""
     try:
         return sign(c) == 0
     except Undecided:
+        if c.has(Expectation):
+            if c.free_symbols and sign(_somewhere(c)):
+                return False
+            raise
         if c.free_symbols or c.evalf(30).is_real is False:
             return False
         raise
+
+
+def _somewhere(c: Expr) -> Expr:
+    """Numbers for the symbols of c; averages that cancel there are not known to differ anywhere."""
+    symbols = sorted((s for s in c.free_symbols if isinstance(s, Symbol)), key=str)
+    if any(s.is_integer or s.is_extended_real is False for s in symbols):
+        raise Undecided
+    return c.xreplace({s: Rational(613 + 17 * k, 1009) * (-1 if s.is_extended_nonpositive else 1) for k, s in enumerate(symbols)})
 
 
 def multiply(a: Series, b: Series) -> Series:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from math import gcd
 
+from mpmath.libmp import NoConvergence
 from sympy import Abs, Dummy, Expr, Poly, Rational, S, Symbol, oo, sign, sqrt
 from sympy.polys.polyerrors import BasePolynomialError
 
@@ -16,6 +17,25 @@ from hermitex.symbolic.breaks.order import between, compare, ordered, sign_of
 from hermitex.symbolic.budget import checkpoint
 
 MAX_DEGREE = 100
+
+
+def near_roots(p: Poly) -> list[Expr]:
+    """The complex roots in 15 digits, each once, of a polynomial whose coefficients are numbers; none where they are not found.
+
+    Examples
+    --------
+    >>> x = Symbol('x', real=True)
+    >>> [round(float(r), 6) for r in near_roots(Poly((x**2 - 2)**3, x))]
+    [-1.414214, 1.414214]
+    """
+    if p.domain.is_QQ or p.domain.is_ZZ:
+        p = p.sqf_part()  # iteration does not converge at multiple ones
+    for digits, steps in ((15, 100), (30, 400)):
+        try:
+            return list(p.nroots(n=digits, maxsteps=steps))
+        except NoConvergence:
+            continue
+    return []
 
 
 def polynomial_zeros(f: Expr, x: Symbol) -> list[Expr]:

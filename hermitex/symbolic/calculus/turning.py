@@ -17,6 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.breaks.algebraic import near_roots
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.program import StraightLine
@@ -117,10 +118,8 @@ def _sign_changes(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[
         if p.domain.is_QQ or p.domain.is_ZZ:
             if p.degree() < 1:
                 return []
-            try:
-                return [float(sp.re(r)) for r in p.nroots(n=15, maxsteps=100) if abs(sp.im(r)) < 1e-9*(1 + abs(r))]
-            except sp.polys.polyerrors.NoConvergence:
-                pass
+            if found := near_roots(p):
+                return [float(sp.re(r)) for r in found if abs(sp.im(r)) < 1e-9*(1 + abs(r))]
     f = _numeric(expr, x, others)
     sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
     grid = [-v for v in reversed(sizes)] + [0.0] + sizes

@@ -16,11 +16,11 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
 from hermitex.symbolic import hooks
-from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, weighted, window
 from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.existence import exists_on_line, settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard
@@ -195,7 +195,7 @@ class _Enclosing:
 
     def integral(self, node: Expectation) -> Any:
         """A ball that contains E f."""
-        one = nested(node) if len(node.bound) > 1 or not node.independent else node
+        one = settled(nested(node) if len(node.bound) > 1 or not node.independent else node)
         if not isinstance(one, Expectation):
             return self.value(one)
         body, (x,) = one.open()
@@ -203,7 +203,7 @@ class _Enclosing:
             from hermitex.symbolic.digits.boxes import box_integral
 
             return box_integral(node, self)
-        if integrable(body, x) is False:
+        if exists_on_line(one) is False:
             raise Divergent(node, "the integrand is not absolutely integrable")
         L, tail = window(body, x, self.bits + 8)
         return self.add_tail(self.finite(body, x, L), tail)

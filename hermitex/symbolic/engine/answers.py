@@ -16,7 +16,7 @@ from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import Answer
 from hermitex.symbolic.engine.several import expectation_of
 from hermitex.symbolic.engine.tidy import multiplied_out, tidy
-from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.existence import exists, require_existence
 from hermitex.symbolic.gaussian import Bound, Expectation, bind
 
 
@@ -30,10 +30,17 @@ def answer(node: Expectation) -> Answer:
     try:
         found = of_node(node)
     except Diverges as no:
+        if may_cancel(node):
+            return Answer(S.Zero, ((node, "whether it exists hangs on averages inside it, which may cancel"),))
         raise Divergent(node, _plain(str(no))) from no
     if len(node.bound) > 1:  # of all variables at once: an odd one may vanish where the whole does not exist
         require_existence(node)
     return found
+
+
+def may_cancel(node: Expectation) -> bool:
+    """Are there averages inside of which it is not known that they do not cancel what diverges?"""
+    return any(a.has(Expectation) for a in node.args) and exists(node) is not False
 
 
 def joined(node: Expectation) -> Expr | None:

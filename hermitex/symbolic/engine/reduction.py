@@ -12,7 +12,7 @@ from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff,
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.answers import answer, joined
+from hermitex.symbolic.engine.answers import answer, joined, may_cancel
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provably_finite
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
@@ -71,7 +71,12 @@ def _node(node: Expectation) -> Expr:
     if flat is not None and flat != again:
         return _walk(flat)
     found = answer(again)
-    return Add(found.value, *(_irreducible(n) for n, _ in found.rest))
+    try:
+        return Add(found.value, *(_irreducible(n) for n, _ in found.rest))
+    except Diverges:
+        if may_cancel(again):
+            return again
+        raise
 
 
 def _irreducible(node: Expr) -> Expr:
