@@ -104,7 +104,7 @@ def test_averages_around_the_outer_variable():
 
 
 def test_it_is_refused_where_averages_are_not_known_to_cancel():
-    """E[(x^2 - 1) atan(u)] = E[atan''(u)], u = x + 2/3, in a sum whose pole goes: the normal form multiplies out and does not see it."""
+    """E[(x^2 - 1) atan(u)] = E[atan''(u)], u = x + 2/3, in a sum whose pole goes: no normal form sees it."""
     node = E(drawn(11)[0], z)
     assert node.doit().has(Expectation)
     for ask in (lambda: node.evalf(12), lambda: enclose(node, 10)):
