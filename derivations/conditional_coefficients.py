@@ -82,7 +82,8 @@ page.test("the moments of a target without closed forms", moments, "and for any 
 
 page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z),
               sqrt(E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2),
-              r"a slide prints this number as $\mu_\star$; it is $\mu_\star^2$")
+              r"the number is printed as $\mu_\star$; it is $\mu_\star^2$", source="loureiro2024slides", place="the example of the sign",
+              mended=E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)
 page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
               r"right at $c = 1$ only")
 page.therefore([(mu_0, E(sigma(u(z)), z)), (mu_1, E(Derivative(sigma)(u(z)), z)),

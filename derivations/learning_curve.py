@@ -155,11 +155,12 @@ def changed(**equations):
 
 now = right.equations
 page.misprint_in("the zero modes dropped", changed(V2=root - (1 - 1/beta)/L), right,
-                 r"slides sum over $\min(p, d)$ eigenvalues: the $p - d$ zero modes count too, which shows for $\beta > 1$",
-                 at=[{**plain, "beta": 2.0}])
+                 r"the sum is over $\min(p, d)$ eigenvalues: the $p - d$ zero modes count too, which shows for $\beta > 1$",
+                 at=[{**plain, "beta": 2.0}], source="loureiro2024slides", place="Result 3.3")
 scaled = changed(Vhat1=(1 - gamma**2)*now[Vhat1], Vhat2=(1 - gamma**2)*now[Vhat2])
 page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
-                 r"right only if $\theta_\perp$ is a unit vector and $\rho := 1$", at=[{**plain, "gamma": 0.5}])
+                 r"right only if $\theta_\perp$ is a unit vector and $\rho := 1$", at=[{**plain, "gamma": 0.5}],
+                 source="loureiro2024slides", place="Result 3.3")
 flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
 page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
                  r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])

@@ -100,11 +100,28 @@ square = error/(2*(1 + Vall))
 at = [{"alpha": 1.5, "gamma": 0.5, "lam": 0.01, "Delta": 0.1}, {"alpha": 0.6, "gamma": 1.4, "lam": 0.1, "Delta": 0.0},
       {"alpha": 3.0, "gamma": 0.4, "lam": 0.3, "Delta": 0.2}]
 used = hx.theories.random_features("erf", "sign").system
-agreed = page.same("stationarity for erf and sign", derived("erf(z)", "sign(z)", square), used,
+right = derived("erf(z)", "sign(z)", square)
+agreed = page.same("stationarity for erf and sign", right, used,
           "For several pairs of functions its solutions are those of the package's:", at=at)
 page.same("stationarity for tanh and sin", derived("tanh(2*z)", "sin(z)", square),
           hx.theories.random_features("tanh(2*z)", "sin").system,
           at=at, shown=False)
+
+
+
+def printed(*, where=(), **changed):
+    """The derived system with some equations, or names, as they are printed."""
+    return System({x: changed.get(x.name, e) for x, e in right.equations.items()}, where={**right.where, **dict(where)},
+                  observables=right.observables, parameters=right.parameters)
+
+
+source = {"at": at[:1], "source": "loureiro2024slides", "place": "the fixed point of random features"}
+hats, by_loss = qhats + mhats**2, 1/((1 + Vall)*Vall)   # the slope of the proximal point is 1/(1 + V)
+page.misprint_in(r"$\partial_\omega\eta$ for $1 - \partial_\omega\eta$",
+                 printed(Vhat_w=alpha*mu_star**2*by_loss, Vhat_s=alpha/gamma*mu_1**2*by_loss), right, **source)
+page.misprint_in(r"$\hat V_s$ for $\hat V_s^2$", printed(qs=Vhats*hats*second + qhatw*first), right, **source)
+page.misprint_in(r"a sign and $\gamma$", printed(qw=qhatw*third - hats*first), right, **source)
+page.misprint_in(r"$\mu_\star$ without its root", printed(where=[(mu_star, right.where[mu_star]**2)]), right, **source)
 
 page.text(r"(iv) Another loss changes the energy alone. A loss of $y - f$ under a linear target sees its field through "
           r"$y - \omega \sim \mathcal{N}(0, 1 + \Delta + Q - 2M)$:")

@@ -4,7 +4,7 @@ r"variables."""
 from sympy import Derivative, Function, MatMul, Matrix, Rational, Subs, eye, log, pi, sign, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, Result
+from hermitex import E, He, Result
 from hermitex.symbols import q, z, z1, z2
 
 p = Function("p")
@@ -63,7 +63,8 @@ page.test("the sign of a product", lambda: hx.exponents("sign(z1*z2)").threshold
 page.test("a flipped label", lambda: (hx.exponents("sign(z1*z2)", "flip:1/10").threshold.exact
                                       - pi**2/(4*(1 - 2*Rational(1, 10))**2)).simplify() == 0)
 page.misprint("the square inside", E((z**2 - 1)**2, z), E((E(z, z)**2 - 1)**2, z),
-              r"a slide prints $\alpha_c = \mathbb{E}[(\mathbb{E}[H|Y]^2 - 1)^2]^{-1}$, which is 1 for every even target; it is "
-              r"$\mathbb{E}[H^2|Y]$ that gives $1/2$ and $\pi^2/4$")
+              r"$\mathbb{E}[H|Y]^2$ is printed in $1/\alpha_c$, which is then 1 for every even target; it is $\mathbb{E}[H^2|Y]$ that "
+              r"gives $1/2$ and $\pi^2/4$", source="krzakala2024slides", place="the threshold of weak recovery",
+              mended=E(He(2, z)**2, z))
 page.therefore(1/E((z**2 - 1)**2, z), Rational(1, 2), r"For $y = z^2$, $\alpha_c$ is", by=[square],
                package={'hx.exponents("z**2").threshold.exact': hx.exponents("z**2").threshold.exact})

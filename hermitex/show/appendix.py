@@ -307,6 +307,8 @@ def _misprints(parts: Sequence[Any], *, numbered: bool = True) -> str:
         pairs = p.differing if hasattr(p, "differing") else [(p.lhs, p.rhs)]
         said = p.rule + (f", {p.place}" if getattr(p, "place", "") else "")
         lines += [Line(latex(a), r"\neq", latex(b), said, p.source) for a, b in pairs]
+        if getattr(p, "of_a_source", False) and hasattr(p, "differing"):
+            lines += [Line(latex(a), "=", latex(p.used.equations[a]), "mended") for a, _ in pairs if a in p.used.equations]
         if getattr(p, "mended", None) is not None:
             lines.append(Line("", "=", latex(p.mended), "mended"))
     return _align(lines, numbered=numbered, cited=numbered)

@@ -16,7 +16,7 @@ from math import floor, log10
 from typing import Any
 
 from sympy import Derivative as OfExpression
-from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol, sympify
+from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol
 from sympy import Equality as Implicit
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
@@ -173,7 +173,7 @@ def _runs(one: Any) -> bool:
 
 
 def _number(value: Any) -> Expr:
-    return sympify(value) if isinstance(value, Expr) else Float(float(value))
+    return value if isinstance(value, Expr) else Float(float(value))
 
 
 def _at(pair: Sequence[Expr], at: Mapping[Any, Any]) -> list[float]:

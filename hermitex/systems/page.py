@@ -144,6 +144,12 @@ class Agreement:
     source: str | None = None
     shown: bool = True
     misprint: bool = False
+    place: str = ""
+
+    @property
+    def of_a_source(self) -> bool:
+        """Is it a misprint with its source and the place there? Mended it is the system that it is compared with."""
+        return bool(self.source and self.place)
 
     @property
     def differing(self) -> list[tuple[Any, Any]]:

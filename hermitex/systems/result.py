@@ -138,9 +138,12 @@ class Result(Shown):
                                    mended=right))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
-                    functions: Mapping[str, Any] | None = None, source: str | None = None) -> None:
-        """The same of one of the equations of a system: at one of the points the numbers must differ."""
-        self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True))
+                    functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "") -> None:
+        """The same of one of the equations of a system: at one of the points the numbers must differ.
+
+        `used` is the mended system; with a source and a place in it this is a misprint, else it "would go wrong".
+        """
+        self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True, place=place))
 
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
                   package: Mapping[str, Any] | None) -> None:

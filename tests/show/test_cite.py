@@ -12,7 +12,8 @@ import hermitex
 from hermitex.errors import UnknownName
 from hermitex.show.cite import bibtex, cite, keys, reference
 
-NEEDED = {"article": {"author", "title", "journal", "year"}, "inproceedings": {"author", "title", "booktitle", "year"}}
+NEEDED = {"article": {"author", "title", "journal", "year"}, "inproceedings": {"author", "title", "booktitle", "year"},
+          "misc": {"author", "title", "howpublished", "year"}}
 
 
 @pytest.mark.parametrize("key", keys())
