@@ -59,7 +59,7 @@ page.step("with $\\mu_0$ alone", Subs(g_2 - 2*t1*m + G11*m**2, m, t1/G11), g_2 -
           r"At $\lambda \to \infty$ only $m$ is left, "
           r"since nothing regularises the direction of all ones:")
 page.step("differentiation", OfNode(E(sigma(r*kappa + sqrt(c)*z), z), r), kappa*E(Derivative(sigma)(r*kappa + sqrt(c)*z), z),
-          r"The second function is the derivative of the first in the spike's size, $\kappa\mu_1 = \partial_r\mu_0$:")
+          r"The second function is the derivative of the first in the spike's size:")
 
 page.text(r"Two pairs for which the bounds are elementary. For $\sigma = g = \sin$ and $\gamma = 1$, $\mu_0 = e^{-c/2}\sin "
           r"r\kappa$:")

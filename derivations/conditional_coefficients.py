@@ -37,7 +37,7 @@ page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly no
 page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
 page.let(mu_1, E(z*sigma(u(z)), z)/sqrt(c), "the slope of its best linear fit in $\\sqrt{c}\\,z$,")
 slope = page.step("Stein", mu_1, E(Derivative(sigma)(u(z)), z), "which is its mean slope,")
-page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that $\mu_0' = r\mu_1$,")
+page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that")
 rest = page.step("expanding the square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2,
           r"and what is left, neither constant nor linear, has the mean square $\mu_\star^2$:")
 page.step("orthogonality", E(z*(sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z), z), 0, "It is uncorrelated with the linear part.")
@@ -82,8 +82,8 @@ page.test("the moments of a target without closed forms", moments, "and for any 
 
 page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z),
               sqrt(E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2),
-              r"the number is printed as $\mu_\star$; it is $\mu_\star^2$", source="loureiro2024slides", place="the example of the sign",
-              mended=E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)
+              r"the number is printed as $\mu_\star$; it is $\mu_\star^2$", source="loureiro2024slides",
+              place="the example of the sign", mended=E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)
 page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
               r"right at $c = 1$ only")
 page.therefore([(mu_0, E(sigma(u(z)), z)), (mu_1, E(Derivative(sigma)(u(z)), z)),

@@ -75,7 +75,7 @@ b = Symbol("b", real=True)
 spread = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)
 by_parts = page.step("Stein", E(z2*force(b + spread*z2), z2), spread*E(hx.Derivative(force)(b + spread*z2), z2))
 along = page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
-          r"and since $\tau\,\partial\tau/\partial q_i = \frac12\mu_i^2$ and $\tau\,\partial\tau/\partial\psi = -\mu_1^2\psi$,")
+          r"and since the width moves by")
 page.step("the chain rule", spread*Derivative(spread, psi), -mu_1**2*psi)
 page.text(r"$2\,\partial_{q_i}$ of the energy is $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, "
           r"$-2\,\partial_{V_i}$ "

@@ -61,8 +61,7 @@ root = 2/(half + sqrt(half**2 + 4*L*b))
 page.name(v, root, "whose positive root is")
 page.step("Marchenko-Pastur", root, 1/(L + c*Vhat1/(1 + b*root)))
 u = 1/(1 + b*v)
-page.text(r"and $V_1 = \frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1} = c\,u\,V_2$ with $u = 1/(1 + c\beta\hat V_1 V_2)$, for $L V_2 "
-          r"+ \hat V_1 V_1 = 1$:")
+page.text(r"and $V_1 = \frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1} = c\,u\,V_2$ with $u = 1/(1 + c\beta\hat V_1 V_2)$, for")
 page.step("the trace of $A A^{-1}$", L*v + Vhat1*c*v*u, 1)
 T0 = v**2/(1 - beta*(c*Vhat1*u*v)**2)
 T1 = c*u**2*T0

@@ -53,7 +53,8 @@ agreed = ridge.same("the package's equations", printed, used,
                     "These six are what the package derives by itself from the free energy:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
 ridge.text(r"With labels $y = \mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
-           r"label the field explains, $\mathbb{E}\,y\,\omega$, and $\mathbb{E}\,y^2 = 1$:")
+           r"label the field explains, $\mathbb{E}\,y\,\omega$, and $#1$:",
+           (E(sign(sqrt(rho)*z1 + sqrt(Delta)*z2)**2, z1, z2), 1))
 explained = sqrt(2/(pi*(rho + Delta)))
 spread = Symbol("s", positive=True)
 ridge.step("Gaussian integration", E(sign(m/sqrt(q)*z1 + spread*z2)*sqrt(q)*z1, z1, z2), sqrt(2/pi)*m/sqrt(m**2/q + spread**2),

@@ -44,7 +44,9 @@ page.text(r"The mean product of the slopes is the derivative in $m$ of $\mathbb{
 for order in (2, 3, 4):
     page.step("Mehler", E(He(order, z1).diff(z1)*He(order, z2).diff(z2), z1, z2, cov=law),
               order*factorial(order)*m**(order - 1))
-page.text(r"A Hermite polynomial $He_k$ has $c_k = s_k = k!$, so the term of order $k$ is $\frac{c_k s_k}{(k-1)!}m^{k-1}$, as")
+page.text(r"A Hermite polynomial $He_k$ has the coefficients $k!$, as in $#1$, so the term of order $k$ "
+          r"is $\frac{c_k s_k}{(k-1)!}m^{k-1}$, as",
+          (E(He(5, z1)**2, z1), factorial(5)))
 n = Symbol("n", integer=True, positive=True)
 page.step("algebra", factorial(n)*factorial(n)/factorial(n - 1), n*factorial(n))
 

@@ -63,8 +63,8 @@ page.test("the sign of a product", lambda: hx.exponents("sign(z1*z2)").threshold
 page.test("a flipped label", lambda: (hx.exponents("sign(z1*z2)", "flip:1/10").threshold.exact
                                       - pi**2/(4*(1 - 2*Rational(1, 10))**2)).simplify() == 0)
 page.misprint("the square inside", E((z**2 - 1)**2, z), E((E(z, z)**2 - 1)**2, z),
-              r"$\mathbb{E}[H|Y]^2$ is printed in $1/\alpha_c$, which is then 1 for every even target; it is $\mathbb{E}[H^2|Y]$ that "
-              r"gives $1/2$ and $\pi^2/4$", source="krzakala2024slides", place="the threshold of weak recovery",
+              r"$\mathbb{E}[H|Y]^2$ is printed in $1/\alpha_c$, which is then 1 for every even target; it is $\mathbb{E}[H^2|Y]$ "
+              r"that gives $1/2$ and $\pi^2/4$", source="krzakala2024slides", place="the threshold of weak recovery",
               mended=E(He(2, z)**2, z))
 page.therefore(1/E((z**2 - 1)**2, z), Rational(1, 2), r"For $y = z^2$, $\alpha_c$ is", by=[square],
                package={'hx.exponents("z**2").threshold.exact': hx.exponents("z**2").threshold.exact})

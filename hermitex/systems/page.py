@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide
 from hermitex.systems.agreement import agreement
-from hermitex.systems.checked import AGREES, FAILS, PROVED, REFUTED, TESTED, Checked
+from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.systems.fold import folded
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -26,9 +27,28 @@ _FEWEST = 6  # digits in which numbers of a test must agree
 # -- what a page is made of --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; formulas stand between dollars."""
+    """A paragraph; formulas stand between dollars. `$#1$`, `$#2$` stand for `formulas`, each (lhs, rhs), which are checked."""
 
     text: str
+    formulas: tuple[tuple[Any, Any], ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """What a check of its formulas is called."""
+        return "in words, " + ", ".join(f"${latex(a)} = {latex(b)}$" for a, b in self.formulas)
+
+    def written(self, names: Mapping[Symbol, Expr]) -> str:
+        """The paragraph with its formulas, in which `names` are printed for what they stand for."""
+        said = self.text
+        for i, (left, right) in enumerate(self.formulas, 1):
+            said = said.replace(f"#{i}", " = ".join(folded(left, right, names)))
+        return said
+
+    def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
+        """Each of its formulas, as a step is; as good as the worst of them."""
+        found = [Equality(self.rule, a, b).checked(where) for a, b in self.formulas]
+        rank = (FAILS, OPEN, AGREES, PROVED)
+        return min(found, key=lambda one: (rank.index(one.status), one.digits or 0))
 
 
 @dataclass(frozen=True)
@@ -191,6 +211,15 @@ class Fact:
 
 
 Part = Words | Premise | Let | Equality | Inequality | Agreement | Fact
+
+
+_TYPED = re.compile(r"\$([^$]*)\$")
+_EQUALS = re.compile(r"(?<![<>\\])=")
+
+
+def typed(words: str) -> int:
+    """How many equalities stand between the dollars of words, typed by hand."""
+    return sum(bool(_EQUALS.search(formula)) for formula in _TYPED.findall(words.replace("$$", "$")))
 
 
 def name_of_fact(part: Part) -> str | None:

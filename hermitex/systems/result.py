@@ -18,7 +18,7 @@ from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.checked import OPEN, Checked, ResultCheck
 from hermitex.systems.conclusion import Conclusion, premises_of
-from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Premise, Words, lines_of, name_of_fact
+from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Premise, Words, lines_of, name_of_fact, typed
 from hermitex.systems.system import System
 
 
@@ -54,9 +54,13 @@ class Result(Shown):
         self.conclusion: tuple[Any, str] | None = None
 
     # -- writing -----------------------------------------------------------------------------------------------------
-    def text(self, words: str) -> None:
-        """A paragraph."""
-        self.parts.append(Words(words))
+    def text(self, words: str, *formulas: tuple[Any, Any]) -> None:
+        """A paragraph; `$#1$`, `$#2$` stand for the formulas (lhs, rhs), which are checked and printed as they are checked."""
+        made = tuple((_side(a), _side(b)) for a, b in formulas)
+        for i in range(1, len(made) + 2):
+            if (f"#{i}" in words) != (i <= len(made)):
+                raise BadInput(f"{self.title}: write #1 to #{len(made)} in the paragraph, for one formula each")
+        self.parts.append(Words(words, made))
 
     def assume(self, words: str, *, quoted: str | None = None, place: str = "") -> Premise:
         """A premise that is not shown here: assumed, or quoted from a source (its key, and the place in it)."""
@@ -143,7 +147,8 @@ class Result(Shown):
 
         `used` is the mended system; with a source and a place in it this is a misprint, else it "would go wrong".
         """
-        self.parts.append(Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True, place=place))
+        made = Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True, place=place)
+        self.parts.append(made)
 
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
                   package: Mapping[str, Any] | None) -> None:
@@ -183,7 +188,7 @@ class Result(Shown):
         """One check after the other; what raises is undetermined, with its reason."""
         where = self.definitions
         for place, part in enumerate(self.parts):
-            if isinstance(part, Words | Let | Premise):
+            if isinstance(part, Let | Premise) or (isinstance(part, Words) and not part.formulas):
                 continue
             try:
                 self.found[place] = part.checked(where)
@@ -212,8 +217,11 @@ class Result(Shown):
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """What is printed and no check sees: a conclusion without premises."""
-        return ("the conclusion",) if self.conclusion is not None else ()
+        """What is printed and no check sees: a conclusion without premises, and equalities typed between the dollars of words."""
+        words = [p.text if isinstance(p, Words) else p.words for p in self.parts if not isinstance(p, Premise)]
+        many = sum(map(typed, words))
+        said = [f"{counted(many, 'formula')} in words"] if many else []
+        return (*(["the conclusion"] if self.conclusion is not None else []), *said)
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""
@@ -238,7 +246,7 @@ class Result(Shown):
             if getattr(part, "misprint", False) or isinstance(part, Premise | Conclusion):
                 continue
             badge = self.found[place].badge if place in self.found else ""
-            words = part.text if isinstance(part, Words) else part.words
+            words = part.written(names) if isinstance(part, Words) else part.words
             if words and not getattr(part, "chained", False):
                 if lines:
                     yield "align", lines

@@ -2,7 +2,7 @@
 
     python tests/derivations/planted.py --seed 1 --count 40
 
-draws a line of a page (a step, a conclusion, the premises of one, a wrong form), changes it in one place and
+draws a line of a page (a step, a conclusion, the premises of one, a wrong form, a formula in words), changes it in one place and
 checks that line again. What nothing notices survives and is named.
 """
 
@@ -16,13 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sympy import Equality as Equation
 from sympy import MatrixBase, MatrixExpr
 
 import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.page import Equality
+from hermitex.systems.page import Agreement, Equality, Words, typed
 
 PAGES = Path(__file__).parents[2]/"derivations"
 
@@ -36,6 +37,11 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
             found.append(("wrong form", part, lambda p, _: replace(p, rhs=p.mended if p.mended is not None else p.lhs)))
         if isinstance(part, Equality) and not part.misprint:
             found.append(("expression", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
+        if isinstance(part, Words):
+            found += [("in words", part, in_words)]*bool(part.formulas)
+            found += [("typed in words", page, None)]*typed(part.text)   # those that are typed, which nothing checks
+        if isinstance(part, Agreement) and not part.misprint:
+            found.append(("display", part, displayed))
         if isinstance(part, Conclusion):
             found.append(("conclusion", part, concluded))
             found.append(("premise lost", part, lambda p, chance: replace(p, by=without(p.by, chance))))
@@ -59,11 +65,26 @@ def changed(expr: Any, chance: random.Random) -> Any:
     return chance.choice(ways)(expr)
 
 
+def in_words(part: Words, chance: random.Random) -> Words:
+    """A changed formula among those of a paragraph."""
+    i = chance.randrange(len(part.formulas))
+    made = [(a, changed(b, chance)) if k == i else (a, b) for k, (a, b) in enumerate(part.formulas)]
+    return replace(part, formulas=tuple(made))
+
+
+def displayed(part: Agreement, chance: random.Random) -> Agreement:
+    """A changed equation among those that a page derives and shows."""
+    equations = dict(part.derived.equations)
+    letter = chance.choice([u for u, v in equations.items() if not isinstance(v, Equation)])
+    equations[letter] = changed(equations[letter], chance)
+    return replace(part, derived=System(equations, where=part.derived.where, observables=part.derived.observables))
+
+
 def concluded(part: Conclusion, chance: random.Random) -> Conclusion:
     """A changed equation among those of a conclusion."""
     if part.system is not None:
         equations = dict(part.system.equations)
-        letter = chance.choice(list(equations))
+        letter = chance.choice([u for u, v in equations.items() if not isinstance(v, Equation)])
         equations[letter] = changed(equations[letter], chance)
         return replace(part, system=System(equations, where=part.system.where, observables=part.system.observables))
     i = chance.randrange(len(part.pairs))

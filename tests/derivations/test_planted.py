@@ -19,6 +19,7 @@ def test_every_kind_of_error_is_noticed(file, monkeypatch):
     chance = random.Random(7)
     for _, page in planted.pages(file):
         lines = planted.errors_of(page)
+        lines = [line for line in lines if line[2] is not None]   # what is typed nothing checks, and the page says so
         kinds = {kind for kind, *_ in lines}
         assert {"expression", "conclusion", "premise lost", "wrong form"} <= kinds
         for kind in sorted(kinds):

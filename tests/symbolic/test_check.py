@@ -12,6 +12,7 @@ from sympy import (
     DiracDelta,
     Function,
     Heaviside,
+    Integral,
     Max,
     Piecewise,
     Rational,
@@ -20,6 +21,7 @@ from sympy import (
     cos,
     exp,
     floor,
+    oo,
     pi,
     sin,
     sqrt,
@@ -208,3 +210,13 @@ def test_derivatives_pickle_and_read_back(expr):
 def test_a_page_of_such_nodes_pickles():
     page = hx.stein(z*f(mu + z), z)
     assert pickle.loads(pickle.dumps(page)) == page == copy.deepcopy(page)
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("low", [0, 1])
+def test_an_integral_to_infinity_over_an_undefined_function_is_left_open(low, factor):
+    f, y, a = Function("f"), Symbol("y", positive=True), Symbol("a", positive=True)
+    found = hx.check(a*Integral(f(y)*exp(-y**2), (y, low, oo)), factor*a*Integral(2*f(2*y)*exp(-4*y**2), (y, low, oo)))
+    assert found.status == "undetermined" and "some functions only" in found.how
+    same = Integral(f(y), (y, low, oo))
+    assert hx.check(a*same + same, (1 + a)*same).status == "proved"

@@ -23,6 +23,7 @@ from sympy import (
 )
 
 from hermitex import E, Result, check
+from hermitex.errors import BadInput
 from hermitex.symbols import V, alpha, q, z
 
 x, y = symbols("x y", real=True)
@@ -134,3 +135,20 @@ def test_a_misprint_has_a_source_a_place_and_a_mended_form_that_holds():
     assert sources < text.index("Eq. (7)") < text.index("mended") < variants < text.index("of our own")
     page.misprint("badly mended", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=4*a)
     assert "mended formula does not hold" in page.check().steps[-1].example
+
+
+def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
+    a = Symbol("a", positive=True)
+    page = Result("A", "claim")
+    page.text(r"First $#1$, then $#2$, with $\kappa$ and $a = 1$.", (E((a*z)**2, z), a**2), (E(z**4, z), 3))
+    found = page.check()
+    assert [one.status for one in found.steps] == ["proved"] and found.unbound == ("1 formula in words",)
+    assert r"\left[a^{2} z^{2}\right] = a^{2}$, then $" in page.markdown() and "#" not in page.latex().replace(r"\#", "")
+    assert "not checked: 1 formula in words" in found.tally()
+    page.text("Wrong: $#1$.", (E((a*z)**2, z), 2*a**2))
+    assert [one.status for one in page.check().steps] == ["proved", "fails"]
+    page.text("Empty: $#1$.", (a, a))
+    assert page.check().steps[-1].status == "fails"
+    for words, formulas in (("$#1$ and $#2$", [(a, a)]), ("$#2$", [(a, a), (a, 2*a)]), ("none", [(a, a)])):
+        with pytest.raises(BadInput, match="in the paragraph"):
+            page.text(words, *formulas)

@@ -59,6 +59,12 @@ def undone(*sides: Expr) -> Expr | None:
     return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit)), None)
 
 
+def endless_of_undefined(*sides: Expr) -> Expr | None:
+    """An integral to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
+    return next((e for side in sides for e in side.atoms(Integral)
+                 if e.has(AppliedUndef) and any(b.has(oo, -oo) for span in e.limits for b in span[1:])), None)
+
+
 def _done(e: Expr) -> Expr:
     if isinstance(e, Limit):
         return _limit(e)
