@@ -5,6 +5,8 @@ import pytest
 
 import hermitex as hx
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
+from hermitex.exponents.labels.sizes import side
+from hermitex.kernels.arrays import lambdify
 
 SAME = [("sign(z1)**2*z2", "z2"), ("sign(z1*z2)*sign(z1)", "sign(z2)"), ("Heaviside(z1) + Heaviside(-z1) + z2", "z2 + 1"),
         ("abs(z1)*sign(z1)", "z1"), ("relu(z1) - relu(-z1)", "z1"), ("max(z1, z2) + min(z1, z2)", "z1 + z2"),
@@ -18,6 +20,54 @@ DIFFERENT = ["sign(relu(z1))**2*z2", "sign(z1*z2)", "relu(z1) + relu(z2)", "max(
 @pytest.mark.parametrize("text, stated", SAME)
 def test_signs_that_cancel_are_gone(text, stated):
     assert almost_everywhere(hx.parse(text)) == hx.parse(stated)
+
+
+POSITIVE = ["z1**2 + z1 + 1", "2 + sin(z1)", "1 - tanh(z1)", "1 + erf(z1)", "abs(z1) + abs(z3)", "z1**4 + z3**2", "softplus(z1)",
+            "z1**2 + z1*z3 + z3**2", "relu(z1) + exp(z1)", "1 - exp(-z1**2)", "log(1 + z1**2)", "1 + tanh(z1)*cos(z3)", "cosh(z1)",
+            "1/(1 + z1**2) + z3**2", "(z1 - 3)**2*exp(-z1)", "sqrt(abs(z1)) + 1"]
+EITHER = ["z1**2 + 3*z1*z3 + z3**2", "1/2 + sin(z1)", "exp(z1) - 1", "relu(z1)", "z1**2 + sin(z1)", "1 - exp(z1)", "z1**3 + 5",
+          "1 - sin(max(z1, pi/2))", "relu(z1) + abs(z3) - 1", "exp(-z1**2) - 1/2"]
+
+
+@pytest.mark.parametrize("text", POSITIVE)
+def test_a_positive_factor_under_a_sign_is_gone(text):
+    for form, stated in ((f"sign(({text})*z2)", "sign(z2)"), (f"-3*sign(-z2/({text})) + z2", "3*sign(z2) + z2"),
+                         (f"Heaviside(-({text})*z2)", "1/2 - sign(z2)/2"), (f"sign(({text})*(z2 - z4))", "sign(z2 - z4)")):
+        assert almost_everywhere(hx.parse(form)) == hx.parse(stated)
+
+
+@pytest.mark.parametrize("text", EITHER)
+def test_a_factor_of_both_signs_stays(text):
+    g = hx.parse(f"sign(({text})*z2)")
+    assert almost_everywhere(g).free_symbols == g.free_symbols
+
+
+def drawn_factor(rng):
+    """A sum of terms of known and unknown signs, as text."""
+    terms = ["z1**2", "z3**2", "exp(z1)",
+             "-exp(-z3**2)", "tanh(z1)", "sin(z3)", "abs(z1)", "relu(z3)", "1", "2", "cos(z1*z3)", "z1*z3"]
+    return " + ".join(f"{rng.integers(1, 4)}*({terms[n]})" for n in rng.choice(len(terms), 3, replace=False))
+
+
+def test_what_is_called_of_one_sign_is_so_at_many_points():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(2, 4000))*2
+    decided = 0
+    for text in (drawn_factor(rng) for _ in range(40)):
+        h = hx.parse(text)
+        values = np.broadcast_to(lambdify([hx.symbols.z1, hx.symbols.z3], h, ["numpy"])(*z), z[0].shape) if h.free_symbols else z[0]
+        towards = side(h) if h.free_symbols else 0
+        assert not towards or (values*towards > 0).all(), text
+        decided += bool(towards)
+    assert decided > 8
+
+
+@pytest.mark.parametrize("text, orders", [("sign((2 + sin(z1))*(z2 + z3))", (1, 1, 1)), ("sign((z1**2 + z1 + 1)*z2*z3)", (2, 2, 2)),
+                                          ("sign(z1**3 + z1*z2**2)", (1, 1, 1))])
+def test_exponents_do_not_see_the_factor(text, orders):
+    found = hx.exponents(text)
+    assert (found.information_exponent, found.leap_exponent, found.generative_exponent) == orders
+    assert all(found.certificates) and any(n.startswith("almost everywhere the target is") for n in found.notes)
 
 
 @pytest.mark.parametrize("text", [t for t, _ in SAME] + DIFFERENT)

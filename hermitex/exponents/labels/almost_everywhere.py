@@ -34,6 +34,7 @@ from sympy import (
     exp,
     expand,
     factor_list,
+    factor_terms,
     floor,
     sign,
     sin,
@@ -43,6 +44,7 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
+from hermitex.exponents.labels.sizes import side
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.weak import in_heavisides
 
@@ -121,7 +123,7 @@ def _reduced(g: Expr) -> Expr:
     left = {x for m in parts for x, n in zip(p.gens, m, strict=True) if n}
     plain = Add(*(signs.closed(c, [(x, n) for x, n in zip(p.gens, m, strict=True) if n]) for m, c in parts.items()))
     shorter = plain.count_ops() < g.count_ops() + (3 if isinstance(g, Piecewise) else 0)
-    return plain if len(left) < len(held) or shorter else g
+    return plain if len(left) < len(held) or shorter or plain.free_symbols < g.free_symbols else g
 
 
 class _Signs:
@@ -148,7 +150,7 @@ class _Signs:
             except HermitexError:
                 return e
             return e if steps.has(Piecewise) else self.opened(steps)
-        if not isinstance(e, _KINKS) or any(a.has(*_KINKS) for a in e.args):
+        if not isinstance(e, _KINKS) or (not isinstance(e, (sign, Heaviside)) and any(a.has(*_KINKS) for a in e.args)):
             return e
         return self._kink(e)
 
@@ -181,7 +183,8 @@ class _Signs:
         for f in factors:
             while isinstance(f, _ODD_RISING):
                 f = f.args[0]
-            if f.is_positive:
+            if towards := side(f):
+                out = towards*out
                 continue
             if not _null_zeros(f):
                 return None
@@ -231,7 +234,7 @@ def _factors(a: Expr) -> tuple[Expr, list[Expr]]:
             return constant, [f for f, n in found if n % 2]
         except (BasePolynomialError, NotImplementedError):
             pass
-    constant, rest = a.as_coeff_Mul()
+    constant, rest = factor_terms(a).as_coeff_Mul()
     factors = []
     for f in Mul.make_args(rest):
         base, n = f.as_base_exp() if isinstance(f, Pow) else (f, S.One)

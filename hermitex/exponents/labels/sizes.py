@@ -3,29 +3,127 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 
-from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, ceiling, floor, sign
+from sympy import (
+    Abs,
+    Add,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Poly,
+    Pow,
+    S,
+    ceiling,
+    cos,
+    erf,
+    exp,
+    floor,
+    sign,
+    sin,
+    tanh,
+)
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.labels.levels import sign_of
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
 
 _COMBINATIONS = 400
+_SIZE, _NAMES = 60, 4
+_BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, but for a null set where the argument is analytic
+_KINKS = (Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling)
 
 
 def side(h: Expr) -> int:
     """+1 or -1 if h is proved positive or negative almost everywhere, else 0.
 
-    >>> from sympy import exp, log
+    Quadrant by quadrant; terms of one sign; a polynomial by its real zeros, or by its discriminant in a variable; what is
+    affine in bounded functions by its values at their bounds.
+
+    >>> from sympy import exp, log, sin
     >>> from hermitex.symbols import z1, z2
     >>> side(log(1 + Abs(z1*z2))), side(-exp(-z1**2)), side(Max(z1, 0)), side(z1)
     (1, -1, 0, 0)
+    >>> side(z1**2 + z1*z2 + z2**2), side(z1**2 + 3*z1*z2 + z2**2), side(sin(z1) - 1), side(exp(z1) + Max(z1, 0))
+    (1, 0, -1, 1)
     """
+    checkpoint("looking at the sign of a factor")
     if (h.is_nonnegative or h.is_nonpositive) and nonzero_almost_everywhere(h):
         return 1 if h.is_nonnegative else -1
-    if any((h.subs(x, -x) - h).expand() != 0 for x in h.free_symbols):
+    if not h.free_symbols or h.count_ops() > _SIZE:
         return 0
-    return sign_of(h.xreplace({x: Dummy(x.name, positive=True) for x in h.free_symbols}))
+    return _by_terms(h) or _by_quadrants(h) or _by_zeros(h) or _by_bounds(h)
+
+
+def _by_terms(h: Expr) -> int:
+    """Terms of which none is of the other sign, and one is not zero."""
+    if not isinstance(h, (Add, Mul)):
+        return 0
+    sides = [side(a) or (0 if a.is_nonnegative or a.is_nonpositive else None) for a in h.args]
+    if isinstance(h, Mul):
+        return 0 if 0 in sides or None in sides else prod(s for s in sides if s)
+    weak = {1 if a.is_nonnegative else -1 for a, s in zip(h.args, sides, strict=True) if s == 0}
+    strong = {s for s in sides if s}
+    return strong.pop() if None not in sides and len(strong) == 1 and weak <= strong else 0
+
+
+def _by_quadrants(h: Expr) -> int:
+    """One sign in all quadrants, where each variable has one: |z1| + |z2|, z1^4 + z2^2."""
+    names = sorted(h.free_symbols, key=str)
+    if len(names) > _NAMES:
+        return 0
+    sizes = [Dummy(x.name, positive=True) for x in names]
+    found = None
+    for signs in product((1, -1), repeat=len(names)):
+        here = sign_of(h.xreplace({x: s*t for x, s, t in zip(names, signs, sizes, strict=True)}))
+        if not here or found not in (None, here):
+            return 0
+        found = here
+    return found or 0
+
+
+def _by_zeros(h: Expr) -> int:
+    """A polynomial without real zeros of odd order; of several variables, of degree 2 in one, its discriminant negative."""
+    names = sorted(h.free_symbols, key=str)
+    if not h.is_polynomial(*names):
+        return 0
+    p = Poly(h, *names)
+    if not all(c.is_Rational for c in p.coeffs()):
+        return 0
+    if len(names) == 1:
+        odd = [f for f, n in p.factor_list()[1] if n % 2]
+        return 0 if any(f.count_roots() for f in odd) else int(sign(p.LC()))
+    for x in names:
+        if p.degree(x) == 2:
+            a, b, c = (p.as_expr().coeff(x, n) for n in (2, 1, 0))
+            if (towards := side(a)) and side((b*b - 4*a*c).expand()) == -1:
+                return towards
+    return 0
+
+
+def _by_bounds(h: Expr) -> int:
+    """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
+    found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and not (isinstance(e, (sin, cos)) and e.has(*_KINKS))]
+    found += [e for e in h.atoms(exp) if e.free_symbols and side(e.args[0]) == -1]
+    outer = [e for e in found if not any(other.args[0].has(e) for other in found)]
+    if not outer or len(outer) > _NAMES:
+        return 0
+    names = [Dummy("b", real=True) for _ in outer]
+    form = h.xreplace(dict(zip(outer, names, strict=True))).expand()
+    if not form.is_polynomial(*names) or any(n > 1 for m in Poly(form, *names).monoms() for n in m):
+        return 0
+    values = [form.xreplace(dict(zip(names, ends, strict=True))) for ends in product(*(_ends(e) for e in outer))]
+    sides = {side(v) for v in values if v != 0}
+    return sides.pop() if len(sides) == 1 else 0
+
+
+def _ends(e: Expr) -> tuple[Expr, Expr]:
+    return (S.Zero if isinstance(e, exp) else -S.One), S.One
 
 
 def signs_and_size(u: Expr) -> tuple[Expr, Expr] | None:
@@ -49,7 +147,7 @@ def nonzero_almost_everywhere(factor: Expr) -> bool:
     symbols = factor.free_symbols
     if not symbols:
         return factor.is_nonzero is not False
-    if not factor.has(Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling):
+    if not factor.has(*_KINKS):
         return True
     if isinstance(factor, (Mul, Pow, sign, Abs)):
         return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
