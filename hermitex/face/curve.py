@@ -16,6 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.show.display import Shown, number, number_table, words_table
+from hermitex.show.progress import reporter
 from hermitex.symbols import z
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
@@ -254,14 +255,8 @@ def _number(v: float) -> str:
 
 def _progress(progress: Any) -> Callable[[int, int], None] | None:
     if progress is True:
-        return _on_stderr
+        return reporter("experiment", "seeds")
     return progress or None
-
-
-def _on_stderr(done: int, total: int) -> None:
-    import sys
-
-    print(f"\rexperiment: {done} of {total} seeds", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 __all__ = ["Baselines", "baselines", "best_linear", "build", "curve", "experiment"]

@@ -102,6 +102,18 @@ def cite(key: str) -> str:
     return f"{who} {fields['year']}"
 
 
+def listing() -> str:
+    """Every paper on a line: key, authors and year, title.
+
+    >>> next(line for line in listing().splitlines() if line.startswith("T24")).split("  ", 1)[1].lstrip()[:20]
+    'Troiani et al. 2025 '
+    """
+    from hermitex.show.tables import text_table
+
+    rows = [(key, cite(key), re.sub(r"[{}]", "", reference(key).fields.get("title", ""))) for key in keys()]
+    return text_table(rows, columns=None)
+
+
 def _surname(author: str) -> str:
     name = author.split(",")[0]
     for code, letter in _ACCENTS.items():

@@ -9,11 +9,11 @@ was killed and resumed gives the bits of one that was not, on any number of work
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, NamedTuple
 
+from ..show.progress import reporter
 from .crew import Crew, Solve, results
 from .grid import Grid, grid
 from .journal import PASSING, Columns, Journal
@@ -99,7 +99,7 @@ class _Teller:
     def __init__(
         self, points: Grid, done: Mapping[int, Columns], progress: Callable[[Progress], None] | bool | None
     ) -> None:
-        self.progress = on_stderr if progress is True else progress or None
+        self.progress = on_stderr() if progress is True else progress or None
         self.points, self.begun = points.points, monotonic()
         self.done = self.failed = 0
         self(done)
@@ -112,9 +112,7 @@ class _Teller:
             self.progress(Progress(self.done, self.points, self.failed, monotonic() - self.begun))
 
 
-def on_stderr(state: Progress) -> None:
-    """The progress callback of progress=True: one line, rewritten."""
-    end = "\n" if state.done == state.points else ""
-    text = f"\r{state.done}/{state.points} points, {state.failed} failed, {state.seconds:.0f} s{end}"
-    sys.stderr.write(text)
-    sys.stderr.flush()
+def on_stderr() -> Callable[[Progress], None]:
+    """The progress callback of progress=True."""
+    tell = reporter("sweep", "points")
+    return lambda state: tell(state.done, state.points, f", {state.failed} failed")

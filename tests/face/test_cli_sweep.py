@@ -140,7 +140,7 @@ def test_the_place_for_the_results_must_be_named(curve, capsys):
 
 def test_progress_goes_to_stderr_on_request(curve, tmp_path, capsys):
     answer, err = ask(capsys, curve, "-o", tmp_path / "out", "--workers", "1", "--progress")
-    assert answer["points"] == 60 and "60/60 points, 0 failed" in err
+    assert answer["points"] == 60 and "60 of 60 points, 0 failed" in err
 
 
 LONG = SPEC.replace("0:1:30", "0:1:200").replace("b = [1, 2]", "b = [1, 2, 3, 4]")

@@ -168,6 +168,8 @@ def test_mu_at_given_r_and_c(capsys):
 def test_cite(capsys):
     keys = ask(capsys, "cite", "--list")
     assert "cui2024" in keys
+    listed, _ = shown(capsys, "cite", "--list")
+    assert [line.split()[0] for line in listed.splitlines()] == keys and "Cui et al. 2024" in listed and "{" not in listed
     out, _ = shown(capsys, "cite", *keys)
     assert out.count("@") >= len(keys)
     _, err = shown(capsys, "cite", "cui2O24", status=2)

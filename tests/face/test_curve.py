@@ -50,7 +50,7 @@ def test_progress(one):
 def test_progress_on_stderr(one, capsys):
     hx.curve(one, [1], simulate=QUICK, progress=True, **NUMBERS)
     out, err = capsys.readouterr()
-    assert out == "" and err.endswith("2 of 2 seeds\n")
+    assert out == "" and "experiment: 2 of 2 seeds, " in err and err.endswith(" s\n")
 
 
 @pytest.mark.parametrize("call, kind, word", [

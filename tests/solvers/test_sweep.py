@@ -185,7 +185,7 @@ def test_progress_counts_points(tmp_path, capsys):
     sweep(fussy, SMALL, chunk=5)
     assert capsys.readouterr() == ("", "")  # nothing is printed unasked
     sweep(fussy, SMALL, chunk=5, progress=True)
-    assert "10/10 points, 2 failed" in capsys.readouterr().err
+    assert "10 of 10 points, 2 failed" in capsys.readouterr().err
 
 
 def test_a_result_of_the_wrong_shape_is_named():

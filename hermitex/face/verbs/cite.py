@@ -10,17 +10,17 @@ from hermitex.face import cli, output
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("keys", nargs="*", metavar="KEY", help="as shown by --list and --explain")
-    parser.add_argument("--list", action="store_true", help="all keys, one a line")
+    parser.add_argument("--list", action="store_true", help="all keys, one a line, each with authors, year and title")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print BibTeX."""
     if not args.keys and not args.list:
         raise cli.BadInput("cite: name the keys, or ask for --list")
-    from hermitex.show.cite import bibtex, keys
+    from hermitex.show.cite import bibtex, keys, listing
 
     if args.list:
-        print(output.dumps(list(keys())) if args.json else "\n".join(keys()))
+        print(output.dumps(list(keys())) if args.json else listing())
         return cli.ANSWERED
     text = bibtex(args.keys)
     print(output.dumps({"keys": args.keys, "bibtex": text}) if args.json else text.rstrip())

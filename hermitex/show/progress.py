@@ -1,0 +1,48 @@
+"""How far it is, on stderr: one line that is rewritten on a terminal, elsewhere a line each ten seconds, and one at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+
+EVERY = 10.0  # seconds between lines where there is no terminal
+
+
+def reporter(what: str, unit: str) -> Callable[..., None]:
+    """A callback of (done, total, more words): "sweep: 40 of 100 points, 12 s, about 18 s left".
+
+    The time left is that of the pace since the first call: what a sweep that is resumed finds done says nothing of its pace.
+    """
+    begun = last = monotonic()
+    since: tuple[float, int] | None = None  # when it was first told how far it is, and how far
+
+    def tell(done: int, total: int, more: str = "") -> None:
+        nonlocal last, since
+        if sys.stderr is None:
+            return
+        now, terminal = monotonic(), sys.stderr.isatty()
+        since = since or (now, done)
+        if not terminal and done < total and now - last < EVERY:
+            return
+        last = now
+        left = (now - since[0])*(total - done)/(done - since[1]) if done > since[1] else None
+        text = f"{what}: {done} of {total} {unit}{more}, {words(now - begun)}"
+        text += f", about {words(left)} left" if left is not None and done < total else ""
+        end = "\n" if done == total or not terminal else ""
+        sys.stderr.write(f"\r{text}\033[K{end}" if terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    return tell
+
+
+def words(seconds: float) -> str:
+    """A time in words.
+
+    >>> words(4.2), words(75), words(7300)
+    ('4 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole//60} min {whole % 60} s" if whole < 3600 else f"{whole//3600} h {whole % 3600//60} min"

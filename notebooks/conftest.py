@@ -1,0 +1,12 @@
+"""`pytest --nbval-lax notebooks` as it is typed: the cells of a notebook stay with one worker, for each needs those before it."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Deal out whole notebooks."""
+    if getattr(config.option, "nbval", False) or getattr(config.option, "nbval_lax", False):
+        config.option.dist = "loadfile"
