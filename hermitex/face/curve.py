@@ -28,6 +28,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "bayes-amp": ("hermitex.experiments.amp", "simulate"),
                                            "small-step": ("hermitex.experiments.small_step", "simulate"),
                                            "tree": ("hermitex.experiments.tree", "simulate"),
+                                           "committee": ("hermitex.experiments.committee", "simulate"),
                                            "covariate": ("hermitex.experiments.covariate", "simulate"),
                                            "glm": ("hermitex.experiments.glm", "simulate"),
                                            "kernel-ridge": ("hermitex.experiments.kernel_ridge", "simulate"),

@@ -37,6 +37,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
     "tree": ("tree", "tree"),
+    "committee": ("committee", "committee"),
     "giant_step": ("giant_step", "giant_step"),
     "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
     "spiked_covariance": ("spiked_covariance", "spiked_covariance"),
@@ -47,7 +48,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
-            "covariate": "covariate", "tree": "tree", "giant-step": "giant_step"}
+            "covariate": "covariate", "tree": "tree", "giant-step": "giant_step", "committee": "committee"}
 
 
 def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,

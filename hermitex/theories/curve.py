@@ -68,6 +68,13 @@ class Curve(Columned, Shown):
     def _named(self) -> Iterable[str]:
         return (self.axis, *self.values, *self.parameters)
 
+    def __getattr__(self, name: str) -> np.ndarray:
+        values = self.__dict__.get("values", {})  # while it is unpickled there are none
+        if name not in values:
+            raise AttributeError(f"{type(self).__name__} has no {name}; it holds {', '.join(values)}")
+        found: np.ndarray = values[name]
+        return found
+
     def __contains__(self, name: object) -> bool:
         return name == self.axis or name in self.values
 
@@ -171,6 +178,8 @@ class Curve(Columned, Shown):
         """
         from hermitex.show.plots import axis_of, geometric, learning_curve
 
+        if quantity is None and "risk" in self.values:
+            quantity, log = "risk", log or (False, True)
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said = self.title if label is None else label
             for name in self.order_parameters:

@@ -42,13 +42,15 @@ THEORIES: dict[str, CurveEntry] = {
                             ("lam", "Delta", "Omega", "Psi", "Phi", "theta", "share"), ("V", "q", "m")),
     "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
+    "committee": CurveEntry(("sigma",), ("target", "students", "teachers", "readout"), ("gamma", "Delta", "second", "dimension"),
+                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22"), "t"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d (random-features, covariate: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
-    "t": ("T", "sgd: times gamma n, increasing: 0:20:50", "0:20:50"),
+    "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
     "n": ("N", "ridge, kernel-ridge: numbers of samples: 10,100,1000", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
@@ -57,7 +59,7 @@ TEXT, LIST, NUMBER, ARRAY = "text", "list", "number", "array"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
-    "target": (TEXT, "G", "target: likewise"),
+    "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron; default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
@@ -74,15 +76,19 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: its size, a range for the curve: 0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
-    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p"),
+    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
-                  "kernel-ridge: of the data"),
+                  "committee: a random start at that d; kernel-ridge: of the data"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
     "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
     "scenario": (TEXT, "I|II|III", "tree: fixed features (default), first layer and readout, both layers"),
+    "students": (TEXT, "P", "committee: neurons of the student (default: 2)"),
+    "teachers": (TEXT, "K", "committee: neurons of the teacher (default: 1)"),
+    "readout": (TEXT, "fixed|trained", "committee: the second layer stays (default), or follows its gradient"),
+    "second": (NUMBER, "R", "committee: learning rate of the second layer over that of the first (default: 1)"),
     "u": (NUMBER, "U", "giant-step: the step over d^((l-1)/2)"),
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),

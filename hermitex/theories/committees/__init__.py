@@ -1,0 +1,1 @@
+"""Committees of neurons in numbers: averages of products, rates, plateaus."""

@@ -1,0 +1,205 @@
+"""E[f_1(u_1) ... f_n(u_n)], u ~ N(0, C): the averages of a committee, in closed form where the engine has one, else in numbers.
+
+The formula is found once for every set of functions, over letters C11, C12, ... for the entries of C, and compiled for stacks of C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from sympy import Abs, Add, DiracDelta, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, factor, oo, sign, together
+
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError
+from hermitex.kernels.arrays import lambdify
+from hermitex.symbolic.budget import effort
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.parity import parity
+from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.weak import weak_derivative
+from hermitex.symbols import z
+from hermitex.theories.committees.quadrature import Factor, average
+
+Array = np.ndarray
+NODES = 30
+_PATIENCE = 2.0  # seconds of processor time for one closed form
+FIELDS = tuple(Symbol(f"z{i}", real=True) for i in range(1, 5))
+
+
+def entry(i: int, j: int) -> Symbol:
+    """C_ij, counted from 1; a variance is positive."""
+    i, j = min(i, j), max(i, j)
+    return Symbol(f"C{i}{j}", positive=True) if i == j else Symbol(f"C{i}{j}", real=True)
+
+
+@dataclass(frozen=True)
+class Product:
+    """The average of a product of functions of z, one for each of n correlated normals."""
+
+    functions: tuple[Expr, ...]
+
+    @property
+    def letters(self) -> tuple[Symbol, ...]:
+        """C11, C12, ..., row by row."""
+        n = len(self.functions)
+        return tuple(entry(i, j) for i in range(1, n + 1) for j in range(i, n + 1))
+
+    @property
+    def node(self) -> Expr:
+        """The expectation as it is defined."""
+        return self.over(lambda i, j: entry(i + 1, j + 1))
+
+    def over(self, covariance: Callable[[int, int], Any]) -> Expr:
+        """The node at a covariance given by its entries (counted from 0)."""
+        fields = FIELDS[:len(self.functions)]
+        body = Mul(*(f.xreplace({z: u}) for f, u in zip(self.functions, fields, strict=True)))
+        cov = {(fields[i], fields[j]): covariance(i, j) for i in range(len(fields)) for j in range(i, len(fields))}
+        return E(body, *fields, cov=cov)
+
+    @cached_property
+    def closed(self) -> Expr | None:
+        """The closed form in the letters, or None."""
+        if any(f == 0 for f in self.functions):
+            return S.Zero
+        if len(self.functions) > 1 and not (within_reach(self.functions) and all(map(alone, self.functions))):
+            return None
+        try:
+            with effort(_PATIENCE):
+                found = closed_form(self.node)
+                return None if found.has(Expectation, DiracDelta) else cleaned(found)
+        except HermitexError:
+            return None
+
+    def derivative(self, i: int, j: int) -> Expr | None:
+        """d/dC_ij of the closed form, i <= j."""
+        return None if self.closed is None else cleaned(self.closed.diff(entry(i, j)))
+
+    @cached_property
+    def _function(self) -> Callable[..., Array] | None:
+        return None if self.closed is None else compiled(self.letters, self.closed)
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """What the quadrature works with."""
+        return tuple(map(factor_of, self.functions))
+
+    def __call__(self, C: Array, nodes: int = NODES) -> Array:
+        """At a stack of covariances (B, n, n)."""
+        return with_quadrature(self._function, self.factors, C, nodes)
+
+
+def with_quadrature(formula: Callable[[Array], Array] | None, factors: Sequence[Factor], C: Array, nodes: int) -> Array:
+    """A closed form where it has a value: at a singular C the root of a determinant may be one of a negative rounding."""
+    if formula is None:
+        return average(factors, C, nodes)
+    value = formula(C)
+    bad = ~np.isfinite(value)
+    if np.any(bad):
+        value = np.array(value)
+        value[bad] = average(factors, C[bad], nodes)
+    return value
+
+
+@lru_cache(maxsize=512)
+def product(*functions: Expr) -> Product:
+    """The average of a product, found once.
+
+    >>> from sympy import erf, sqrt
+    >>> product(erf(z/sqrt(2)), erf(z/sqrt(2))).closed
+    2*atan(C12/sqrt(C11*C22 + C11 - C12**2 + C22 + 1))/pi
+    """
+    return Product(functions)
+
+
+def within_reach(functions: Sequence[Expr]) -> bool:
+    """Three fields and more: polynomials, or one or two terms with two switches at most; else the search is long, and in vain."""
+    if len(functions) < 3 or all(f.is_polynomial(z) for f in functions):
+        return True
+    terms = prod(len(Add.make_args(f.expand())) for f in functions)
+    return terms <= 2 and sum(f.has(Max, Min, Abs, Heaviside, sign, Piecewise) for f in functions) <= 2
+
+
+@lru_cache(maxsize=256)
+def alone(f: Expr) -> bool:
+    """Has E f(m + s z) a closed form? Without it no average of a product with f has one."""
+    if f.has(DiracDelta):
+        return True
+    m, s = Symbol("m", real=True), Symbol("s", positive=True)
+    try:
+        with effort(_PATIENCE):
+            return not closed_form(E(f.xreplace({z: m + s*z}), z)).has(Expectation)
+    except HermitexError:
+        return False
+
+
+def compiled(letters: Sequence[Symbol], formula: Expr) -> Callable[[Array], Array]:
+    """A formula of C11, C12, ... as a function of a stack of matrices."""
+    raw = lambdify(list(letters), formula, modules=["scipy", "numpy"], cse=True)
+    places = [(int(s.name[1]) - 1, int(s.name[2]) - 1) for s in letters]
+
+    def value(C: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(raw(*(C[:, i, j] for i, j in places)), dtype=float), (len(C),))
+
+    return value
+
+
+def cleaned(e: Expr) -> Expr:
+    """Radicands as one fraction: sqrt(c^2 + c^2/k) is |c| sqrt(1 + 1/k), and c |c|/|c| is c."""
+    def radical(p: Expr) -> bool:
+        return bool(p.is_Pow and p.exp.is_Rational and p.exp.q == 2 and p.base.is_Add and p.base.count_ops() < 80)
+
+    return e.replace(radical, lambda p: Pow(factor(together(p.base)), p.exp))
+
+
+@lru_cache(maxsize=256)
+def factor_of(f: Expr) -> Factor:
+    """A function of z as the quadrature needs it: its pieces in NumPy, its deltas, its parity."""
+    deltas, rest = [], []
+    for term in Add.make_args(f.expand(func=False) if f.has(DiracDelta) else f):
+        held = term.atoms(DiracDelta)
+        if not held:
+            rest.append(term)
+            continue
+        (delta,) = held
+        slope = delta.args[0].diff(z)
+        if len(held) > 1 or len(delta.args) > 1 or slope.has(z) or slope == 0:
+            raise BadInput(f"committee: {term} is no density that can be averaged in numbers")
+        place = -delta.args[0].subs(z, 0)/slope
+        deltas.append((float(place), float((term/delta/abs(slope)).subs(z, place))))
+    regular = Add(*rest)
+    if regular == 0:
+        return Factor((), tuple(deltas))
+    try:
+        ends = [-oo, *breakpoints(regular, z), oo]
+    except BudgetExceeded:
+        raise
+    except HermitexError as error:
+        raise BadInput(f"committee: the kinks of {regular} are not known: {error}") from None
+    found = []
+    for lo, hi in pairwise(ends):
+        branch = _branch(regular, lo, hi)
+        if branch != 0:
+            raw = lambdify(z, branch, modules=["scipy", "numpy"])
+            found.append((float(lo), float(hi), _everywhere(raw)))
+    return Factor(tuple(found), tuple(deltas), parity(regular, z) if len(ends) == 2 else None)
+
+
+def _branch(f: Expr, lo: Expr, hi: Expr) -> Expr:
+    parts = pieces(f, z, lo, hi)
+    return parts[0].expr if len(parts) == 1 else f
+
+
+def _everywhere(raw: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    return lambda u: np.broadcast_to(np.asarray(raw(u), dtype=float), np.shape(u))
+
+
+def slope(f: Expr) -> Expr:
+    """f' as a distribution."""
+    return weak_derivative(f, z)

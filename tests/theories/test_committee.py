@@ -1,0 +1,252 @@
+"""Committees: the equations of Saad and Solla, their special cases, references, quadrature against closed forms, experiment."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sympy import cos, erf, exp, sin, sqrt
+
+from hermitex import E
+from hermitex.errors import BadInput
+from hermitex.experiments.committee import simulate
+from hermitex.experiments.statistics import agreement
+from hermitex.symbolic.integrals import closed_form
+from hermitex.symbols import z, z1, z2, z3
+from hermitex.theories import committee, sgd
+from hermitex.theories.committees.products import product
+from hermitex.theories.committees.rates import Rates, product_by_quadrature
+
+ERF = "erf(z/sqrt(2))"
+S = erf(z/sqrt(2))
+DS = S.diff(z)
+# Trajectories of a study of the equations of Saad and Solla by its own integrator, printed to 16 digits
+START = {"Q": [[0.5558443699201266, 0.05505281134311872], [0.05505281134311872, 0.5664867390664567]],
+         "M": [[0.3097483693438793], [0.2886539091158178]]}
+WIDE = {"Q": [[0.5664867390664567, -0.021541558675808946, 0.05813923276648141],
+              [-0.021541558675808946, 0.5761665287828737, 0.02446410086254296],
+              [0.05813923276648141, 0.02446410086254296, 0.5553239736422411]],
+        "M": [[0.2886539091158177, -0.050662515131634646], [0.016860670142124626, 0.2775855343311286],
+              [0.30547831771761413, 0.020589820922347384]]}
+REFERENCES = [
+    (ERF, 2, 1, 1.0, 0.01, START, [0, 5, 10, 30],
+     [0.12247009815842838, 0.007950631577601203, 0.0019181535779737857, 0.0006707682207780785]),
+    (ERF, 3, 2, 2.0, 0.0, WIDE, [0, 20/3, 20, 40],
+     [0.07362181259048842, 0.004547487327680483, 0.003152814429251874, 0.002447015763555535]),
+    ("z**2", 2, 1, 0.2, 0.01, START, [0, 1, 3, 6],
+     [1.0760056570184586, 0.0963302430139864, 0.005200706279608095, 0.0030505330042088566]),
+]
+
+
+def laws(n, count, seed):
+    rows = np.random.default_rng(seed).normal(size=(count, n, n + 2))/np.sqrt(n + 2)
+    return rows @ rows.transpose(0, 2, 1)
+
+
+def saad_solla(C):
+    """I_4 of erf(u/sqrt(2)) as printed by Saad and Solla (1995)."""
+    c = lambda i, j: C[:, i - 1, j - 1]  # noqa: E731
+    four = (1 + c(1, 1))*(1 + c(2, 2)) - c(1, 2)**2
+    zero = (four*c(3, 4) - c(2, 3)*c(2, 4)*(1 + c(1, 1)) - c(1, 3)*c(1, 4)*(1 + c(2, 2)) + c(1, 2)*c(1, 3)*c(2, 4)
+            + c(1, 2)*c(1, 4)*c(2, 3))
+    one, two = (four*(1 + c(i, i)) - c(2, i)**2*(1 + c(1, 1)) - c(1, i)**2*(1 + c(2, 2)) + 2*c(1, 2)*c(1, i)*c(2, i)
+                for i in (3, 4))
+    return 4/np.pi**2/np.sqrt(four)*np.arcsin(zero/np.sqrt(one*two))
+
+
+# -- identities --------------------------------------------------------------------------------------------------------
+def test_the_engine_finds_the_formulas_of_saad_and_solla():
+    C = laws(4, 50, 0)
+    four = product(DS, DS, S, S)
+    assert four.closed is not None
+    assert np.max(np.abs(four(C) - saad_solla(C))) < 1e-14
+    two = product(DS, DS)
+    printed = 2/(np.pi*np.sqrt((1 + C[:, 0, 0])*(1 + C[:, 1, 1]) - C[:, 0, 1]**2))
+    assert np.max(np.abs(two(C[:, :2, :2]) - printed)) < 1e-14
+
+
+def test_i3_is_the_printed_one():
+    rates = Rates(S, S, 2, 1)
+    Q, M, P = np.array(START["Q"]), np.array(START["M"]), np.eye(1)
+    dQ, dM, _ = rates.rate(Q, M, np.ones(2), P, v=np.ones(1), gamma=0.0, Delta=0.0)
+    C = rates.joint(Q, M, P)
+
+    def i3(j, i, a):
+        c = C
+        return 2*(c[i, a]*(1 + c[j, j]) - c[j, i]*c[j, a])/(np.pi*(1 + c[j, j])*np.sqrt((1 + c[j, j])*(1 + c[a, a]) - c[j, a]**2))
+
+    s = [-0.5, -0.5, 1.0]
+    for j in range(2):
+        assert dM[j, 0] == pytest.approx(sum(s[a]*i3(j, 2, a) for a in range(3)), abs=1e-14)
+        for i in range(2):
+            assert dQ[j, i] == pytest.approx(sum(s[a]*(i3(j, i, a) + i3(i, j, a)) for a in range(3)), abs=1e-14)
+
+
+@pytest.mark.parametrize(("sigma", "g"), [("tanh", "tanh"), pytest.param("erf", "sign", marks=pytest.mark.slow),
+                                          pytest.param("relu", "erf", marks=pytest.mark.slow)])
+def test_one_neuron_is_the_flow_of_one_overlap(sigma, g):
+    """On the sphere Q = 1: dm/dt = dM/dt - m dQ/dt/2 is that of `sgd`, with and without the cost of a finite step."""
+    one, known = committee(sigma, g, students=1, teachers=1), sgd(sigma, g, loss="square")
+    for m, gamma in ((0.2, 0.0), (0.7, 0.3)):
+        dQ, dM, _ = one.rates.rate(np.eye(1), np.array([[m]]), np.ones(1), np.eye(1), v=np.ones(1), gamma=gamma, Delta=0.0)
+        assert dM[0, 0] - m*dQ[0, 0]/2 == pytest.approx(float(np.ravel(known.drift(np.array([m]), gamma))[0]), rel=2e-7)
+
+
+@pytest.mark.slow
+def test_copies_of_a_teacher_stand_still():
+    for name in (ERF, "tanh", "relu"):
+        rates = committee(name, students=2, teachers=2).rates
+        P = np.array([[1.0, 0.3], [0.3, 0.8]])
+        dQ, dM, _ = rates.rate(P, P, np.ones(2), P, v=np.ones(2), gamma=1.0, Delta=0.0)
+        assert max(np.max(np.abs(dQ)), np.max(np.abs(dM))) < 1e-7
+
+
+# -- references ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("case", REFERENCES, ids=["erf 2-1", "erf 3-2", "square"])
+def test_trajectories_of_reference(case):
+    sigma, p, k, gamma, Delta, start, t, risk = case
+    found = committee(sigma, students=p, teachers=k).curve(t=t, gamma=gamma, Delta=Delta, tolerance=1e-6, **start)
+    assert found.all_converged
+    assert np.max(np.abs(found.risk - risk)) < 1e-6
+
+
+# -- third route -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("functions", [
+    (DS, DS, S, S), (cos(z), sin(z)), (S**2, DS**2), (z**2 - 1, z**2, z**3, z)], ids=str)
+def test_closed_forms_against_the_quadrature(functions):
+    made, C = product(*functions), laws(len(functions), 6, len(functions))
+    assert made.closed is not None
+    assert np.allclose(made(C), product_by_quadrature(made, C), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("names", [("relu", "relu"), ("abs", "erf"), ("sign", "tanh")])
+def test_kinks_against_a_sum_of_samples(names):
+    from hermitex.symbolic.activations import activation
+
+    functions = [activation(n).expr for n in names]
+    C = laws(2, 2, 3)
+    found = product_by_quadrature(product(*functions), C)
+    rng = np.random.default_rng(1)
+    for law, value in zip(C, found, strict=True):
+        x = rng.multivariate_normal(np.zeros(2), law, size=400_000).T
+        terms = np.prod([_numpy(f)(u) for f, u in zip(functions, x, strict=True)], axis=0)
+        assert abs(terms.mean() - value) < 4*terms.std()/np.sqrt(terms.size)
+
+
+def _numpy(f):
+    from hermitex.kernels.arrays import lambdify
+
+    return lambdify(z, f, modules=["scipy", "numpy"])
+
+
+def test_the_tilt_is_a_general_step():
+    """E exp(-quadratic) f over correlated normals; singular laws and shifts too."""
+    value = closed_form(E(exp(-z1**2 - z2**2/3 + z2)*z3**2, z1, z2, z3, cov={(z1, z2): "1/2", (z2, z3): "1/3"}))
+    A, b, C = np.diag([2, 2/3, 0]), np.array([0, 1, 0]), np.array([[1, .5, 0], [.5, 1, 1/3], [0, 1/3, 1]])
+    K = np.linalg.inv(np.linalg.inv(C) + A)
+    mean = K @ b
+    expected = np.exp(b @ mean/2)/np.sqrt(np.linalg.det(np.eye(3) + C @ A))*(K[2, 2] + mean[2]**2)
+    assert float(value) == pytest.approx(expected, rel=1e-14)
+    twin = closed_form(E(exp(-z1**2/2)*exp(-z2**2/2), z1, z2, cov={(z1, z2): 1}))
+    assert float(twin) == pytest.approx(1/np.sqrt(3), rel=1e-15)
+
+
+@pytest.mark.slow
+def test_tanh_and_its_experiment():
+    theory = committee("tanh", "sign", students=2, teachers=1, readout="trained")
+    numbers = {"gamma": 0.8, "Delta": 0.05, **START}
+    found = theory.curve(t=[0, 1, 2], **numbers)
+    measured = simulate(theory, [0, 1, 2], dimension=800, seeds=16, **numbers)
+    assert found.all_converged
+    assert agreement(found, measured).worst("risk", *theory.order_parameters) < 4
+    assert agreement(found, measured).rms("risk", *theory.order_parameters) < 1.8
+
+
+def test_the_experiment_agrees():
+    theory = committee(ERF, students=2, teachers=1)
+    numbers = {"gamma": 1.0, "Delta": 0.01, **START}
+    scores = agreement(theory.curve(t=[0, 1], **numbers), simulate(theory, [0, 1], dimension=300, seeds=range(100, 124), **numbers))
+    assert scores.worst("risk", *theory.order_parameters) < 3
+
+
+# -- planted errors --------------------------------------------------------------------------------------------------------
+def test_a_lost_step_term_is_seen():
+    """Without the gamma^2 term the trajectory misses the reference by far more than the tolerance of that test."""
+    sigma, p, k, gamma, Delta, start, t, risk = REFERENCES[0]
+    theory = committee(sigma, students=p, teachers=k)
+    noiseless = theory.curve(t=t, gamma=gamma, Delta=0.0, tolerance=1e-6, **start)
+    slow = theory.curve(t=t, gamma=gamma/2, Delta=Delta, tolerance=1e-6, **start)
+    assert np.max(np.abs(noiseless.risk - risk)) > 1e-4
+    assert np.max(np.abs(slow.risk - risk)) > 1e-4
+
+
+# -- products ----------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("sigma", [ERF, "tanh"])
+def test_the_flow_as_formulas_is_the_same(sigma):
+    theory = committee(sigma, students=1, teachers=1)
+    found = theory.flow.solve(t=2.0, start={"Q11": 1, "M11": 0.5}, gamma=1, Delta=0.1, P11=1, a1=1, v1=1, tolerance=1e-8)
+    line = theory.curve(t=[0, 2], gamma=1, Delta=0.1, Q=[[1]], M=[[0.5]])
+    for name in ("risk", "Q11", "M11"):
+        assert float(found[name]) == pytest.approx(line[name][-1], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_the_flow_is_exported(tmp_path):
+    path = tmp_path/"committee.py"
+    theory = committee(ERF, students=1, teachers=1)
+    theory.flow.export(path, reference={"gamma": 1, "Delta": 0.1, "P11": 1, "a1": 1, "v1": 1, "t": 2}, start={"Q11": 1, "M11": 0.5})
+    done = subprocess.run([sys.executable, str(path), "--selftest"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_line(capsys):
+    from hermitex.face.cli import main
+
+    argv = ["curve", "committee", "--sigma", ERF, "--students", "2", "--teachers", "2", "--gamma", "1", "--dimension", "500"]
+    assert main([*argv, "--t", "0,1,2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["risk"]) == 3
+    assert set(found["order_parameters"]) == {"Q11", "Q12", "Q22", "M11", "M12", "M21", "M22"}
+
+
+# -- plateaus ------------------------------------------------------------------------------------------------------------------
+def test_the_plateau_is_a_fixed_point_and_its_rate_is_that_of_the_escape():
+    theory = committee(ERF, students=2, teachers=2)
+    flat = theory.plateau(gamma=0.5)
+    q, c, m = (flat.values[n] for n in "QCM")
+    Q, h = np.array([[q, c], [c, q]]), 1e-5
+    assert flat.escapes
+    line = [theory.curve(t=[0, t], gamma=0.5, Q=Q, M=[[m + h, m - h], [m - h, m + h]], tolerance=1e-6)
+            for t in (40.0, 80.0)]
+    gaps = [found["M11"][-1] - found["M12"][-1] for found in line]
+    assert np.log(gaps[1]/gaps[0])/40 == pytest.approx(flat.rate, rel=2e-3)
+    assert line[0].risk[0] == pytest.approx(flat.values["risk"], rel=1e-6)
+    assert not committee(ERF, students=2, teachers=1).plateau(gamma=0.5).escapes
+
+
+def test_the_phases():
+    found = committee(ERF, teachers=2).phases(gamma=[1.0, 40.0], students=[2], t=30)
+    assert found.phase.tolist() == [["on the plateau", "no symmetric fixed point"]]
+    assert found.plot().get_xlabel()
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: committee("sign"), "jumps"),
+    (lambda: committee("exp(z**2)"), "square integrable"),
+    (lambda: committee("tanh", students=0), "1 or more"),
+    (lambda: committee("tanh").curve(t=[0, 1], gamma=1), "where does it start"),
+    (lambda: committee("tanh").curve(t=[0, 1], gamma=1, Q=np.eye(2), M=[[1.0], [1.0]]), "negative eigenvalue"),
+    (lambda: committee("tanh").curve(t=[0, 1], gamma=1, Q=np.eye(3), M=[[0.1], [0.1]]), "shape"),
+    (lambda: committee("tanh").curve(t=[1, 0], gamma=1, dimension=100), "increasing"),
+], ids=range(7))
+def test_refusals(make, words):
+    with pytest.raises(BadInput, match=words):
+        make()
+
+
+def test_what_diverges_says_so():
+    found = committee("z**2", students=1, teachers=1).curve(t=[0, 50], gamma=20, Q=[[1]], M=[[0.5]])
+    assert not found.all_converged
+    assert "diverge" in str(found.reason)
