@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
@@ -58,6 +60,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
     written = {s.target: s.expr for s in lowered.statements if not s.axes}
     definitions = {v: plain(e) for v, e in written.items()}
     rough, reach = _Roughness(lowered, definitions), lowered.reach()
+    moving = {a.symbol: _moving(written, a.symbol) for a in lowered.axes}
     kinks: dict[str, list[Expr]] = {}
     narrow: dict[str, dict[tuple[Expr, Expr], None]] = {}
     fast: dict[str, dict[Expr, None]] = {}
@@ -70,7 +73,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
                 continue
             name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
             inside |= {v for v, along in reach.items() if along & inside}
-            body = plain(_inlined(s.expr, written, axis))  # what was written for stability is undone in the whole only
+            body = plain(_inlined(s.expr, moving[axis.symbol]))  # what was written for stability is undone in the whole only
             if axis.symbol in rough.along(integrand):
                 known = kinks.setdefault(name, [])
                 known += [p for p in _kinks(body, axis.symbol) if p not in known and not p.free_symbols & inside]
@@ -137,22 +140,24 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     return tuple(found)
 
 
-def _rough_parts(e: Basic, x: Symbol) -> list[Expr]:
+@lru_cache(maxsize=4096)
+def _rough_parts(e: Basic, x: Symbol) -> tuple[Expr, ...]:
     """The outermost switches, steps, logarithms and roots in x."""
     if x not in e.free_symbols:
-        return []
+        return ()
     if isinstance(e, _ROUGH) or (isinstance(e, Pow) and not e.exp.is_Integer and x in e.base.free_symbols):
-        return [e]
-    return list(dict.fromkeys(part for a in e.args for part in _rough_parts(a, x)))
+        return (e,)
+    return tuple(dict.fromkeys(part for a in e.args for part in _rough_parts(a, x)))
 
 
-def _linear_forms(e: Basic, x: Symbol) -> list[Expr]:
+@lru_cache(maxsize=4096)
+def _linear_forms(e: Basic, x: Symbol) -> tuple[Expr, ...]:
     """The largest parts of `e` that are linear in x."""
     if x not in e.free_symbols:
-        return []
+        return ()
     if isinstance(e, Expr) and not e.has(*_ROUGH) and (slope := e.diff(x)) != 0 and x not in slope.free_symbols:
-        return [e]
-    return list(dict.fromkeys(form for a in e.args for form in _linear_forms(a, x)))
+        return (e,)
+    return tuple(dict.fromkeys(form for a in e.args for form in _linear_forms(a, x)))
 
 
 class _Roughness:
@@ -174,23 +179,17 @@ class _Roughness:
         return set().union(*own, *(self.known.get(v, set()) for v in e.free_symbols))
 
 
-def _inlined(expr: Expr, definitions: dict, axis: NodeAxis) -> Expr:
+def _moving(definitions: Mapping[Symbol, Expr], x: Symbol) -> dict[Symbol, Expr]:
+    """The definitions that depend on an axis."""
+    found: dict[Symbol, Expr] = {}
+    for v, e in definitions.items():  # each reads only what stands before it
+        if x in e.free_symbols or not found.keys().isdisjoint(e.free_symbols):
+            found[v] = e
+    return found
+
+
+def _inlined(expr: Expr, moving: Mapping[Symbol, Expr]) -> Expr:
     """The integrand with what depends on the axis written out; what does not stays a symbol."""
-    for _ in range(len(definitions) + 1):
-        swap = {v: definitions[v] for v in expr.free_symbols if v in definitions and _reaches(v, definitions, axis)}
-        if not swap:
-            return expr
+    while swap := {v: moving[v] for v in expr.free_symbols if v in moving}:
         expr = expr.xreplace(swap)
     return expr
-
-
-def _reaches(symbol: Any, definitions: dict, axis: NodeAxis) -> bool:
-    seen, stack = set(), [symbol]
-    while stack:
-        s = stack.pop()
-        if s == axis.symbol:
-            return True
-        if s in definitions and s not in seen:
-            seen.add(s)
-            stack += definitions[s].free_symbols
-    return False

@@ -63,7 +63,7 @@ def divisions(expr: Expr, fixed: set[Symbol], from_above: Callable[[Expr], bool]
     return expr.replace(lambda e: isinstance(e, _SETTLES), lambda e: e.func(*map(inside, e.args)))
 
 
-_NONZERO = Function("nonzero")
+_NONZERO = Function("nonzero", real=True)  # or the size of a function of it is written with its imaginary part
 
 
 def length(axis: NodeAxis) -> str:

@@ -8,6 +8,7 @@ need not be complete, since what a rule gives is verified on other nodes; and it
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import sympy as sp
@@ -45,13 +46,7 @@ def scales(body: Expr, x: Symbol) -> Scales:
     >>> scales(1/(1 + 10**6*(x - 3)**2), x).narrow
     ((1000, -3000),)
     """
-    narrow: dict[tuple[Expr, Expr], None] = {}
-    for e in sp.preorder_traversal(body):
-        if isinstance(e, Expr) and x in e.free_symbols:
-            for k, b in _turns(e, x, body):
-                k, b = sp.sympify(k, strict=True), sp.sympify(b, strict=True)
-                if k != 0 and real(k) and real(b):
-                    narrow[k, b] = None
+    narrow = dict.fromkeys(pair for e in dict.fromkeys(sp.preorder_traversal(body)) if isinstance(e, Expr) for pair in _turns(e, x))
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
     fast = [f for f in _frequencies(body, x) if not (f.is_number and f <= _SLOW)]
     return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
@@ -69,7 +64,15 @@ def real(e: Expr) -> bool:
 
 
 # -- where something turns ---------------------------------------------------------------------------------------------
-def _turns(e: Expr, x: Symbol, body: Expr) -> list[tuple[Expr, Expr]]:
+@lru_cache(maxsize=4096)  # the integrands of one system have most of their parts in common
+def _turns(e: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
+    if x not in e.free_symbols:
+        return ()
+    found = [(sp.sympify(k, strict=True), sp.sympify(b, strict=True)) for k, b in _turning(e, x)]
+    return tuple((k, b) for k, b in found if k != 0 and real(k) and real(b))
+
+
+def _turning(e: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
     if isinstance(e, _STEEP):
         return _at_roots(e.args[0], x)
     if isinstance(e, sp.exp):
@@ -158,6 +161,7 @@ def _frequencies(e: Expr, x: Symbol) -> list[Expr]:
     return _united([[p + q for p in band.waves for q in harmonics] if band.waves and harmonics else [*band.waves, *harmonics]])
 
 
+@lru_cache(maxsize=4096)
 def _band(e: Expr, x: Symbol) -> _Band:
     if x not in e.free_symbols:
         return _Band()

@@ -65,6 +65,19 @@ def test_a_curve_of_two_hundred_points(sigma, g, gamma, times, benchmark, plain)
     assert ratio >= times  # 1400 were measured, 120 with a kink in the outer variable
 
 
+@pytest.mark.parametrize("loss, first, warm", [("hinge", 60, 0.4), ("logistic", 40, 0.9)])
+def test_a_loss_on_signs(loss, first, warm, benchmark, plain):
+    """A free energy whose labels are signs: derived and compiled, and one point more, in points of plain iteration."""
+    from hermitex.theories.glm import Glm
+    from hermitex.theories.losses.pointwise import pointwise
+
+    theory = Glm(pointwise(loss), "sign")
+    cold = cpu(lambda: theory.solve(alpha=2, lam=0.1))/plain
+    point = cpu(lambda: theory.solve(alpha=2.5, lam=0.2, Delta=0.1), benchmark, 5)/plain
+    benchmark.extra_info.update(first=round(cold, 1), point=round(point, 3))
+    assert cold <= first and point <= warm
+
+
 def test_writing_down_and_compiling_a_theory(benchmark, plain):
     from hermitex.theories.one_step import OneStep
 

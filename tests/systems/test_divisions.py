@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from sympy import Symbol, atan, cos, erf, exp, log, oo, sin, sqrt, tanh
+from sympy import Symbol, atan, cos, erf, exp, im, log, oo, re, sin, sqrt, tanh
 from sympy import limit as limit_of
 
 from hermitex import E, System, compile, theories
@@ -67,3 +67,13 @@ def test_a_quotient_by_a_number_that_is_zero_is_no_exception():
     assert found["mhat"] == 0 and found["test_error"] > 0
     k = Symbol("k", real=True)
     assert not System({x: a/k}, where={k: 0*a}).solve(a=1.0, raise_on_failure=False).converged
+
+
+def test_the_size_of_a_function_of_a_quotient_is_real():
+    """|erf(a/c)| of what may vanish was once written with an imaginary part."""
+    from hermitex.kernels.cancellation import magnitude
+    from hermitex.kernels.source import divisions
+
+    c = Symbol("c", real=True)
+    for f in (erf(a/c), exp(a/c), tanh(a/c)*exp(-a/c)):
+        assert not divisions(magnitude(f - a*f**2), {c}, lambda _: False).has(re, im)

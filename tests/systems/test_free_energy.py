@@ -95,6 +95,16 @@ def test_the_derivation_is_kept_and_holds(ridge):
     assert "align" in ridge.derivation.latex()
 
 
+def test_noise_inside_of_a_switch_is_no_normal_of_its_own(logistic):
+    """sign(nu + sqrt(Delta/2) (z3 + z4)): the averages are over one normal, and Delta = 0 is a number as any other."""
+    z4 = Symbol("z4", real=True)
+    label = sign(NU + sqrt(Delta/2)*(z3 + z4))
+    noisy = free_energy(coupling() - alpha*E(Moreau(LOGISTIC.subs(Y, label), F, OMEGA, V), z1, z2, z3, z4), PAIRS)
+    assert all(len(n.bound) == 1 for r in noisy.equations.values() for n in r.atoms(E(z1, z1).func))
+    clean = noisy.solve(alpha=2, lamda=0.1, rho=1, Delta=0)
+    assert clean["q"] == pytest.approx(logistic.solve(alpha=2, lamda=0.1, rho=1)["q"], rel=1e-9)
+
+
 # -- numbers -----------------------------------------------------------------------------------------------------------
 def test_reference_of_the_square_loss_to_all_digits(ridge):
     """V, q, m from the quadratic for V and linear equations for m and q at 30 digits."""

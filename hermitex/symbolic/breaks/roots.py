@@ -35,7 +35,7 @@ from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, po
 from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 
 _DEPTH, _OPS, _MANY = 14, 120, 2000
@@ -110,7 +110,10 @@ def zeros(f: Expr, where: Where) -> list[Expr]:
     if f.is_Mul:
         return [r for factor in f.args for r in zeros(factor, where.deeper())]
     if f.is_Add:
-        return _of_a_sum(f, where.deeper())
+        found = _known(f, where.deeper())
+        if isinstance(found, NoClosedForm):
+            raise found.with_traceback(None)
+        return list(found)
     if f.is_extended_positive or f.is_extended_negative:
         return []
     return _preimage(f, S.Zero, where.deeper())
@@ -196,6 +199,15 @@ def _periodic(h: Expr, v: Expr, where: Where) -> list[Expr]:
 
 
 # -- sums -------------------------------------------------------------------------------------------------------------
+@kept()  # the integrands of one system ask for the zeros of the same sums
+def _known(f: Expr, where: Where) -> tuple[Expr, ...] | NoClosedForm:
+    """The zeros of a sum, or why they are not found."""
+    try:
+        return tuple(_of_a_sum(f, where))
+    except NoClosedForm as no:
+        return no
+
+
 def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
     """One moving term; a polynomial; over one denominator, in one function of x; by elimination; by monotonicity."""
     x = where.x
@@ -336,14 +348,19 @@ def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
     >>> sorted(singularities(log(x - 1) + 1/x, x, (-sp.oo, sp.oo)))
     [0, 1]
     """
+    return _singularities(f, Where(x, Window(*window)), set())
+
+
+def _singularities(f: Expr, where: Where, seen: set[Expr]) -> list[Expr]:
+    """Those of what has not been seen: a part may stand in many places."""
     checkpoint("finding singularities")
-    if x not in f.free_symbols or f.is_Symbol:
+    if f in seen or where.x not in f.free_symbols or f.is_Symbol:
         return []
-    where = Where(x, Window(*window))
+    seen.add(f)
     if isinstance(f, Expectation):
         return _of_node(f, where)
-    found = [p for a in f.args for p in singularities(a, x, window)]
-    vanishing = vanishing_where_singular(f, x)
+    found = [p for a in f.args for p in _singularities(a, where, seen)]
+    vanishing = vanishing_where_singular(f, where.x)
     return found if vanishing is None else found + zeros(vanishing, where)
 
 
