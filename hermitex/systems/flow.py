@@ -51,6 +51,12 @@ class Flow(System):
     array([0.1       , 0.18931573, 0.34689669])
     >>> round(path.at(1.0)["m"], 8)
     0.18931573
+
+    When something happens is asked for by name: `events={name: expression that is 0 then}`; `terminal=[name]` ends the flow there.
+
+    >>> escape = learning.solve(t=10, start={m: 0.1}, events={"escape": "m - 1/2"}, terminal=["escape"])
+    >>> escape.events["escape"]["t"].round(6), round(escape["m"], 9)
+    (array([2.683552]), 0.5)
     """
 
     is_flow: ClassVar[bool] = True

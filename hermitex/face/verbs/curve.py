@@ -126,8 +126,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, (_, metavar, line) in OPTIONS.items():
         model.add_argument(f"--{name}", metavar=metavar, help=line)
     model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: 1e-11)")
-    model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point: lam")
-    model.add_argument("--within", metavar="LO:HI", help="where it is sought (default: 1e-6:1e3)")
+    model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
+                       "it is sought --within bounds")
+    model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
+                       "a best value at one of them is said to lie there")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
