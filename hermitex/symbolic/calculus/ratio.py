@@ -17,6 +17,7 @@ from hermitex.symbolic.gaussian import Expectation
 
 Point = dict[Symbol, Expr]
 MOST = 6  # candidate factors
+TESTS = 2  # fresh points at which what was fitted must hold
 
 
 def simple_factor(
@@ -27,16 +28,24 @@ def simple_factor(
     Parameters
     ----------
     quotient : lhs/rhs at a point, None where it cannot be had
-    points : more of them than candidates + 1; the last ones only test
+    points : more of them than candidates + 2, asked as they are needed; the last ones only test
     candidates : the p_i, expressions in the parameters
     """
-    values = [(p, v) for p in points if (v := quotient(p)) is not None and v != 0]
+    known: list[tuple[Point, Any]] = []
+    left = iter(points)
+
+    def first(count: int) -> list[tuple[Point, Any]]:
+        """As many values, or all that can be had: each costs two integrals, so none is asked before it is needed."""
+        while len(known) < count and (p := next(left, None)) is not None:
+            if (v := quotient(p)) is not None and v != 0:
+                known.append((p, v))
+        return known[:count]
+
     for count in sorted({0, min(len(candidates), MOST)}):
-        tried = list(candidates[:count])
-        if len(values) < count + 2:
-            return None
-        found = _fit(values[:count + 1], tried, digits)
-        if found is not None and all(_agree(found, p, v, digits) for p, v in values):
+        given = first(count + 1)
+        found = _fit(given, candidates[:count], digits) if len(given) == count + 1 else None
+        tests = range(count + 2, count + 2 + TESTS)
+        if found is not None and all(len(first(k)) == k and _agree(found, *known[k - 1], digits) for k in tests):
             return found
     return None
 
