@@ -47,6 +47,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "bounds": ("theories.bounds", "bounds"),
     "spectrum": ("theories.spectrum", "spectrum"),
     "cite": ("show.cite", "bibtex"),
+    "constants": ("face.verbs.constants", "constants"),
     "curve": ("face.curve", "curve"),
     "baselines": ("face.curve", "baselines"),
     "Curve": ("theories.curve", "Curve"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, Divergent, NoClosedForm
 from hermitex.face import cli, guard, output
-from hermitex.symbolic.budget import budget
+from hermitex.symbolic.budget import DEFAULT_BUDGET, budget
 
 NAMES = ("mu_0", "mu_1", "mu_star")
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         about = sigma if len(sigma) <= 60 else f"{sigma[:57]}..."
         try:
             with guard.deadline(args.budget):
-                answers.append(_answer(sigma, asked, args.budget))
+                answers.append(constants(sigma, asked, budget=args.budget))
         except Exception as error:
             answers.append(None)
             status = max(status, cli.report(error, about if several else ""))
@@ -46,18 +46,35 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def _answer(text: str, asked: int, seconds: float) -> dict[str, Any]:
+def constants(sigma: Any, digits: int = 15, *, budget: float = DEFAULT_BUDGET) -> dict[str, Any]:
+    """The constants of random features: mu_0 = E sigma(z), mu_1 = E[z sigma(z)], mu_star^2 = E[sigma(z)^2] - mu_0^2 - mu_1^2.
+
+    Parameters
+    ----------
+    sigma : activation: a name, a text or an expression in z, or a function of a SymPy symbol
+    digits : significant digits of the values;  budget : seconds for the closed forms
+
+    Returns
+    -------
+    {"sigma", "mu_0", "mu_1", "mu_star": closed forms or None, "values": {name: number}, "digits": reached, "notes"}
+
+    Examples
+    --------
+    >>> found = constants("relu", 12)
+    >>> found["mu_1"], round(float(found["values"]["mu_star"]), 12)
+    (1/2, 0.301405137495)
+    """
     from hermitex.symbols import z
     from hermitex.theories.conditional import activation_of
 
-    sigma = activation_of(text)
+    given, sigma = sigma, activation_of(sigma)
     if free := sorted({s.name for s in sigma(z).free_symbols} - {"z"}):
-        raise cli.BadInput(f"{', '.join(free)} in {text[:60]!r} must be a number")
-    exact, notes = _exact(sigma, seconds/2)  # a formula that takes too long to find leaves time for the number
+        raise cli.BadInput(f"{', '.join(free)} in {str(given)[:60]!r} must be a number")
+    exact, notes = _exact(sigma, budget/2)  # a formula that takes too long to find leaves time for the number
     values, reached = {}, []
     for name, node in _nodes(sigma).items():
-        values[name], digits = _value(node if exact[name] is None else exact[name], asked, name, notes)
-        reached += [] if digits is None else [digits]
+        values[name], own = _value(node if exact[name] is None else exact[name], digits, name, notes)
+        reached += [] if own is None else [own]
     said = [f"{', '.join(names)}: {why}" for why, names in notes.items()]
     return {"sigma": sigma(z), **exact, "values": values, "digits": min(reached), "notes": said}
 
