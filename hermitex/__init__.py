@@ -50,6 +50,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "constants": ("face.verbs.constants", "constants"),
     "curve": ("face.curve", "curve"),
     "baselines": ("face.curve", "baselines"),
+    "experiment": ("experiments.own", "experiment"),
     "Curve": ("theories.curve", "Curve"),
     "exponents": ("face.exponents", "exponents"),
     "Exponents": ("exponents.report", "Exponents"),

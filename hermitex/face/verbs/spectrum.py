@@ -22,6 +22,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--at", metavar="Z..", help="evaluate m there: 0.5i, or 1+0.1i,2+0.1i; on the real axis its limit from above")
     add("--points", type=int, default=400, metavar="N", help="points of the density (default: 400)")
     add("--dimension", metavar="D", help="d, for the outlier's value")
+    add("--simulate", action="store_true", help="eigenvalues of features at finite size, too, as a histogram in the picture")
+    add("--simulate-dimension", metavar="d", default="400", help="d of these (default: %(default)s)")
+    add("--seeds", type=int, default=8, metavar="K", help="of these (default: %(default)s)")
     add("--plot", metavar="F", help="draw the density (.pdf, .svg, .png)")
 
 
@@ -36,11 +39,19 @@ def run(args: argparse.Namespace) -> int:
         numbers: dict[str, Any] = {n: output.constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
         law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, **numbers)
         m = [law.stieltjes(v) for v in z]
-        if args.plot:
-            from hermitex.show.plots import save
+    measured: dict[str, Any] | None = None
+    if args.simulate:  # as long as it takes
+        from hermitex.experiments.spectrum import simulate
 
-            save(law.plot(), args.plot)
-    found = {**law.to_dict(), "stieltjes": [{"z": [a.real, a.imag], "m": [b.real, b.imag]} for a, b in zip(z, m, strict=True)]}
+        d = output.constant(args.simulate_dimension, "simulate-dimension") or 0
+        measured = simulate(law, dimension=d, seeds=args.seeds)
+    if args.plot:
+        from hermitex.show.plots import save
+
+        save(law.plot(histogram=None if measured is None else measured["eigenvalues"]), args.plot)
+    shown = {} if measured is None else {"simulation": {**measured, "eigenvalues": measured["eigenvalues"].tolist()}}
+    found = {**law.to_dict(), **shown,
+             "stieltjes": [{"z": [a.real, a.imag], "m": [b.real, b.imag]} for a, b in zip(z, m, strict=True)]}
     if args.json:
         print(output.dumps(found))
         return cli.ANSWERED
@@ -70,5 +81,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
     else:
         lines.append("outlier       none: mu_0 = 0")
     lines.append(f"first moment  {found['first_moment']:.10g}")
+    if s := found.get("simulation"):
+        error = s["standard_error"]
+        lines.append(f"experiment    d = {s['dimension']}, {len(s['seeds'])} seeds: largest {s['largest']:.6g} +- "
+                     f"{error['largest']:.2g}; below {s['median']:.6g} a share of {s['below']:.4f} +- "
+                     f"{error['below']:.2g}, of the law {s['expected']:.4f}")
     lines += [f"m({complex(*s['z']):.6g})  {complex(*s['m']):.12g}" for s in found["stieltjes"]]
     return lines
