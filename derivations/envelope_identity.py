@@ -1,0 +1,78 @@
+r"""The training objective falls with the ridge at the rate q_w/(2 alpha): the derivative of a minimum is explicit."""
+
+from math import floor, log10
+
+from sympy import Derivative, Function, Subs, symbols
+
+import hermitex as hx
+from hermitex import Result
+from hermitex.symbols import alpha, lamda
+
+page = Result(
+    "The envelope identity",
+    r"For every convex loss the least objective of a sample, as a function of the ridge, has the slope $q_w/(2\alpha)$, where "
+    r"$q_w$ is the mean square of the weights and $\alpha$ the number of samples for one of them.",
+    source="gerace2020", place="the training loss",
+    assumptions=[r"$\hat w$ minimises $\sum_\mu\ell(y_\mu, f_\mu) + \frac\lambda2\|w\|^2$ over $p$ weights and "
+                 r"$n = \alpha p$ samples",
+                 r"the loss is convex and differentiable at the minimum, so that the minimum is a zero of the gradient"],
+)
+page.text(r"Notation: $w$ is one of the weights as a function of the ridge, the others move in the same way; $\ell$ is the loss of "
+          r"the whole sample as a function of it.")
+ell, w = Function("ell"), Function("w")
+slope, moved = hx.Derivative(ell), hx.Derivative(w)
+page.text(r"(i) Any loss. The objective depends on the ridge through the penalty and through the weights:")
+page.step("the chain rule", Derivative(ell(w(lamda)) + lamda*w(lamda)**2/2, lamda),
+          w(lamda)**2/2 + (slope(w(lamda)) + lamda*w(lamda))*moved(lamda))
+page.text("At the minimum the bracket is the gradient, which vanishes; what is left is half the square of the weight.")
+
+page.text(r"(ii) The square loss in full, along one singular direction of the features of strength $s$, where the labels are $y$:")
+s, y = symbols("s y", positive=True)
+x = symbols("x", real=True)
+best = s*y/(s**2 + lamda)
+objective = (y - s*x)**2/2 + lamda*x**2/2
+page.step("stationarity", Subs(Derivative(objective, x), x, best), 0)
+least = lamda*y**2/(2*(s**2 + lamda))
+page.step("the value there", Subs(objective, x, best), least)
+page.step("the slope of the minimum", Derivative(least, lamda), best**2/2)
+
+page.text(r"(iii) A sample. The sum over the weights is $\|w\|^2$, and the objective is divided by the number of samples:")
+p, q_w = symbols("p q_w", positive=True)
+norm = page.let(symbols("N", positive=True), p*q_w, "By the definition of $q_w$ the squared norm of the weights is")
+samples = page.let(symbols("n", positive=True), alpha*p, "and the samples are")
+
+AT = {"alpha": 1.5, "gamma": 0.5, "Delta": 0.1}
+
+
+def rate(theory, at=0.1, h=0.003):
+    """The slope of the package's training objective by differences of the sixth order, and its q_w."""
+    def value(x_):
+        return float(theory.solve(**AT, lam=x_)["train_objective"])
+
+    steps = ((1, 45), (2, -9), (3, 1))
+    return sum(k*(value(at + i*h) - value(at - i*h)) for i, k in steps)/(60*h), float(theory.solve(**AT, lam=at)["qw"])
+
+
+def losses():
+    """The identity at the package's solutions, for three losses."""
+    worst = 0.0
+    for target, loss in (("sin", "square"), ("z", "huber:1/2"), ("sign", "logistic")):
+        found, mean = rate(hx.theories.random_features("erf", target, loss=loss))
+        gap = abs(found/(mean/(2*AT["alpha"])) - 1)
+        assert gap < 1e-6, f"{loss}: the objective has the slope {found}, q_w is {mean}"
+        worst = max(worst, gap)
+    return min(15, floor(-log10(max(worst, 1e-16))))
+
+
+def solved():
+    """q_w of the package and the slope of its training objective."""
+    found, mean = rate(hx.theories.random_features("erf", "sign"))
+    return {q_w: mean, alpha: AT["alpha"]}, [found]
+
+
+page.test("the square, Huber's and the logistic loss", losses, "The package's solutions, which know nothing of it:")
+page.misprint("the half of the penalty forgotten", Derivative(least, lamda), best**2,
+              r"the penalty is $\frac\lambda2\|w\|^2$")
+page.therefore(norm/(2*samples), q_w/(2*alpha), r"The slope of the least objective in the ridge:", by=[norm, samples],
+               package={'hx.theories.random_features("erf", "sign").solve(...)["train_objective"]': solved})
+page.text(r"Not shown: that the order parameters of the replica method describe the sample; the identity holds at every size.")
