@@ -19,8 +19,8 @@ page = Result(
                  r"on a new sample the output without the shift is normal, with the covariance $M$ with $z_1$, the target's "
                  r"direction"],
 )
-page.text(r"Notation: $b$ is the shift of the output, $n$ the samples, $p$ the weights; the output without it is $M z_1 + s z_2$, and "
-          r"a label is $g(z_1) + \sqrt\Delta\,z_3$.")
+page.text(r"Notation: $b$ is the shift of the output, $n$ the samples, $p$ the weights; the output without it is "
+          r"$M z_1 + s z_2$, and a label is $g(z_1) + \sqrt\Delta\,z_3$.")
 page.text(r"(i) Its cost. Equal weights $b/(\mu_0\sqrt p)$ shift the output by $b$ and add to the objective of a sample")
 equal = b/(mu_0*sqrt(p))
 page.step("the penalty", Limit(lamda*p*equal**2/(2*n), n, oo), 0)
