@@ -197,7 +197,7 @@ class Committee(Theory):
 
         >>> found = committee("erf(z/sqrt(2))", students=1, teachers=1).curve(t=[0, 5], gamma=1, Q=[[1]], M=[[0.5]])
         >>> found["risk"].round(5)
-        array([0.17328, 0.00062])
+        array([0.17247, 0.01232])
         """
         if t is None:
             raise BadInput("committee: t has no value; add t=np.linspace(0, 20, 100)")

@@ -14,20 +14,23 @@ from functools import cached_property
 from math import factorial
 from typing import Any
 
-from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log
+from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.exponents.information import information_exponent
 from hermitex.show.display import Shown, shorten
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.text.plain import plain
-from hermitex.symbols import rho, z
+from hermitex.symbols import rho, z, z1, z2
+from hermitex.systems.flow import Flow
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.spike import require_square_integrable
 
 GAMMA_1, GAMMA_2 = (Symbol(n, nonnegative=True) for n in ("gamma_1", "gamma_2"))
 K, D = Symbol("k", positive=True, integer=True), Symbol("d", positive=True)
+FLOWS = ("spherical", "normalised")
 SMALL, PARTLY, LARGE = "spike not felt", "spike felt", "spike found"
 
 
@@ -134,6 +137,38 @@ class SpikedCovariance(Shown):
         terms = [coefficient(student, i + 1)*coefficient(self.g, i + 1)/factorial(i)*rho**i for i in range(order)]
         return Add(*terms)
 
+    # -- gradient flow, aligned --------------------------------------------------------------------------------------------
+    def flow(self, kind: str = "normalised", sigma: Any = None) -> Flow:
+        r"""d omega/dt of one neuron on the sphere, omega = <w, mu>, beta = mu, square loss; parameter theta, the spike's strength.
+
+            s^2 = 1 + theta omega^2,   c = sqrt(1 + theta) omega/s,   d omega/dt = -(1 - omega^2) dL/d omega
+
+        "spherical": the neuron is sigma(<w, x>), whose variance s^2 grows with the overlap, L = E sigma(s z)^2/2 - E[sigma(s z1)
+        g(z2)]; "normalised": it is sigma(<w, x>/s), L = -E[sigma(z1) g(z2)] at correlation c. Status: derived. For k >= 3 the
+        first is pushed back to omega = 0 from omega ~ d^(-1/2), the second learns.
+
+        sigma : the student (default: the target)
+
+        >>> spiked_covariance("He2").flow().equations[Symbol("omega", real=True)].subs(Symbol("theta", nonnegative=True), 0)
+        4*omega*(1 - omega**2)
+        """
+        if self.g is None:
+            raise BadInput("spiked-covariance: the flow needs the target; give it")
+        if kind not in FLOWS:
+            raise BadInput(f"spiked-covariance: the flow is {' or '.join(FLOWS)}, not {kind!r}")
+        student = self.g if sigma is None else activation(sigma)
+        require_square_integrable("spiked-covariance", "activation", student)
+        omega, theta = Symbol("omega", real=True), Symbol("theta", nonnegative=True)
+        s, c = Symbol("s", positive=True), Symbol("c", real=True)
+        scale = s if kind == "spherical" else Integer(1)
+        gain = E(student.expr.xreplace({z: scale*z1})*self.g.expr.xreplace({z: z2}), z1, z2, cov={(z1, z2): c}).doit()
+        cost = E(student.expr.xreplace({z: scale*z})**2, z).doit()/2
+        size = sqrt(1 + theta*omega**2)
+        at = {s: size, c: sqrt(1 + theta)*omega/size}
+        slope = ((gain - cost).diff(s).subs(at)*size.diff(omega) + gain.diff(c).subs(at)*at[c].diff(omega)).doit()
+        return Flow({omega: (1 - omega**2)*slope}, domain={omega: (-1, 1)}, source="mousavi2023",
+                    name=f"{kind} flow of {self.g.name}")
+
     # -- showing -----------------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, points: int = 240) -> Any:
         """The regimes over gamma_1 and gamma_2, with lines of equal sample exponent where k is known."""
@@ -193,7 +228,7 @@ def spiked_covariance(g: Any = None) -> SpikedCovariance:
     -------
     SpikedCovariance : `.start_exponent`, `.sample_exponent`, `.run_time` (Piecewise of gamma_1, gamma_2),
     `.exponents(gamma_1, gamma_2)` with their status, `.kernel_degree(gamma_2, kappa=1)`, `.slope_series(sigma)`,
-    `.continuity()`, `.plot()`.
+    `.flow("spherical" or "normalised")`, `.continuity()`, `.plot()`.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from sympy import Rational, Symbol, log, simplify
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbols import rho
-from hermitex.theories import spiked_covariance
+from hermitex.theories import sgd, spiked_covariance
 from hermitex.theories.claims import Regimes
 from hermitex.theories.spiked_covariance import GAMMA_1, GAMMA_2, D
 
@@ -118,3 +118,53 @@ def test_bad_input_is_one_line(ask, kind, word):
     with pytest.raises(kind) as caught:
         ask()
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+# -- the flows ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("d", "gamma_2"), [
+    (1e3, 0.2), pytest.param(1e3, 0.9, marks=pytest.mark.slow)])
+def test_the_spherical_flow_falls_back_and_the_normalised_learns(d, gamma_2):
+    """He_3/sqrt(6), aligned: from omega = d^(-1/2) the first never rises, the second reaches 1."""
+    theory, theta = spiked_covariance("He3(z)/sqrt(6)"), d**gamma_2
+    back = theory.flow("spherical").solve(t=np.linspace(0, 20, 9), start={"omega": d**-0.5}, theta=theta, tolerance=1e-6)
+    assert np.max(back["omega"])*np.sqrt(d) == pytest.approx(1, abs=1e-9)
+    assert back["omega"][-1] < back["omega"][0]/2
+    there = theory.flow("normalised").solve(t=(0, 1e5), start={"omega": d**-0.5}, theta=theta, tolerance=1e-6,
+                                            events={"learned": "omega - 0.99"}, terminal=["learned"])
+    assert there["omega"][-1] == pytest.approx(0.99, abs=1e-6)
+
+
+def test_without_a_spike_both_flows_are_the_flow_of_one_overlap():
+    for kind in ("spherical", "normalised"):
+        (rate,) = spiked_covariance("He3").flow(kind, sigma="erf").equations.values()
+        m = Symbol("omega", real=True)
+        one = sgd("erf", "He3").rate
+        value = rate.subs(Symbol("theta", nonnegative=True), 0).subs(m, Rational(1, 3)).evalf(15)
+        assert float(value) == pytest.approx(float(one.subs(next(iter(one.free_symbols)), Rational(1, 3)).evalf(15)), rel=1e-10)
+
+
+def test_the_flow_is_minus_the_gradient_of_the_loss():
+    """Third route: L by quadrature of two normals, its slope by differences; a lost theta would be seen."""
+    x, w = np.polynomial.hermite_e.hermegauss(40)
+    w = w/np.sqrt(2*np.pi)
+
+    def loss(omega, theta):
+        s = np.sqrt(1 + theta*omega**2)
+        c = np.sqrt(1 + theta)*omega/s
+        u, v = x[:, None], c*x[:, None] + np.sqrt(1 - c**2)*x[None, :]
+        f, g = (s*u)**3 - 3*s*u, v**2 - 1 + v**3 - 3*v
+        return float(np.sum(w[:, None]*w[None, :]*(f**2/2 - f*g)))
+
+    (rate,) = spiked_covariance("He3(z) + He2(z)").flow("spherical", sigma="He3").equations.values()
+    at = {"omega": 0.3, "theta": 2.0}
+    value = float(rate.subs({s: at[s.name] for s in rate.free_symbols}))
+    slope = (loss(0.3 + 1e-5, 2.0) - loss(0.3 - 1e-5, 2.0))/2e-5
+    assert value == pytest.approx(-(1 - 0.09)*slope, rel=1e-7)
+    assert value != pytest.approx(-(1 - 0.09)*(loss(0.3 + 1e-5, 1.0) - loss(0.3 - 1e-5, 1.0))/2e-5, rel=1e-2)
+
+
+def test_flows_that_do_not_exist():
+    with pytest.raises(BadInput, match="spherical or normalised"):
+        spiked_covariance("He3").flow("natural")
+    with pytest.raises(BadInput, match="needs the target"):
+        spiked_covariance(None).flow()
