@@ -24,7 +24,8 @@ def test_independent_terms_on_scales_that_are_known(text, value):
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "value"), [("z1*z2 + He4(z1)*z3", 0.683826), ("He2(z1)*z2 + 2*He2(z3)*z4", 0.649)])
 def test_products_whose_scales_are_known(text, value):
-    """By the density of the label at a given z1, integrated in doubles; the other by 2e6 draws in 2000 bins of the label, angle by angle."""
+    """By the density of the label at a given z1, integrated in doubles;
+    the other by 2e6 draws in 2000 bins of the label, angle by angle."""
     stages = hx.exponents(text).threshold.stages
     assert stages[0]["alpha_c"] == 0
     assert abs(float(stages[1]["alpha_c"]) - value) < min(float(stages[1]["error"]) + 2e-3*value, 0.1*value)
