@@ -19,10 +19,12 @@ from sympy import (
     Pow,
     S,
     cosh,
+    div,
     erf,
     erfc,
     erfi,
     exp,
+    fraction,
     log,
     sqrt,
 )
@@ -197,7 +199,7 @@ def _log_of_term(t: Expr) -> Expr | None:
 def _sum(e: Expr) -> Expr:
     """c + c erf(a) and 2c - c erfc(a) are c erfc(-a), and exp(a) - 1 is expm1(a)."""
     if len(e.args) != 2:
-        return e
+        return _complement(e)
     number, other = e.as_coeff_Add()
     if number is S.NegativeOne and isinstance(other, exp) and other.free_symbols:
         return expm1(other.args[0])
@@ -207,6 +209,32 @@ def _sum(e: Expr) -> Expr:
         return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
+    return e
+
+
+def _complement(e: Expr) -> Expr:
+    """c - (c - p/q) erf(a) + ... is c erfc(a) + p/q erf(a) + ...: a number that all but cancels is not formed.
+
+    >>> from sympy.abc import x, s
+    >>> _complement(2 - (2*x**2 - s)/x**2*erf(x) - exp(-x**2))
+    s*erf(x)/x**2 + 2*tail(x) - exp(-x**2)
+    """
+    number, rest = e.as_coeff_Add()
+    if number == 0:
+        return e
+    for t in rest.args:
+        found = [f for f in Mul.make_args(t) if isinstance(f, erf)]
+        if len(found) != 1 or found[0].is_number:
+            continue
+        (f,) = found
+        p, q = fraction(t/f)
+        inner = sorted(q.free_symbols, key=str)
+        if not inner or p.has(erf, exp) or not q.is_polynomial(*inner) or not p.is_polynomial(*inner):
+            continue
+        whole, left = div(p, q, *inner)
+        if whole in (number, -number):
+            sign = whole/number
+            return Add(*(v for v in rest.args if v != t), left/q*f, number*tail(-sign*f.args[0]))
     return e
 
 
