@@ -6,6 +6,8 @@ from sympy import Abs, Symbol, atan, cos, cosh, erf, exp, lambdify, sin, sqrt, s
 
 import hermitex as hx
 from hermitex.errors import NotConverged
+from hermitex.kernels.adaptive import Quadratures
+from hermitex.kernels.lowering import NodeAxis
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
 
@@ -128,3 +130,21 @@ def test_approximate_message_passing_on_sparse_signals():
     system = hx.System({T: Delta + error/alpha})
     assert system.solve(epsilon=0.1, alpha=0.3, Delta=1e-4)["T"] == pytest.approx(1.635737e-4, rel=1e-6)
     assert system.solve(epsilon=0.1, alpha=[0.3, 0.5], Delta=1e-4)["T"][0] == pytest.approx(1.635737e-4, rel=1e-6)
+
+
+@pytest.mark.parametrize(("place", "felt"), [(0.0, True), (1.5, True), (8.0, False)])
+def test_tooth_an_inner_average_without_digits_counts_where_the_outer_one_feels_it(place, felt):
+    """What no rule resolves is planted in an inner average about one place of the outer variable, whose weight is 1e-14 at 8."""
+    rules = Quadratures([NodeAxis("z", 0, Symbol("z")), NodeAxis("u", 1, Symbol("u"))], {})
+
+    def run(average):
+        (outer, weights), (inner, own) = rules.arrays()["z"], rules.arrays()["u"]
+        planted = np.exp(-20*(outer - place)**2)*np.cos(1e9*inner**3)
+        return average(1 + average(1 + planted, own, 2), weights, 1)
+
+    for _ in range(40):
+        if rules.examine(run, 1e-11, coarsely=run).all():
+            break
+    rules.verify(run, 1e-11, run)
+    assert rules.error.max() > 1e-6
+    assert (rules.felt.max() > 1e-9) == felt
