@@ -146,7 +146,7 @@ class Committee(Theory):
         asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
         times = np.atleast_1d(np.asarray(given["t"], dtype=float))
         with limited(budget):
-            found, apart, steps = self._twice(given, times, asked/20)
+            found, apart, steps = self._twice(given, times, asked/5)
             if asked < apart < np.inf and self.rates.exact:  # the flow makes what a step leaves grow
                 again, closer, _ = self._twice(given, times, steps*max(asked/apart/4, 1e-4))
                 found, apart = (again, closer) if closer < apart else (found, apart)
