@@ -20,6 +20,7 @@ from sympy import (
     S,
     ceiling,
     cos,
+    default_sort_key,
     erf,
     exp,
     floor,
@@ -110,7 +111,7 @@ def _by_bounds(h: Expr) -> int:
     """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
     found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and not (isinstance(e, (sin, cos)) and e.has(*_KINKS))]
     found += [e for e in h.atoms(exp) if e.free_symbols and side(e.args[0]) == -1]
-    outer = [e for e in found if not any(other.args[0].has(e) for other in found)]
+    outer = sorted((e for e in found if not any(other.args[0].has(e) for other in found)), key=default_sort_key)
     if not outer or len(outer) > _NAMES:
         return 0
     names = [Dummy("b", real=True) for _ in outer]
