@@ -13,9 +13,10 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Expr, Rational, Symbol, asin, atan, diff, factorial, gamma, lambdify, pi, simplify, sqrt, sympify
+from sympy import Expr, Rational, S, Symbol, asin, atan, diff, factorial, gamma, pi, simplify, sqrt, sympify
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.kernels.arrays import lambdify
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -75,7 +76,7 @@ class Kernel(Shown):
         """
         if self.formula is None or not self.formula.is_polynomial(t):
             raise BadInput(f"{self}: a series in t that does not end; its eigenvalues are numbers, from .spectrum(d)")
-        half, found = sympify(d)/2, sympify(0)
+        half, found = sympify(d, strict=True)/2, S.Zero
         for (power,), b in self.formula.as_poly(t).terms():
             if power >= degree and (power - degree) % 2 == 0:
                 ratio = gamma(Rational(power - degree + 1, 2))*gamma(half)/gamma(Rational(power + degree, 2) + half)
@@ -448,7 +449,7 @@ def inner_product_kernel(h: Any) -> InnerProduct:
     >>> inner_product_kernel("exp(t)").weight(3)
     1/6
     """
-    form = parse(h, symbols={"t": "real"}) if isinstance(h, str) else sympify(h)
+    form = parse(h, symbols={"t": "real"}) if isinstance(h, str) else sympify(h, strict=True)
     form = form.subs({s: t for s in form.free_symbols if s.name == "t"})
     if form.free_symbols != {t}:
         raise BadInput(f"kernel: a formula in t = <x, x'>/d is needed, not {str(form)[:60]}")
