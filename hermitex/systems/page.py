@@ -41,7 +41,7 @@ class Words:
         """The paragraph with its formulas, in which `names` are printed for what they stand for."""
         said = self.text
         for i, (left, right) in enumerate(self.formulas, 1):
-            said = said.replace(f"#{i}", " = ".join(folded(left, right, names)))
+            said = said.replace(f"$#{i}$", f"${' = '.join(folded(left, right, names))}$")
         return said
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:

@@ -57,9 +57,9 @@ class Result(Shown):
     def text(self, words: str, *formulas: tuple[Any, Any]) -> None:
         """A paragraph; `$#1$`, `$#2$` stand for the formulas (lhs, rhs), which are checked and printed as they are checked."""
         made = tuple((_side(a), _side(b)) for a, b in formulas)
-        for i in range(1, len(made) + 2):
-            if (f"#{i}" in words) != (i <= len(made)):
-                raise BadInput(f"{self.title}: write #1 to #{len(made)} in the paragraph, for one formula each")
+        for i in range(1, len(made) + 2 if made else 1):  # without formulas a paragraph may speak of #1
+            if (f"$#{i}$" in words) != (i <= len(made)):
+                raise BadInput(f"{self.title}: write $#1$ to $#{len(made)}$ in the paragraph, for one formula each")
         self.parts.append(Words(words, made))
 
     def assume(self, words: str, *, quoted: str | None = None, place: str = "") -> Premise:
