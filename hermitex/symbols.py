@@ -7,7 +7,6 @@ every free symbol that bears a field name to the field's own symbol.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any
 
 from sympy import Basic, Symbol, symbols
@@ -48,12 +47,6 @@ LATEX_WORDS: dict[str, str] = {
 }
 
 _NORMAL = re.compile(r"z\d*\Z")
-
-
-def ridge(name: str, known: Collection[str]) -> str:
-    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is."""
-    other = {"lam": "lamda", "lamda": "lam"}.get(name)
-    return other if other is not None and name not in known and other in known else name
 
 
 def is_normal_name(name: str) -> bool:

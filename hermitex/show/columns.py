@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from hermitex.errors import no_attribute
-from hermitex.show.display import number_table
-from hermitex.symbols import ridge
+
+
+def ridge(name: str, known: Collection[str]) -> str:
+    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is."""
+    other = {"lam": "lamda", "lamda": "lam"}.get(name)
+    return other if other is not None and name not in known and other in known else name
 
 
 class Columned:
@@ -41,6 +45,8 @@ class Columned:
         return to_dataframe(self.table())
 
     def _shown_table(self, names: Sequence[str], title: str, words: Mapping[str, str] | None = None) -> str:
+        from hermitex.show.display import number_table
+
         columns = self.table()
         return number_table({n: columns[n] for n in names if n in columns}, title=title, words=words)
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, NotConverged, UnknownName
-from ..show.columns import Columned, several
-from ..symbols import ridge
+from ..show.columns import Columned, ridge, several
 
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 UNSTABLE = "unstable under iteration"

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, UnknownName
-from ..show.columns import Columned
+from ..show.columns import Columned, ridge
 from ..show.escape import cell
 from ..show.files import write_whole
-from ..symbols import ridge
 from .grid import Grid
 from .journal import PASSING, Columns, plain
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hermitex import symbols
 from hermitex.errors import BadInput
-from hermitex.symbols import ridge
+from hermitex.show.columns import ridge
 
 #: what a solution, its table and an exported file say of themselves, and the keywords of `solve`
 DIAGNOSTICS = ("residual", "converged", "iterations", "contraction", "error", "stability", "method", "branch", "reason",

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import HermitexError, NotConverged, UnknownName
-from hermitex.show.columns import Columned
+from hermitex.show.columns import Columned, ridge
 from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
-from hermitex.symbols import ridge
 
 ERRORS = ("test_error", "train_error")
 _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss"}
@@ -67,13 +66,6 @@ class Curve(Columned, Shown):
 
     def _named(self) -> Iterable[str]:
         return (self.axis, *self.values, *self.parameters)
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        values = self.__dict__.get("values", {})  # while it is unpickled there are none
-        if name not in values:
-            raise AttributeError(f"{type(self).__name__} has no {name}; it holds {', '.join(values)}")
-        found: np.ndarray = values[name]
-        return found
 
     def __contains__(self, name: object) -> bool:
         return name == self.axis or name in self.values
