@@ -221,7 +221,7 @@ class _Lowering:
     def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr], losses: bool,
                  squares: Mapping[Expr, Expr]) -> None:
         names = set(definitions)
-        self.squares = squares  # that a square root is taken of it tells the exact engine that it is positive
+        self.squares = squares  # {a radicand: the square of the symbol for its root}
         self.exact, self.losses = exact, losses
         self.taken = taken
         self.names = names
@@ -314,7 +314,7 @@ class _Lowering:
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
         if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
-            done = exact_or_none(E(body.xreplace(self.squares), *(a.symbol for a in axes)))
+            done = self._closed(body, [a.symbol for a in axes])
             lost = None if done is None else loss(done)
             if done is not None and not (lost is not None and self.losses and index):
                 if lost is not None:
@@ -323,6 +323,20 @@ class _Lowering:
         if not body.free_symbols & self.hiding:
             body = drawn_wider(body, [a.symbol for a in axes], [a.symbol for a in outer])
         return self._contracted(body, axes)
+
+    def _closed(self, body: Expr, axes: Sequence[Symbol]) -> Expr | None:
+        """The closed form of an average. A square root in the integrand says that its radicand is positive.
+
+        It does not say so of other averages, nor where it stands under a condition; and where the closed form holds no root
+        any more, nothing would show that the radicand is negative after all.
+        """
+        plain = body.replace(Piecewise, lambda *pairs: Dummy()).free_symbols
+        told = {base: square for base, square in self.squares.items() if square.free_symbols <= plain and body.has(base)}
+        if told:
+            done = exact_or_none(E(body.xreplace(told), *axes))
+            if done is None or all(square.free_symbols <= done.free_symbols for square in told.values()):
+                return done
+        return exact_or_none(E(body, *axes))
 
     def _along(self, node: Expectation) -> tuple[str, ...]:
         """The indices of arrays along which an average varies: its nodes serve no average that does not."""

@@ -39,7 +39,8 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     if not rows:
         raise BadInput(f"load: {str(path)[:80]!r} has no rows")
     columns = {name: column(values) for name, values in found.items()}
-    columns.setdefault("converged", np.full(rows, True))
+    numbers = [v for v in columns.values() if v.dtype.kind == "f"]
+    columns.setdefault("converged", np.isfinite(numbers).all(axis=0) if numbers else np.full(rows, True))
     return Sweep(_axes(found, rows), columns)
 
 

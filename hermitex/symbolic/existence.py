@@ -49,9 +49,9 @@ def exists(node: Expectation) -> bool | None:
     try:
         again = settled(node)
         if not isinstance(again, Expectation):
-            return True
+            return None if again.has(Expectation) else True
         if any(len(n.bound) > 1 or n.body.has(Expectation) for n in again.body.atoms(Expectation)):
-            return None if exists_for_most(again) is False else True  # a number of one over several variables takes seconds
+            return exists_for_most(again) or None  # a number of one over several variables takes seconds
         body, variables = independent(again)
         return integrable(body, variables)
     except HermitexError:

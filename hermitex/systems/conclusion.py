@@ -160,7 +160,9 @@ class Conclusion:
 
 def _holds(left: Expr, right: Expr) -> Check:
     """Is it an equality? Integrals that stand on both sides need not be worked out where it holds whatever they are."""
-    letters = {e: Dummy(real=True) for e in left.atoms(Integral) & right.atoms(Integral)}
+    around = [node for side in (left, right) for node in side.atoms(OfExpression, Subs, Limit)]  # they may bind its letters
+    both = left.atoms(Integral) & right.atoms(Integral)
+    letters = {e: Dummy(real=True) for e in both if not any(node.has(e) for node in around)}
     if letters and (found := check(left.xreplace(letters), right.xreplace(letters))):
         return found
     return check(left, right)

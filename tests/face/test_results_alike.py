@@ -143,3 +143,8 @@ def test_exponents_and_coefficients_have_pictures():
         hx.exponents("3").plot()
     ax = hx.mu("relu", 1).plot(kappa=[-1.0, 0.0, 1.0])
     assert ax.get_lines()[0].get_ydata()[1] == pytest.approx(0.5) and "kappa" in ax.get_xlabel()
+
+
+def test_a_table_without_a_verdict_has_none_where_numbers_are_missing(tmp_path):
+    (tmp_path/"q.csv").write_text("alpha,q\n1,0.5\n2,\n3,nan\n", encoding="utf-8")
+    assert hx.load(tmp_path/"q.csv")["converged"].tolist() == [True, False, False]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import Abs, Symbol, exp, sqrt, symbols, tanh
+from sympy import Abs, Max, Piecewise, Symbol, exp, sign, sqrt, symbols, tanh
 
 from hermitex import E
 from hermitex.errors import Divergent
@@ -77,3 +77,18 @@ def test_a_product_of_numbers_is_not_taken_at_every_node():
     text = writer.source()
     code = "\n".join(line.split("#")[0] for line in text.splitlines())
     assert code.count("a*b") == 1 and np.isfinite(value(E(tanh(a*b*kappa)*kappa, kappa)*a*b, a=1.0, b=0.5))
+
+
+ROOTS = [Piecewise((sqrt(a), a > 0), (0, True)), Piecewise((sqrt(a + 2), a > -2), (0, True))]
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize(("average", "truth"), [(E(z**2*sign(a*z**2 + z**4), z), 0.6025039138024018), (E(Max(a*Abs(z), 0), z), 0.0),
+                                                (E(Piecewise((Abs(z), a > 0), (3*Abs(z), True)), z), 3*np.sqrt(2/np.pi))])
+def test_a_root_elsewhere_tells_nothing_of_a_sign(root, average, truth):
+    """A square root under a condition, or in another formula, does not make its radicand positive."""
+    assert value(root + average, a=-1.0) == pytest.approx(truth + value(root, a=-1.0), abs=1e-12)
+
+
+def test_a_root_that_drops_out_leaves_its_radicand_as_it_was():
+    assert value(E(sqrt(a)*z + Abs(z)*sign(a), z), a=-1.0) != pytest.approx(np.sqrt(2/np.pi))

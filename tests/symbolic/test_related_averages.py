@@ -120,3 +120,9 @@ def test_numbers_that_are_zero_in_disguise_cancel_too():
 def test_close_roots_of_a_power_are_read_once():
     p = (25*z1**2 + 30*z1 + 13)**3
     assert abs(E(1/p.expand(), z1).evalf(15) - E(1/p, z1).evalf(15)) < 1e-15
+
+
+def test_what_is_not_known_to_be_infinite_is_not_called_finite():
+    """A coefficient of one over two variables beside a weight that grows in places: E|f| = oo, and no rule here decides it."""
+    grows = E(tanh(z1*z2 + z1**2)**2, z1, z2)*exp(z**2*(2 + sin(z))/4)
+    assert exists(E((E(tanh(z1)**2) + E(z1*tanh(z1)) - 1)/z**2 + grows, z)) is not True

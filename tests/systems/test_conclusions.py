@@ -3,12 +3,13 @@
 import random
 
 import pytest
-from sympy import Function, Symbol, sqrt, symbols
+from sympy import Function, Integral, Limit, Subs, Symbol, exp, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
 from hermitex.errors import BadInput
 from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, r, z
+from hermitex.systems.conclusion import _holds
 
 sigma = Function("sigma")
 u = r*kappa + sqrt(c)*z
@@ -162,3 +163,10 @@ def test_premises_stand_on_the_page():
         page.therefore(*pair, by=[Symbol("nobody")], package=None)
     page.conclude(pair[1])
     assert page.check().unbound == ("the conclusion",)
+
+
+@pytest.mark.parametrize("wrap", [lambda e: Derivative(e, a) + e, lambda e: Subs(e, a, 1), lambda e: Limit(e, a, 3)])
+def test_an_integral_under_a_derivative_is_no_letter(wrap):
+    x = Symbol("x", real=True)
+    integral = Integral(exp(-x*a**2), (x, 1, 2))
+    assert not _holds(wrap(integral), integral)
