@@ -40,7 +40,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
         raise BadInput(f"load: {str(path)[:80]!r} has no rows")
     columns = {name: column(values) for name, values in found.items()}
     numbers = [v for v in columns.values() if v.dtype.kind == "f"]
-    columns.setdefault("converged", np.isfinite(numbers).all(axis=0) if numbers else np.full(rows, True))
+    columns.setdefault("converged", np.isfinite([*numbers, np.zeros(rows)]).all(axis=0))
     return Sweep(_axes(found, rows), columns)
 
 
