@@ -40,7 +40,8 @@ def load(path: str | os.PathLike[str]) -> Sweep:
         raise BadInput(f"load: {str(path)[:80]!r} has no rows")
     columns = {name: column(values) for name, values in found.items()}
     numbers = [v for v in columns.values() if v.dtype.kind == "f"]
-    columns.setdefault("converged", np.array([np.isfinite(row).all() for row in zip(*numbers, strict=True)] if numbers else [True]*rows))
+    there = np.array([all(map(np.isfinite, row)) for row in zip(np.zeros(rows), *numbers, strict=True)])
+    columns.setdefault("converged", there)
     return Sweep(_axes(found, rows), columns)
 
 
