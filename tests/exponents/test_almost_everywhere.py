@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sympy import sqrt
 
 import hermitex as hx
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
@@ -40,6 +41,21 @@ def test_a_positive_factor_under_a_sign_is_gone(text):
 def test_a_factor_of_both_signs_stays(text):
     g = hx.parse(f"sign(({text})*z2)")
     assert almost_everywhere(g).free_symbols == g.free_symbols
+
+
+VANISHING = ["1 - sin(pi/2*(z1+1)**2 - pi/2*z1**2 - pi*z1)", "1 - sin(sqrt(z1**2-2*z1+1) - z1 + 1 + pi/2)",
+             "1 + cos(pi*sqrt(z1**2-2*z1+1)/(z1-1))", "(sin(z1)**2+cos(z1)**2-1)**2", "(sin(z1)**2+cos(z1)**2-1)**2 + relu(z1)",
+             "abs(sqrt(z1**2-2*z1+1)-z1+1)", "(sqrt(z1**2-2*z1+1)-z1+1)**2", "(abs(z1) - z1)**2", "relu(z1)**2",
+             "(1 - sign(z1))**4"]
+
+
+@pytest.mark.parametrize("text", VANISHING)
+def test_a_factor_that_vanishes_on_a_set_is_of_no_sign(text):
+    """It is never negative, and zero on a half line, or everywhere: the label is silent there."""
+    h = hx.parse(text)
+    assert side(h) == 0 and side(h + sqrt(h**2)) == 0
+    g = hx.parse(f"sign(({text})*z2)")
+    assert almost_everywhere(g) != hx.parse("sign(z2)")
 
 
 def drawn_factor(rng):

@@ -21,36 +21,24 @@ from sympy import (
     Piecewise,
     Poly,
     Pow,
-    Rational,
     S,
-    Symbol,
-    asinh,
-    atan,
     cancel,
     ceiling,
-    cos,
-    erf,
-    erfc,
-    exp,
     expand,
     factor_list,
     factor_terms,
     floor,
     sign,
-    sin,
-    sinh,
-    tanh,
 )
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.sizes import side
+from hermitex.exponents.labels.analytic import ODD_RISING, null_zeros
+from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, side
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.weak import in_heavisides
 
 _KINKS = (sign, Abs, Heaviside, Max, Min, floor, ceiling, Piecewise)
-_ODD_RISING = (tanh, sinh, erf, atan, asinh)
-_ANALYTIC = (exp, sin, cos, erfc, *_ODD_RISING)
 _OPS, _TERMS = 200, 400
 
 
@@ -181,12 +169,12 @@ class _Signs:
         constant, factors = _factors(a)
         out: Expr = sign(constant)
         for f in factors:
-            while isinstance(f, _ODD_RISING):
+            while isinstance(f, ODD_RISING):
                 f = f.args[0]
             if towards := side(f):
                 out = towards*out
                 continue
-            if not _null_zeros(f):
+            if not null_zeros(f):
                 return None
             flip = f.could_extract_minus_sign()
             out = (-out if flip else out)*self._name(-f if flip else f, self.argument)
@@ -194,7 +182,7 @@ class _Signs:
 
     def _steps(self, e: Expr, a: Expr) -> Expr:
         """floor(-a) = -floor(a) - 1 and ceiling(a) = floor(a) + 1, where a is nowhere constant."""
-        if not a.free_symbols or not _null_zeros(a - S(1)/7):
+        if not a.free_symbols or not null_zeros(a - S(1)/7):
             return e
         flip = a.could_extract_minus_sign()
         low = self._name(-a if flip else a, self.step)
@@ -227,7 +215,7 @@ def _denominator(e: Expr) -> Expr:
 
 
 def _factors(a: Expr) -> tuple[Expr, list[Expr]]:
-    """A constant and factors with the sign of a: powers of even order are left out."""
+    """A constant and factors with the sign of a: powers of even order are left out where they are not zero."""
     if a.is_polynomial(*a.free_symbols) and a.count_ops() < 60:
         try:
             constant, found = factor_list(a)
@@ -241,26 +229,8 @@ def _factors(a: Expr) -> tuple[Expr, list[Expr]]:
         if n.is_Integer:
             if n % 2:
                 factors.append(base)
+            elif not (side(base) or nonzero_almost_everywhere(base)):
+                factors.append(f)
         else:
             factors.append(f)
     return constant, factors
-
-
-def _null_zeros(f: Expr) -> bool:
-    """Is f analytic on all of space and not zero everywhere? Then its zeros are a null set."""
-    variables = sorted(f.free_symbols, key=str)
-    if not variables or not _analytic(f, set(variables)):
-        return False
-    point = {v: Rational((37*i + 11) % 83, 31) - Rational(13, 10) for i, v in enumerate(variables)}
-    try:
-        return bool(abs(f.xreplace(point).evalf(20)) > 1e-8)
-    except TypeError:
-        return False
-
-
-def _analytic(f: Expr, variables: set[Symbol]) -> bool:
-    if not f.free_symbols & variables or isinstance(f, Symbol):
-        return True
-    if isinstance(f, Pow) and not (f.exp.is_Integer and f.exp > 0):
-        return f.base == S.Exp1 or (f.base.is_positive is True and _analytic(f.base, variables) and not f.exp.free_symbols)
-    return isinstance(f, (Add, Mul, Pow, *_ANALYTIC)) and all(_analytic(a, variables) for a in f.args if isinstance(a, Expr))

@@ -30,13 +30,14 @@ from sympy import (
 )
 
 from hermitex.errors import HermitexError
+from hermitex.exponents.labels.analytic import ODD_RISING, null_zeros, takes_single_values_on_null_sets
 from hermitex.exponents.labels.levels import sign_of
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
 
 _COMBINATIONS = 400
 _SIZE, _NAMES = 60, 4
-_BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, but for a null set where the argument is analytic
+_BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, sin and cos but for a null set where the argument is analytic
 _KINKS = (Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling)
 
 
@@ -109,7 +110,8 @@ def _by_zeros(h: Expr) -> int:
 
 def _by_bounds(h: Expr) -> int:
     """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
-    found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and not (isinstance(e, (sin, cos)) and e.has(*_KINKS))]
+    found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and (
+        isinstance(e, (tanh, erf)) or takes_single_values_on_null_sets(e.args[0]))]
     found += [e for e in h.atoms(exp) if e.free_symbols and side(e.args[0]) == -1]
     outer = sorted((e for e in found if not any(other.args[0].has(e) for other in found)), key=default_sort_key)
     if not outer or len(outer) > _NAMES:
@@ -147,15 +149,17 @@ def nonzero_almost_everywhere(factor: Expr) -> bool:
     """Is a known factor zero at single points at most? max(z, 0) is not: where it is zero the label is silent."""
     symbols = factor.free_symbols
     if not symbols:
-        return factor.is_nonzero is not False
-    if not factor.has(*_KINKS):
+        return bool(factor.is_nonzero)
+    if factor.is_nonzero or null_zeros(factor):
         return True
-    if isinstance(factor, (Mul, Pow, sign, Abs)):
-        return all(nonzero_almost_everywhere(f) for f in factor.args if f.free_symbols)
-    if len(symbols) > 1:
+    if isinstance(factor, Pow):
+        return not factor.exp.free_symbols and nonzero_almost_everywhere(factor.base)
+    if isinstance(factor, (Mul, sign, Abs, *ODD_RISING)):
+        return all(map(nonzero_almost_everywhere, factor.args))
+    if len(symbols) > 1 or not factor.has(*_KINKS):
         return False
     try:
-        return all(p.expr != 0 for p in pieces(factor, next(iter(symbols))))
+        return all(p.expr.is_nonzero or null_zeros(p.expr) for p in pieces(factor, next(iter(symbols))))
     except HermitexError:
         return False
 
