@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -42,10 +42,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
     chosen, d = seeds_of(seeds), 300 if dimension is None else round(dimension)
     at = theory.complete(theory.given({**numbers, "alpha": alpha}))
     line = np.atleast_1d(at["alpha"])
-    fixed = {name: v for name, v in at.items() if name != "alpha"}
-    if several := [name for name, v in fixed.items() if np.size(v) != 1]:
-        raise BadInput(f"glm: along a curve only alpha varies; {several[0]} has {np.size(fixed[several[0]])} values")
-    one = {name: float(np.ravel(v)[0]) for name, v in fixed.items()}
+    one = theory.single(at, *(name for name in at if name != "alpha"))
     if d < 2 or max(line)*d*d > 30_000_000:
         raise BadInput(f"glm: d = {d} and n = {round(max(line)*d)} are too few or too many for an experiment")
     loss = convex_loss((HALF_SQUARE if theory.loss.name == "square" else theory.loss).expr)
@@ -67,8 +64,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
             x = np.sqrt(one["Delta"])*x + np.outer(y, star/np.sqrt(d))
         else:
             y = label(x[:, 0]*np.sqrt(rho), rng)
-        columns = np.column_stack([x/np.sqrt(d), np.full((n, int(theory.intercept)), _FREE)])
-        w, train = minimise(columns, y, loss, one["lam"])
+        design = np.column_stack([x/np.sqrt(d), np.full((n, int(theory.intercept)), _FREE)])
+        w, train = minimise(design, y, loss, one["lam"])
         w, b = w[:d], _FREE*float(w[d]) if theory.intercept else 0.0
         q, m = float(w @ w)/d, float(w @ star)/d
         fresh = rng.standard_normal((2, _TEST))
@@ -81,14 +78,12 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
         error = float(np.mean(goal*f <= 0)) if theory.binary else rho - 2*m + q
         return error, float(train), q, m, b
 
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
-        rng = np.random.default_rng(seed)
-        rows.append([measured(rng, max(1, round(a*d))) for a in line])
-        if progress:
-            progress(done, len(chosen))
-    average, error = mean_and_error(rows)
     names = ("test_error", "train_error", "q", "m", "b")[:5 if theory.intercept else 4]
-    values, errors = ({name: v[:, i] for i, name in enumerate(names)} for v in (average, error))
+
+    def run(seed: int) -> dict[str, Array]:
+        rng = np.random.default_rng(seed)
+        return columns(names, [measured(rng, max(1, round(a*d)))[:len(names)] for a in line])
+
+    values, errors = over_seeds(run, chosen, progress)
     return Curve(theory.name, {**theory.described(one), "dimension": d}, line, values, names[2:], standard_error=errors,
                  seeds=chosen, ratio=theory.ratio, sources=theory.sources)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
+from hermitex.theories.kernels.inner import whole
 
 Array = np.ndarray
 _LARGEST = 40_000_000  # numbers in the largest matrix
@@ -26,7 +27,7 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
 
     Parameters
     ----------
-    theory : ``kernel_ridge(sigma, g, ...)``; n : numbers of samples, rounded
+    theory : ``kernel_ridge(sigma, g, ...)``; n : numbers of samples, whole
     dimension : d; seeds : how many, or which; test : fresh samples of a seed
     numbers : those of ``theory.curve``: lam, noise, p
 
@@ -36,7 +37,7 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
 
     Raises
     ------
-    BadInput : what `theory.curve` refuses; fewer than one sample; matrices of more than 40 million numbers.
+    BadInput : what `theory.curve` refuses; n, p or test that is no whole number of 1 or more; too large matrices.
 
     Examples
     --------
@@ -48,10 +49,11 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
 
     chosen = seeds_of(seeds)
     at = theory.complete(theory.given({**numbers, "n": n, "dimension": dimension}))
-    fixed = {name: _one(name, at[name]) for name in ("dimension", "p", "lam", "noise")}
+    fixed = theory.single(at, "dimension", "p", "lam", "noise")
     d, lam, p = round(fixed["dimension"]), fixed["lam"], fixed["p"]
-    sizes = [max(1, round(float(v))) for v in np.atleast_1d(at["n"])]
-    most = max(sizes)*max(*sizes, test, 0 if p == np.inf else round(p))
+    sizes = [whole("kernel-ridge: in an experiment n", float(v), 1) for v in np.atleast_1d(at["n"])]
+    width = 0 if p == np.inf else whole("kernel-ridge: in an experiment p", p, 1)
+    most = max(sizes)*max(*sizes, whole("kernel-ridge: test", test, 1), width)
     if most > _LARGEST:
         raise BadInput(f"kernel-ridge: n = {max(sizes)} makes matrices of {most:.1e} numbers; give fewer samples")
     theory.spectrum(d)  # refuses a dimension in words
@@ -71,21 +73,18 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
             weights = _solved(theory.kernel.gram(x) + lam*np.eye(size), labels)
             left, f = lam*weights, theory.kernel.gram(fresh, x) @ weights
         else:
-            phi = theory.kernel.features(np.concatenate([x, fresh]), round(p), rng)
+            phi = theory.kernel.features(np.concatenate([x, fresh]), width, rng)
             here, there = phi[:size], phi[size:]
             weights = _ridge(here, labels, lam)
             left, f = labels - here @ weights, there @ weights
         return (float(np.mean((goal - f.sum(axis=1))**2)), float(np.mean(left.sum(axis=1)**2)),
                 float(np.mean((goal - f[:, 0])**2)), float(np.mean(f[:, 1]**2)))
 
-    rows = []
-    for done, seed in enumerate(chosen, start=1):
+    def run(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(seed)
-        rows.append([measured(rng, size) for size in sizes])
-        if progress:
-            progress(done, len(chosen))
-    mean, error = mean_and_error(rows)
-    values, errors = ({name: v[:, i] for i, name in enumerate(_NAMES)} for v in (mean, error))
+        return columns(_NAMES, [measured(rng, size) for size in sizes])
+
+    values, errors = over_seeds(run, chosen, progress)
     return Curve(theory.name, {**theory.described(fixed), "dimension": d}, np.array(sizes, dtype=float), values, (),
                  standard_error=errors, seeds=chosen, axis="n", ratio=theory.ratio, sources=theory.sources)
 
@@ -96,7 +95,8 @@ def _solved(matrix: Array, labels: Array) -> Array:
     try:
         return np.asarray(solve(matrix, labels, assume_a="pos", overwrite_a=True, check_finite=False))
     except LinAlgError:
-        raise BadInput("kernel-ridge: the kernel's matrix is singular: its rank is below n; take lam > 0") from None
+        raise BadInput("kernel-ridge: the kernel's matrix is singular: its rank is below n, or lam is below its rounding; "
+                       "take a larger lam") from None
 
 
 def _ridge(phi: Array, labels: Array, lam: float) -> Array:
@@ -107,9 +107,3 @@ def _ridge(phi: Array, labels: Array, lam: float) -> Array:
     if p <= n:
         return _solved(phi.T @ phi + lam*np.eye(p), phi.T @ labels)
     return phi.T @ _solved(phi @ phi.T + lam*np.eye(n), labels)
-
-
-def _one(name: str, value: Array) -> float:
-    if np.size(value) != 1:
-        raise BadInput(f"kernel-ridge: along a curve only n varies; {name} has {np.size(value)} values")
-    return float(np.ravel(value)[0])

@@ -94,6 +94,10 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
     simulate: Callable[..., Curve] = getattr(import_module(module), attribute)
     own = dict(options or {})
     where = own.pop("alpha", None)
+    asked = _finite(numbers.get("dimension"))
+    if asked is not None and "dimension" in own and own["dimension"] != asked and theory.letters()["dimension"] is theory.REQUIRED:
+        raise BadInput(f"{theory.name}: the theory is at dimension={asked:g}, so the experiment cannot be at {own['dimension']!r}; "
+                       "leave dimension out of simulate")
     own.setdefault("dimension", _finite(numbers.get("dimension")))
     rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", *own)}
     return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)

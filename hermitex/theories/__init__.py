@@ -32,7 +32,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "ridge_equivalent": ("ridge_equivalent", "ridge_equivalent"),
     "kernel_ridge": ("kernels.ridge", "kernel_ridge"),
     "dual_kernel": ("kernels.dual", "dual_kernel"),
-    "inner_product_kernel": ("kernels.dual", "inner_product_kernel"),
+    "inner_product_kernel": ("kernels.product", "inner_product_kernel"),
     "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),

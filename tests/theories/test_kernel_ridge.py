@@ -5,7 +5,7 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from sympy import Symbol, asin, pi, simplify, sqrt
+from sympy import Rational, Symbol, asin, pi, simplify, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
@@ -14,7 +14,7 @@ from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.theories import dual_kernel, inner_product_kernel, kernel_limit, kernel_ridge, ridge_equivalent
 from hermitex.theories.kernels import harmonics
-from hermitex.theories.kernels.dual import ORDER, t
+from hermitex.theories.kernels.inner import ORDER, t
 
 SIGMAS = ("relu", "erf", "abs", "z**2 + z", "Max(0, z - 1/2)")
 
@@ -156,6 +156,7 @@ def test_the_matrix_of_a_kernel_by_its_series_and_by_its_formula():
         r = np.sqrt((x**2).sum(axis=1)/25)
         cosine = np.clip(x @ x.T/25/r[:, None]/r, -1, 1)
         away = ~np.eye(40, dtype=bool)
+        cosine[~away] = 0
         assert own[away] == pytest.approx(series(cosine, r, r)[away], abs=1e-9)
         assert np.linalg.eigvalsh(own).min() > -1e-9
 
@@ -179,6 +180,116 @@ def test_a_real_kernel_up_to_four_thousand_samples():
     assert agreement(theory.curve([4000], **at), measured).worst("test_error", "train_error") < 3
     for other in (kernel_ridge("relu", "relu").curve([4000], **at), theory.curve([4000], **{**at, "noise": 0.15})):
         assert agreement(other, measured).worst("test_error", "train_error") > 3
+
+
+# -- Gaussian data, few dimensions, many samples ------------------------------------------------------------------------
+@pytest.mark.parametrize("h, d", [("1/(2 - t)", 8), ("1/(20 - t)", 100), ("log(3/(2 - t))", 30), ("exp(5*t)", 8), ("exp(2*t)", 8),
+                                  ("exp(t)**9", 36), ("cosh(9*t)", 36), ("exp(t**2)", 40), ("exp(5*t)", 30)])
+def test_a_product_kernel_without_a_second_moment_is_refused_on_gaussian_data(h, d):
+    kernel = inner_product_kernel(h)
+    assert kernel.spectrum(d)["tail"] >= 0  # on the sphere it is a kernel
+    with pytest.raises(BadInput, match="data='sphere'"):
+        kernel.spectrum(d, data="gaussian")
+
+
+@pytest.mark.parametrize("rate, d", [(Rational(1, 2), 8), (1, 20), (1, 60), (2, 60), (2, 200)])
+def test_the_spread_of_an_exponential_kernel_on_gaussian_data(rate, d):
+    """E exp(c chi^2_d/d) = (1 - 2c/d)^(-d/2)."""
+    first, second = ((1 - 2*float(c)/d)**(-d/2) for c in (rate, 2*rate))
+    kernel = inner_product_kernel(f"exp({rate}*t)")
+    found = kernel.spectrum(d, data="gaussian")
+    assert kernel.on_gaussian_data(d) == pytest.approx(np.sqrt(second/first**2 - 1), rel=1e-5)
+    assert found["eigenvalues"] @ found["multiplicity"] + found["tail"] == pytest.approx(first, rel=1e-7)
+    note = kernel_ridge(kernel, "z", data="gaussian").solve(n=50, dimension=d, lam=0.1).notes[-1]
+    assert "between samples" in note and f"{kernel.on_gaussian_data(d):.2g}" in note
+
+
+@pytest.mark.parametrize("sigma, d", [("exp(z**2/5)", 8), ("exp(z**2/50)", 200), ("exp(4*z)", 8), ("sinh(3*z)", 12)])
+def test_an_activation_that_grows_too_fast_is_refused_on_gaussian_data(sigma, d):
+    with pytest.raises(BadInput, match="data='sphere'"):
+        dual_kernel(sigma).spectrum(d, data="gaussian")
+
+
+@pytest.mark.parametrize("d", [3, 4, 8, 30])
+@pytest.mark.parametrize("sigma", ["Max(0, z - 1/2)", "Heaviside(z - 1)", "Max(0, 2 - Abs(z))"])
+def test_eigenvalues_of_a_kernel_with_thresholds(sigma, d):
+    """Those from averages over directions and lengths of the weights are those of the Hermite series, up to the series' rest."""
+    kernel = dual_kernel(sigma)
+    found = kernel.spectrum(d, degrees=4)
+    series = kernel.coefficients(np.ones(1))[0]**2
+    rest = kernel.diagonal(np.ones(1))[0] - series.sum()
+    for degree in (2, 3):
+        here, own = found["eigenvalues"][found["degree"] == degree], series @ harmonics.powers(degree, ORDER, d)
+        beyond = rest*harmonics.powers(degree, 2*ORDER, d)[-1:].max() + rest*harmonics.powers(degree, ORDER, d)[-2:].max()
+        assert (here[0] if here.size else 0) == pytest.approx(own, abs=beyond + 1e-9*series.sum()), degree
+
+
+@pytest.mark.parametrize("sigma, g, d, n, lam", [
+    ("relu", "z", 3, 60, 1e-2), ("relu", "sign", 3, 300, 1e-3), ("abs", "z**2", 5, 100, 0.02), ("erf", "z", 8, 40, 0.1)])
+def test_real_kernels_in_few_dimensions(sigma, g, d, n, lam):
+    theory, at = kernel_ridge(sigma, g), {"dimension": d, "lam": lam, "noise": 0.2}
+    measured = simulate(theory, [n], seeds=24, test=500, **at)
+    found = theory.curve([n], **at).test_error[0]
+    assert abs(measured.test_error[0] - found) < 3.5*measured.standard_error["test_error"][0] + 0.03*found
+
+
+@pytest.mark.parametrize("sigma, d, n, lam", [("relu", 3, 100, 1e-6), ("Max(0, z - 1/2)", 3, 400, 1e-6), ("abs", 4, 600, 1e-5)])
+def test_as_many_degrees_as_the_samples_learn(sigma, d, n, lam):
+    """Twice the degrees change nothing; the twelve of a few samples do, or are enough."""
+    theory = kernel_ridge(sigma, "sign")
+    found = float(theory.solve(n=n, dimension=d, lam=lam)["test_error"])
+
+    def with_degrees(most):
+        spectrum = dual_kernel(sigma).spectrum(d, "sign", degrees=most)
+        return float(ridge_equivalent().solve(n=n, lam=lam, **{k: v for k, v in spectrum.items() if k != "degree"})["test_error"])
+
+    assert found == pytest.approx(with_degrees(200), rel=2e-3) and abs(with_degrees(6)/found - 1) > 0.02
+    with pytest.raises(BadInput, match="degrees above"):
+        theory.solve(n=100*n, dimension=3, lam=1e-9)
+
+
+def test_the_matrix_is_held_or_refused():
+    """No closed form: K(x, x) is one number however it is asked for, near rows are refused, far ones agree with the average."""
+    kernel, x = dual_kernel("Max(0, tanh(z))", "ntk"), np.random.default_rng(0).standard_normal((12, 30))
+    assert kernel.gram(x, x) == pytest.approx(kernel.gram(x), rel=1e-12)
+    with pytest.raises(BadInput, match="terms"):
+        kernel.gram(x, x + 0.05)
+    z1 = np.random.default_rng(1).standard_normal((300_000, 2))
+    u, v = z1[:, 0], 0.6*z1[:, 0] + 0.8*z1[:, 1]
+    slope = [np.where(w > 0, 1/np.cosh(w)**2, 0) for w in (u, v)]
+    draws = np.maximum(0, np.tanh(u))*np.maximum(0, np.tanh(v)) + 0.6*slope[0]*slope[1]
+    here = kernel.gram([[np.sqrt(2), 0.0]], [[0.6*np.sqrt(2), 0.8*np.sqrt(2)]])[0, 0]
+    assert abs(here - draws.mean()) < 4*draws.std()/np.sqrt(draws.size)
+    assert inner_product_kernel("exp(t)").gram([[0, 0], [1, 2]])[0] == pytest.approx([1, 1])
+    for many in (40, 400):  # directly, and by interpolation in the length
+        rows = np.random.default_rng(many).standard_normal((many, 8))
+        assert np.diag(dual_kernel("erf", "ntk").gram(rows))[:10] == pytest.approx(
+            [dual_kernel("erf", "ntk").gram(row[None])[0, 0] for row in rows[:10]], rel=1e-7)
+
+
+@pytest.mark.parametrize("kind, sigma", [("ntk", "relu"), ("features", "abs"), ("ntk", "Max(0, tanh(z))")])
+def test_the_picture_is_the_kernel(kind, sigma):
+    kernel = dual_kernel(sigma, kind)
+    line = kernel.plot().lines[0]
+    at, drawn = np.array(line.get_xdata(), dtype=float), np.array(line.get_ydata(), dtype=float)
+    assert at[-1] == 1 and drawn[-1] == pytest.approx(kernel.diagonal(np.ones(1))[0])
+    if kernel.formula is not None:
+        assert drawn[1:-1] == pytest.approx([float(kernel.formula.subs(t, a)) for a in at[1:-1]], rel=1e-6, abs=1e-9)
+    else:
+        assert 0.5 < at[-2] < 0.95  # what the series does not hold is not drawn
+
+
+@pytest.mark.parametrize("sigma, jumps", [("10000*relu(z)", False), ("Abs(z)**(9/10)*sign(z)", False), ("1e-7*sign(z)", True),
+                                          ("z*Heaviside(z - 1)", True), ("(z - 1)*Heaviside(z - 1)", False)])
+def test_a_jump_is_a_jump_at_any_size(sigma, jumps):
+    if jumps:
+        with pytest.raises(BadInput, match="jumps"):
+            dual_kernel(sigma, "ntk")
+    elif "9/10" in sigma:  # it has none, but its slope is without a bound there
+        with pytest.raises(BadInput, match="singularity"):
+            dual_kernel(sigma, "ntk")
+    else:
+        assert dual_kernel(sigma, "ntk").diagonal(np.ones(1))[0] > 0
 
 
 # -- equality of products, faces -----------------------------------------------------------------------------------------
@@ -209,7 +320,7 @@ def test_the_command_line_and_the_picture(capsys, tmp_path):
     assert answer["simulation"]["standard_error"]["test_error"][0] > 0 and answer["parameters"]["kernel"] == "ntk(relu)"
     assert cli.main([*words[:4], "--target", "z"]) == 2 and "--n is needed" in capsys.readouterr().err
     lines = kernel_ridge("relu", "relu").plot(dimension=10)
-    assert lines.get_xscale() == "log" and len({t.get_text() for t in lines.get_legend().get_texts()}) >= 1
+    assert lines.get_xscale() == "log" and any("relu" in text.get_text() for text in lines.get_legend().get_texts())
     assert dual_kernel("tanh").plot(dual_kernel("relu").plot()).get_legend() is not None
 
 
@@ -227,6 +338,19 @@ def test_the_command_line_and_the_picture(capsys, tmp_path):
     (lambda: kernel_ridge("relu", "z", kernel="ntk").solve(n=5, dimension=20, lam=1, p=10), "leave p out"),
     (lambda: kernel_ridge("relu", "z").solve(n=5, lam=1), "dimension has no value"),
     (lambda: dual_kernel("relu").eigenvalue(2, 30), "does not end"),
+    (lambda: kernel_ridge(dual_kernel("relu"), "z", kernel="ntk"), "leave kernel='ntk' out"),
+    (lambda: hx.curve(kernel_ridge("relu", "z"), n=[9], dimension=10, lam=0.1, simulate={"dimension": 40}), "cannot be at 40"),
+    (lambda: simulate(kernel_ridge("relu", "z"), [9], dimension=10, lam=0.1, p=0.4), "p is a whole number"),
+    (lambda: simulate(kernel_ridge("relu", "z"), [1.4], dimension=10, lam=0.1), "n is a whole number"),
+    (lambda: simulate(kernel_ridge("relu", "z"), [9], dimension=10, lam=0.1, test=0), "test is a whole number"),
+    (lambda: dual_kernel("relu").gram([["a"]]), "rows of finite"), (lambda: dual_kernel("relu").gram([[0.0, 0], [1, 2]]), "zeros"),
+    (lambda: dual_kernel("tanh").gram([[0.0, 0], [1, 2]]), "zeros"),
+    (lambda: dual_kernel("relu").gram([[1, 2]], [[1]]), "rows of 2"),
+    (lambda: dual_kernel("relu").spectrum("a"), "'a'"), (lambda: dual_kernel("relu").spectrum(9, degrees=2.5), "2.5"),
+    (lambda: dual_kernel("relu").weight(1.5), "1.5"), (lambda: inner_product_kernel("exp(t)").weight(-1), "-1"),
+    (lambda: inner_product_kernel(None), "formula in t"), (lambda: inner_product_kernel(lambda a, b: a), "formula in t"),
+    (lambda: dual_kernel("He3").eigenvalue(1, "abc"), "number or a symbol"), (lambda: dual_kernel("He3").eigenvalue(-1, 10), "-1"),
+    (lambda: dual_kernel("He3").eigenvalue(1, -4), "3 or more"),
     (lambda: simulate(kernel_ridge("relu", "z"), [30], dimension=20, lam=0.1, noise=[0, 1]), "only n varies")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(HermitexError) as caught:

@@ -15,7 +15,8 @@ from scipy.special import gammaln
 
 Array = np.ndarray
 _REACH, _PANELS, _NODES = 16.0, 64, 20  # of N(0, 1): Hermite functions up to order 100 end before 16
-_RADII = 24
+RADII = 24
+_NORMS = 12.0  # |w| is within that of sqrt(d)
 
 
 def dimensions(degree: int, d: int) -> float:
@@ -50,13 +51,26 @@ def gegenbauer(order: int, d: int, t: Array) -> Array:
     return np.array(rows[:order + 1])
 
 
-def radii(data: str, d: int) -> tuple[Array, Array]:
+def radii(data: str, d: int, count: int = RADII) -> tuple[Array, Array]:
     """|x|/sqrt(d) and its weights: 1 on the sphere, Gauss-Laguerre nodes of chi^2_d/d for Gaussian data."""
     if data == "sphere":
         return np.ones(1), np.ones(1)
-    i, a = np.arange(_RADII), d/2 - 1
+    i, a = np.arange(count), d/2 - 1
     nodes, vectors = eigh_tridiagonal(2*i + 1 + a, np.sqrt(i[1:]*(i[1:] + a)))
     return np.sqrt(2*nodes/d), vectors[0]**2
+
+
+def norms_rule(kinks: Any, d: int) -> tuple[Array, Array]:
+    """Nodes and weights of |w|/sqrt(d), w ~ N(0, I_d), in panels that end at the kinks."""
+    root = np.sqrt(d)
+
+    def density(u: Array) -> Array:
+        w = np.maximum(u + root, 1e-300)
+        return np.where(u > -root, np.exp((d - 1)*np.log(w) - w**2/2 - (d/2 - 1)*np.log(2) - gammaln(d/2)), 0.0)
+
+    nodes, weights = _panels([-root, *(np.abs(kinks)*root - root)], _NORMS, density, _PANELS//8)
+    kept = weights > 1e-30
+    return nodes[kept]/root + 1, weights[kept]
 
 
 def normal_rule(kinks: Any) -> tuple[Array, Array]:

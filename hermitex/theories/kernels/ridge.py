@@ -17,13 +17,17 @@ from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.systems.system import System
-from hermitex.theories.kernels.dual import DualKernel, Kernel, dual_kernel, inner_product_kernel
+from hermitex.theories.kernels.dual import DualKernel, dual_kernel
+from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
+from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.parts import in_parts
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written
 
-_DEGREES = 12  # eigenvalues of their own; more samples than d^12 no one has
+_STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own
+_ENOUGH = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
+_BELOW = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
 KINDS = ("features", "ntk", "product")
 
 
@@ -31,7 +35,7 @@ KINDS = ("features", "ntk", "product")
 class KernelRidge(Theory):
     """Ridge regression with a kernel of inner products, on the sphere or on Gaussian data, in a given dimension."""
 
-    kernel: Kernel
+    kernel: InnerKernel
     g: Activation
     data: str = "sphere"
 
@@ -67,13 +71,19 @@ class KernelRidge(Theory):
         found = self.checked(numbers, n="> 0", dimension="> 0", lam=">= 0", noise=">= 0", p="> 0 inf")
         if np.any(np.isfinite(found["p"])) and not (isinstance(self.kernel, DualKernel) and not self.kernel.trained):
             raise BadInput(f"{self.name}: {self.kernel} has no random features of one layer; leave p out")
-        return found if found["dimension"].ndim else {**found, **self.spectrum(float(found["dimension"]))}
+        return found if found["dimension"].ndim else {**found, **self._at(float(found["dimension"]), found)}
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """The deterministic equivalent, dimension by dimension."""
         def at(d: float) -> Any:
             def run(here: Mapping[str, np.ndarray], **inner: Any) -> Solution:
-                return ridge_equivalent().run({k: v for k, v in {**here, **self.spectrum(d)}.items() if k != "dimension"}, **inner)
+                numbers = {**here, **self._at(d, here)}
+                found = ridge_equivalent().run({k: v for k, v in numbers.items() if k != "dimension"}, **inner)
+                if self.data == "sphere":
+                    return found
+                spread = self.kernel.on_gaussian_data(int(d))
+                note = f"at d = {d:g} K(x, x) varies by {spread:.2g} of its mean between samples, which the equivalent neglects"
+                return found.extended({}, notes=(*found.notes, note))
 
             return run
 
@@ -82,6 +92,24 @@ class KernelRidge(Theory):
             return at(float(d))(numbers, **options)  # type: ignore[no-any-return]
         return in_parts([(d == v, at(float(v))) for v in np.unique(d)], numbers, options)
 
+    def _at(self, d: float, numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The spectrum with as many degrees as so many samples need."""
+        n, lam = float(np.max(numbers["n"])), float(np.min(numbers["lam"]))
+        form = self.kernel.formula
+        ends = int(form.as_poly(t).degree()) if form is not None and form.is_polynomial(t) else None
+        for degrees in _STEPS:
+            found = _spectrum(self.kernel, self.g, self.data, d, degrees)
+            own = found["eigenvalues"] > 0
+            if (ends is not None and ends <= degrees) or found["multiplicity"][own].sum() >= _ENOUGH*n:
+                break
+            least = found["eigenvalues"][found["degree"] == found["degree"].max()].max()
+            if n*least <= _BELOW*(lam + float(found["tail"])):
+                break
+        else:
+            raise BadInput(f"{self.name}: n = {n:g} samples in d = {d:g} dimensions learn degrees above {MOST} of {self.kernel}; "
+                           "take fewer samples, more dimensions or a larger lam")
+        return {k: v for k, v in found.items() if k != "degree"}
+
     def spectrum(self, dimension: float) -> dict[str, np.ndarray]:
         """Eigenvalues, multiplicities, the target's coefficients and the tail, as `ridge_equivalent` takes them.
 
@@ -89,7 +117,8 @@ class KernelRidge(Theory):
         >>> (found["eigenvalues"]*found["multiplicity"])[:3].round(4)
         array([0.1608, 0.25  , 0.0787])
         """
-        return {k: v for k, v in _spectrum(self.kernel, self.g, self.data, float(dimension)).items() if k != "degree"}
+        dimension = whole("the dimension", dimension, 3)
+        return {k: v for k, v in _spectrum(self.kernel, self.g, self.data, dimension, _STEPS[0]).items() if k != "degree"}
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """Kernel, target and data, then the numbers that stayed fixed."""
@@ -118,11 +147,11 @@ class KernelRidge(Theory):
 
 
 @lru_cache(maxsize=64)
-def _spectrum(kernel: Kernel, g: Activation, data: str, d: float) -> dict[str, np.ndarray]:
-    return kernel.spectrum(d, g, data=data, degrees=_DEGREES)  # type: ignore[arg-type]
+def _spectrum(kernel: InnerKernel, g: Activation, data: str, d: float, degrees: int) -> dict[str, np.ndarray]:
+    return kernel.spectrum(d, g, data=data, degrees=degrees)  # type: ignore[arg-type]
 
 
-def kernel_ridge(sigma: Any, g: Any, *, kernel: str = "features", data: str = "sphere") -> KernelRidge:
+def kernel_ridge(sigma: Any, g: Any, *, kernel: str | None = None, data: str = "sphere") -> KernelRidge:
     r"""What ridge regression with a kernel learns of g(<theta, x>) from n samples in d dimensions, between the plateaus, too.
 
     Minimise sum_i (y_i - f(x_i))^2 + lam |f|^2_K, y = g(<theta, x>) + sqrt(noise) Z, |theta| = 1; with p, on p random features.
@@ -131,9 +160,10 @@ def kernel_ridge(sigma: Any, g: Any, *, kernel: str = "features", data: str = "s
     ----------
     sigma : activation; a formula h in t = <x, x'>/d for kernel="product"; or what `dual_kernel`, `inner_product_kernel` give
     g : target in z, square integrable
-    kernel : "features", E_w sigma sigma; "ntk", the tangent kernel of a two-layer network; "product", h(<x, x'>/d)
+    kernel : "features" (default), E_w sigma sigma; "ntk", the tangent kernel of a two-layer network; "product", h(<x, x'>/d);
+        nothing beside a kernel that is one
     data : "sphere", |x|^2 = d, or "gaussian", N(0, I_d): there K(x, x) varies from sample to sample, and the equivalent is right up
-        to terms of order 1/d, which the training error shows first
+        to terms of order 1/d, which the training error shows first, and which grow with the spread of K(x, x) (in the notes)
 
     Returns
     -------
@@ -152,12 +182,15 @@ def kernel_ridge(sigma: Any, g: Any, *, kernel: str = "features", data: str = "s
     >>> found["test_error"].round(4)
     array([0.6647, 0.1516, 0.0079])
     """
+    if isinstance(sigma, InnerKernel) and kernel is not None:
+        raise BadInput(f"kernel-ridge: {sigma} is a kernel of its own; leave kernel={kernel!r} out")
+    kernel = "features" if kernel is None else kernel
     if kernel not in KINDS:
         raise BadInput(f"kernel-ridge: kernel is {', '.join(KINDS)}, not {kernel!r}")
     if data not in ("sphere", "gaussian"):
         raise BadInput(f"kernel-ridge: data is sphere or gaussian, not {data!r}")
     make = inner_product_kernel if kernel == "product" else lambda s: dual_kernel(s, kernel)
-    made = sigma if isinstance(sigma, Kernel) else make(sigma)
+    made = sigma if isinstance(sigma, InnerKernel) else make(sigma)
     target = activation(g)
     if extra := free_parameters(target):
         raise BadInput(f"kernel-ridge: the target {target.name} holds {', '.join(extra)}; put numbers in")
@@ -166,5 +199,5 @@ def kernel_ridge(sigma: Any, g: Any, *, kernel: str = "features", data: str = "s
 
 
 @lru_cache(maxsize=64)
-def _made(kernel: Kernel, g: Activation, data: str) -> KernelRidge:
+def _made(kernel: InnerKernel, g: Activation, data: str) -> KernelRidge:
     return KernelRidge(kernel, g, data)
