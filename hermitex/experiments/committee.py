@@ -33,7 +33,7 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     given = theory.complete(theory.given({**numbers, "t": t, "dimension": numbers.get("dimension", d)}))
     line = np.atleast_1d(given["t"])
     gamma, p = float(given["gamma"]), theory.students
-    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not gamma > 0:
+    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)) or not gamma > 0:
         raise BadInput("committee: the experiment needs increasing times from 0 on, and gamma > 0")
     if d <= p + theory.teachers:
         raise BadInput(f"committee: {p + theory.teachers} neurons do not fit into dimension {d}")
@@ -46,7 +46,7 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
         mean, error = mean_and_error(found[:, :, i])
         same = np.all(found[:, :, i] == found[0, :, i], axis=0) & (len(chosen) > 1)  # the start
         values[name], errors[name] = np.where(same, found[0, :, i], mean), np.where(same, 0.0, error)
-    return Curve(theory.name, {**theory.described({"gamma": gamma, "Delta": float(given["Delta"])}), "dimension": d}, line, values,
+    return Curve(theory.name, {**theory.described(theory.recorded(given)), "dimension": d}, line, values,
                  theory.order_parameters, standard_error=errors, seeds=chosen, axis="t", title=f"experiment, d = {d}",
                  sources=theory.sources)
 

@@ -20,13 +20,13 @@ from sympy import DiracDelta, Symbol
 from hermitex.errors import BadInput, NotConverged
 from hermitex.show.display import shorten
 from hermitex.solvers.limit import limited
-from hermitex.solvers.ode import Trajectory, integrate
+from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
-from hermitex.theories.committees.rates import Rates, label
+from hermitex.theories.committees.rates import Rates, label, neurons, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
@@ -34,7 +34,8 @@ from hermitex.theories.theory import Theory
 READOUTS = ("fixed", "trained")
 _NODES, _FEWER = 30, 25   # a field of unit variance; of the run and of its check
 _TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
-_GROWN = 1e6              # of an order parameter: the flow diverges
+_GROWN = 1e6              # of an order parameter over its start: the flow diverges
+_MOST = 50_000           # rates of one integration
 Array = np.ndarray
 
 
@@ -95,39 +96,53 @@ class Committee(Theory):
         return self.flow
 
     def letters(self) -> dict[str, Any]:
-        """t, gamma, Delta; Q, M, P (default P = 1; M drawn at `dimension`, Q = 1); weights a and v (default 1)."""
-        return {"t": self.REQUIRED, "gamma": self.REQUIRED, "Delta": 0.0, "second": 1.0, "dimension": None, "Q": None, "M": None,
-                "P": None, "a": None, "v": None}
+        """t, gamma, Delta; Q, M, P (default Q = 1, P = 1, M drawn at `dimension`, by `seed`); weights a and v (default 1)."""
+        return {"t": self.REQUIRED, "gamma": self.REQUIRED, "Delta": 0.0, "second": 1.0, "dimension": None, "seed": 0.0, "Q": None,
+                "M": None, "P": None, "a": None, "v": None}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Checked numbers, with the start that was not given."""
-        out = self.checked(numbers, gamma=">= 0", Delta=">= 0", second=">= 0")
-        for n in ("gamma", "Delta", "second", "dimension"):
-            if n in out and np.size(out[n]) != 1:
-                raise BadInput(f"committee: along a curve only t varies; {n} has {np.size(out[n])} values")
+        out = self.checked(numbers, gamma=">= 0", Delta=">= 0", second=">= 0", seed=">= 0",
+                           **{n: "" for n in ("dimension", *self.arrays) if n in numbers})
+        out |= {n: np.asarray(x) for n, x in self.single(out, *(n for n in out if n not in ("t", *self.arrays))).items()}
         p, k = self.students, self.teachers
-        out.setdefault("P", np.eye(k))
-        if "M" not in out:
-            if "dimension" not in out:
-                raise BadInput("committee: where does it start? Give Q and M, or dimension (Q = 1, M of a random start at that d)")
-            d = float(np.ravel(out["dimension"])[0])
-            if not d > p + k:
-                raise BadInput(f"committee: dimension is larger than {p + k}, the number of neurons, not {d:g}")
-            out["M"] = np.random.default_rng(0).normal(size=(p, k))/np.sqrt(d)
-        out.setdefault("Q", np.eye(p))
-        out.setdefault("a", np.ones(p))
-        out.setdefault("v", np.ones(k))
-        shapes = {"Q": (p, p), "M": (p, k), "P": (k, k), "a": (p,), "v": (k,)}
+        shapes = {"Q": (p, p), "P": (k, k), "a": (p,), "v": (k,), "M": (p, k)}
         for n, shape in shapes.items():
-            if out[n].shape != shape:
+            if n != "M":
+                out.setdefault(n, np.eye(shape[0]) if len(shape) == 2 else np.ones(shape))
+            if n in out and out[n].shape != shape:
                 raise BadInput(f"committee: {n} has the shape {shape} for {p} students and {k} teachers, not {out[n].shape}")
         for n in ("Q", "P"):
             if not np.allclose(out[n], out[n].T, rtol=1e-9, atol=1e-12):
                 raise BadInput(f"committee: {n} is symmetric")
-        C = self.rates.joint(out["Q"], out["M"], out["P"])
-        if np.linalg.eigvalsh(C)[0] < -1e-10*max(1.0, np.max(np.abs(C))):
+            if _negative(out[n]):
+                raise BadInput(f"committee: {n} is no matrix of overlaps: it has a negative eigenvalue")
+        if "M" in out:
+            del out["seed"]
+        else:
+            if "dimension" not in out:
+                raise BadInput("committee: where does it start? Give Q and M, or dimension (Q = 1, M of a random start at that d)")
+            out["M"] = drawn(out["Q"], out["P"], float(out["dimension"]), float(out["seed"]))
+        if _negative(self.rates.joint(out["Q"], out["M"], out["P"])):
             raise BadInput("committee: Q, M and P are no overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
         return out
+
+    def recorded(self, given: Mapping[str, Array]) -> dict[str, float]:
+        """Every number of a run by a name of its own: gamma, ..., P11, v1, start_Q11, start_M11, and a1 or start_a1."""
+        found = {n: float(given[n]) for n in ("gamma", "Delta", "second", "dimension", "seed") if n in given}
+        for n in self.arrays:
+            moves = n in ("Q", "M") or (n == "a" and self.readout == "trained")
+            for place in np.ndindex(given[n].shape):
+                if n not in ("Q", "P") or place[0] <= place[1]:
+                    own = label(n, *place) if len(place) == 2 else f"{n}{place[0] + 1}"
+                    found[f"start_{own}" if moves else own] = float(given[n][place])
+        return found
+
+    def _times(self, t: Any, what: str) -> Array:
+        line = np.atleast_1d(np.asarray(t, dtype=float))
+        if line.ndim != 1 or not np.all(np.isfinite(line)) or np.any(line < 0) or np.any(np.diff(line) <= 0):
+            raise BadInput(f"committee: t is {what}, finite and none below 0")
+        return line
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float | None = None,
@@ -137,14 +152,21 @@ class Committee(Theory):
         Parameters
         ----------
         t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
-        gamma, Delta, Q, M, P, a, v, dimension, second : as in `.letters()`; start : {"Q": matrix, "M": matrix} instead
+        gamma, Delta, Q, M, P, a, v, dimension, seed, second : as in `.letters()`; without M it is that of weights in random
+            directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
             have no closed form). The second runs with other steps, and on fewer nodes
         budget : seconds; what was not integrated by then is missing, and the reason says so
         """
+        if not (start is None or isinstance(start, Mapping)):
+            raise BadInput(f"committee: start is {{letter: matrix}}, for instance {{'Q': [[1]], 'M': [[0.1]]}}, not {start!r}")
+        if not (tolerance is None or (isinstance(tolerance, int | float) and 0 < tolerance < 1)):
+            raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
         given = self.complete(self.given({**numbers, **(start or {})}))
+        if "t" not in given:
+            raise BadInput("committee: t has no value; add t=(0, 20)")
+        times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
         asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
-        times = np.atleast_1d(np.asarray(given["t"], dtype=float))
         with limited(budget):
             found, apart, steps = self._twice(given, times, asked/5)
             if asked < apart < np.inf and self.rates.exact:  # the flow makes what a step leaves grow
@@ -154,7 +176,7 @@ class Committee(Theory):
         why = str(found.reason) or ("" if held else f"two integrations differ by {apart:.1e}; the flow makes errors grow, or an "
                                     "average needs more nodes; take a larger tolerance= or a shorter time")
         model = self._risks(given, found)
-        found = _replaced(found, {**found.value, "risk": model}, held, apart, why)
+        found = _replaced(found, {**found.value, "risk": model}, held, apart, why).at_numbers(self.recorded(given))
         if raise_on_failure and not held:
             raise NotConverged(found, f"committee: {why}")
         return found
@@ -172,16 +194,25 @@ class Committee(Theory):
 
     def _run(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> Trajectory:
         rates, a, P, v = self.rates, given["a"], given["P"], given["v"]
-        gamma, Delta, second = (float(np.ravel(given[n])[0]) for n in ("gamma", "Delta", "second"))
+        gamma, Delta, second = (float(given[n]) for n in ("gamma", "Delta", "second"))
 
         def rate(t: float, x: Array, p: Any) -> Array:
             q, m, b = rates.read(x, a)
             return rates.packed(*rates.rate(q, m, b, P, v=v, gamma=gamma, Delta=Delta, second_rate=second, nodes=nodes))
 
         x0 = rates.packed(given["Q"], given["M"], a)
-        far = {"diverges": lambda t, x, p: float(np.max(np.abs(x))) - _GROWN}
-        found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters, events=far,
-                          terminal=("diverges",), rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), raise_on_failure=False)
+        with np.errstate(all="ignore"):
+            first = rate(0.0, x0, None)
+        if not np.all(np.isfinite(first)):
+            raise BadInput("committee: the rates of this start are no finite numbers; take smaller Q, P, a, v or gamma")
+        most = _GROWN*max(1.0, float(np.max(np.abs(x0))))
+        try:
+            found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters,
+                              events={"diverges": lambda t, x, p: float(np.max(np.abs(x))) - most}, terminal=("diverges",),
+                              rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), most=_MOST, raise_on_failure=False)
+        except TooManySteps:
+            raise BadInput(f"committee: more than {_MOST} evaluations of the rates: they are stiff, or the time is long; take a "
+                           "shorter time, smaller a, v or gamma, or a larger tolerance=") from None
         if found.events["diverges"]["t"].size:
             return _replaced(found, found.value, False, float("nan"), f"the order parameters diverge at t = {found['t'][-1]:.4g}: "
                              "the learning rate is too large")
@@ -201,9 +232,7 @@ class Committee(Theory):
         """
         if t is None:
             raise BadInput("committee: t has no value; add t=np.linspace(0, 20, 100)")
-        line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
-        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("committee: t is an increasing list of times, none below 0")
+        line = self._times(self.given({"t": t})["t"], "an increasing list of times")
         whole = line if line[0] == 0 else np.concatenate([[0.0], line])
         whole = whole if whole.size > 1 else np.array([0.0, 1e-9])
         found = self.solve(t=whole, start=start, tolerance=tolerance, raise_on_failure=False, **numbers)
@@ -213,10 +242,9 @@ class Committee(Theory):
         for n in ("risk", *self.order_parameters):
             values[n] = np.full(line.shape, np.nan)
             values[n][good] = found[n][np.searchsorted(found["t"], line[good])]
-        fixed = {n: float(v) for n, v in self.given(numbers).items() if np.ndim(v) == 0}
-        return Curve(self.name, self.described(fixed), line, values, self.order_parameters, converged=good,
-                     residual=np.full(line.shape, found.error), reason=found.reason, title=title or self.titled(fixed), axis="t",
-                     sources=self.sources)
+        return Curve(self.name, self.described(found.parameters), line, values, self.order_parameters, converged=good,
+                     residual=np.full(line.shape, found.error), reason=found.reason, title=title or self.titled(found.parameters),
+                     named=bool(title), axis="t", sources=self.sources)
 
     # -- plateaus ----------------------------------------------------------------------------------------------------------
     def plateau(self, *, gamma: float, Delta: float = 0.0, norm: float = 1.0) -> Plateau:
@@ -229,7 +257,7 @@ class Committee(Theory):
         return plateau(self, gamma=gamma, Delta=Delta, norm=norm)
 
     def phases(self, *, gamma: Any, students: Any, t: float, dimension: float = 1000.0, Delta: float = 0.0) -> Phases:
-        """Over learning rate and width, what is reached by time t: diverges, on the plateau, or specialised -> Phases."""
+        """Over learning rate and width, what is reached by time t: diverges, on the plateau, specialised, ... -> Phases."""
         return phases(self, gamma=gamma, students=students, t=t, dimension=dimension, Delta=Delta)
 
     # -- showing -----------------------------------------------------------------------------------------------------------
@@ -262,6 +290,35 @@ class Committee(Theory):
         return shorten(f"{self.sigma.name}{target}; {sizes}, {self.readout} readout", 100)
 
 
+def _negative(C: Array) -> bool:
+    return bool(np.linalg.eigvalsh(C)[0] < -1e-10*np.max(np.abs(C)))
+
+
+def drawn(Q: Array, P: Array, dimension: float, seed: float) -> Array:
+    r"""M of weights in random directions in d dimensions: Q^(1/2) U P^(1/2), U the overlaps of two random orthonormal frames.
+
+    U = (Z Z^T + L L^T)^(-1/2) Z, Z of p x k standard normals, L L^T the part of a p x d Gaussian matrix that is orthogonal to the
+    teachers, a Wishart matrix of d - k degrees of freedom; so the entries of U are about N(0, 1/d).
+    """
+    p, k = len(Q), len(P)
+    if not dimension > p + k:
+        raise BadInput(f"committee: dimension is larger than {p + k}, the number of neurons, not {dimension:g}")
+    if seed != int(seed):
+        raise BadInput(f"committee: seed is an integer, 0 or more, not {seed:g}")
+    rng = np.random.default_rng(int(seed))
+    Z = rng.normal(size=(p, k))
+    L = np.tril(rng.normal(size=(p, p)), -1) + np.diag(np.sqrt(rng.chisquare(dimension - k - np.arange(p))))
+    found: Array = _root(Q) @ np.linalg.solve(_root(Z @ Z.T + L @ L.T), Z) @ _root(P)
+    return found
+
+
+def _root(C: Array) -> Array:
+    """The symmetric root of a matrix without negative eigenvalues."""
+    size, vectors = np.linalg.eigh(C)
+    found: Array = vectors*np.sqrt(np.maximum(size, 0.0)) @ vectors.T
+    return found
+
+
 def _replaced(found: Trajectory, value: Mapping[str, Any], held: bool, error: float, why: str) -> Trajectory:
     from dataclasses import replace
 
@@ -285,7 +342,8 @@ def committee(sigma: Any, g: Any = None, *, students: Any = 2, teachers: Any = 1
 
     Raises
     ------
-    BadInput : a student that jumps, a function that is not square integrable or holds parameters, sizes below 1.
+    BadInput : a student that jumps, a function that is not square integrable or holds parameters, sizes below 1 or
+        too large.
 
     References: saadsolla1995, goldt2019.
 
@@ -302,14 +360,8 @@ def committee(sigma: Any, g: Any = None, *, students: Any = 2, teachers: Any = 1
         require_square_integrable("committee", role, f)
     if student.weak_derivative.expr.has(DiracDelta):
         raise BadInput(f"committee: {student.name} jumps, and has no gradient on a sample")
-    sizes = []
-    for name, n in (("students", students), ("teachers", teachers)):
-        try:
-            sizes.append(int(str(n)))
-        except ValueError:
-            raise BadInput(f"committee: {name} is a number of neurons, 1 or more, not {n!r}") from None
-        if sizes[-1] < 1:
-            raise BadInput(f"committee: {name} is 1 or more, not {n}")
+    p, k = neurons("students", students), neurons("teachers", teachers)
+    require_few(p, k)
     if readout not in READOUTS:
         raise BadInput(f"committee: readout is {' or '.join(READOUTS)}, not {readout!r}")
-    return Committee(student, teacher, sizes[0], sizes[1], readout)
+    return Committee(student, teacher, p, k, readout)

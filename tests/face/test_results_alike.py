@@ -12,6 +12,8 @@ from hermitex.errors import BadInput, UnknownName
 GLM = hx.theories.glm()
 RIDGE = hx.System({"Vhat": "alpha/(1 + V)", "V": "1/(lamda + Vhat)"}, where={"u": "1 + V"}, observables={"size": "V**2*u"})
 FLOW = hx.Flow({"m": "a*(1 - m**2)"}, start={"m": 0.1}, symbols="a")
+COMMITTEE = hx.theories.committee("erf", students=1, teachers=1)
+STATE = {"Q": [[1.0]], "M": [[0.5]]}
 RESULTS = {
     "solution of a theory": (lambda: GLM.solve(alpha=[0.5, 1, 2], lam=0.1, Delta=0.25), "lam", 0.1, "test_error"),
     "curve": (lambda: GLM.curve(alpha=[0.5, 1, 2], lam=0.1, Delta=0.25), "lam", 0.1, "test_error"),
@@ -20,6 +22,8 @@ RESULTS = {
     "solution": (lambda: RIDGE.solve(alpha=[1, 2, 3], lam=0.1), "lam", 0.1, "V"),
     "one point": (lambda: RIDGE.solve(alpha=1, lam=0.1), "lam", 0.1, "V"),
     "sweep": (lambda: hx.sweep(RIDGE, {"lam": [0.1, 1.0]}, parameters={"alpha": 2}), "alpha", 2, "V"),
+    "trajectory of a theory": (lambda: COMMITTEE.solve(t=[0, 0.5, 1], gamma=0.5, **STATE), "gamma", 0.5, "risk"),
+    "curve along t": (lambda: COMMITTEE.curve(t=[0, 0.5, 1], gamma=0.5, **STATE), "start_M11", 0.5, "risk"),
     "trajectory": (lambda: FLOW.solve(t=[0, 0.5, 1], a=2), "a", 2, "m"),
 }
 

@@ -159,26 +159,27 @@ def test_tanh_and_its_experiment():
     found = theory.curve(t=[0, 1, 2], **numbers)
     measured = simulate(theory, [0, 1, 2], dimension=800, seeds=16, **numbers)
     assert found.all_converged
-    assert agreement(found, measured).worst("risk", *theory.order_parameters) < 4
+    assert agreement(found, measured).worst("risk", *theory.order_parameters) < 3.5
     assert agreement(found, measured).rms("risk", *theory.order_parameters) < 1.8
 
 
 def test_the_experiment_agrees():
     theory = committee(ERF, students=2, teachers=1)
     numbers = {"gamma": 1.0, "Delta": 0.01, **START}
-    scores = agreement(theory.curve(t=[0, 1], **numbers), simulate(theory, [0, 1], dimension=300, seeds=range(100, 124), **numbers))
-    assert scores.worst("risk", *theory.order_parameters) < 3
+    scores = agreement(theory.curve(t=[0, 1], **numbers), simulate(theory, [0, 1], dimension=300, seeds=24, **numbers))
+    assert scores.worst("risk", *theory.order_parameters) < 3.5
 
 
 # -- planted errors --------------------------------------------------------------------------------------------------------
-def test_a_lost_step_term_is_seen():
-    """Without the gamma^2 term the trajectory misses the reference by far more than the tolerance of that test."""
+@pytest.mark.parametrize("lost", ["steps", "noises"])
+def test_a_lost_step_term_is_seen(lost, monkeypatch):
+    """Without either part of the gamma^2 term the trajectory misses the reference by far more than the tolerance of that test."""
     sigma, p, k, gamma, Delta, start, t, risk = REFERENCES[0]
     theory = committee(sigma, students=p, teachers=k)
-    noiseless = theory.curve(t=t, gamma=gamma, Delta=0.0, tolerance=1e-6, **start)
-    slow = theory.curve(t=t, gamma=gamma/2, Delta=Delta, tolerance=1e-6, **start)
-    assert np.max(np.abs(noiseless.risk - risk)) > 1e-4
-    assert np.max(np.abs(slow.risk - risk)) > 1e-4
+    monkeypatch.setitem(theory.rates.__dict__, lost, [])
+    assert not getattr(theory.rates, lost)
+    found = theory.curve(t=t, gamma=gamma, Delta=Delta, tolerance=1e-6, **start)
+    assert found.all_converged and np.max(np.abs(found.risk - risk)) > 1e-5
 
 
 # -- products ----------------------------------------------------------------------------------------------------------------
@@ -225,10 +226,54 @@ def test_the_plateau_is_a_fixed_point_and_its_rate_is_that_of_the_escape():
     assert not committee(ERF, students=2, teachers=1).plateau(gamma=0.5).escapes
 
 
-def test_the_phases():
-    found = committee(ERF, teachers=2).phases(gamma=[1.0, 40.0], students=[2], t=30)
-    assert found.phase.tolist() == [["on the plateau", "no symmetric fixed point"]]
-    assert found.plot().get_xlabel()
+@pytest.mark.parametrize(("students", "t", "phase"), [
+    (1, 1e-3, "before the plateau"), (2, 1e-3, "before the plateau"), (1, 100, "symmetric for good"), (3, 25, "before the plateau"),
+    (2, 200, "on the plateau"), pytest.param(2, 400, "specialised", marks=pytest.mark.slow)])
+def test_the_phases(students, t, phase):
+    found = committee(ERF, teachers=2).phases(gamma=[3.0], students=[students], t=t)
+    assert found.phase.tolist() == [[phase]]
+    assert (found.risk[0, 0] < found.plateau_risk[0, 0]/2) == (phase == "specialised")
+
+
+def test_no_plateau_and_what_diverges():
+    found = committee(ERF, teachers=2).phases(gamma=[40.0], students=[2], t=3)
+    assert found.phase.tolist() == [["no symmetric fixed point"]] and found.plot().get_xlabel()
+    found = committee("z**2").phases(gamma=[20.0], students=[1], t=50)
+    assert found.phase.tolist() == [["diverges"]] and np.isnan(found.risk).all()
+
+
+# -- starts --------------------------------------------------------------------------------------------------------------------
+def test_a_drawn_start_has_the_size_of_its_neurons():
+    """M = Q^(1/2) U P^(1/2): it grows with the norms of both, can always be met, and its entries are N(0, 1/d) at Q = P = 1."""
+    def start(p=2, k=2, **numbers):
+        given = {"t": [0.0, 1.0], "gamma": 1.0, **numbers}
+        theory = committee(ERF, students=p, teachers=k)
+        return theory.complete(theory.given(given))["M"]
+
+    one = start(dimension=50)
+    for q, r in ((1e-4, 1.0), (1.0, 100.0), (4.0, 9.0)):
+        assert np.allclose(start(dimension=50, Q=q*np.eye(2), P=r*np.eye(2)), np.sqrt(q*r)*one, rtol=1e-12)
+    assert np.max(np.abs(start(dimension=50, seed=1) - one)) > 0.01
+    drawn = np.ravel([start(dimension=100, seed=s) for s in range(200)])
+    assert 100*np.mean(drawn**2) == pytest.approx(1, abs=4*np.sqrt(2/800)) and abs(np.mean(drawn)) < 4*0.1/np.sqrt(800)
+    rng = np.random.default_rng(0)
+    for _ in range(10):  # just room enough, and neurons that are correlated
+        Q, P = (x @ x.T for x in rng.normal(size=(2, 3, 3)))
+        assert start(3, 3, dimension=6.5, Q=Q, P=P, seed=int(rng.integers(100))).shape == (3, 3)
+
+
+def test_a_run_holds_its_numbers():
+    theory = committee(ERF, students=2, teachers=1)
+    for found in (theory.curve(t=[0, 0.1], gamma=0.5, **START), theory.solve(t=[0, 0.1], gamma=0.5, **START),
+                  simulate(theory, [0, 0.1], dimension=20, seeds=2, gamma=0.5, **START)):
+        table = found.table()
+        for name, value in {"gamma": 0.5, "Delta": 0, "P11": 1, "v1": 1, "a2": 1, "start_Q12": START["Q"][0][1],
+                            "start_M21": START["M"][1][0]}.items():
+            assert found[name] == value and found.parameters[name] == value and set(table[name]) == {value}
+        assert "seed" not in found.parameters
+    json.dumps(theory.curve(t=[0], gamma=0.5, **START).to_dict())
+    assert theory.curve(t=[0], gamma=0.5, dimension=90).parameters["seed"] == 0
+    assert theory.curve(t=[0], gamma=0.5, title="mine", **START).named and not theory.curve(t=[0], gamma=0.5, **START).named
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------------------
@@ -240,7 +285,24 @@ def test_the_phases():
     (lambda: committee("tanh").curve(t=[0, 1], gamma=1, Q=np.eye(2), M=[[1.0], [1.0]]), "negative eigenvalue"),
     (lambda: committee("tanh").curve(t=[0, 1], gamma=1, Q=np.eye(3), M=[[0.1], [0.1]]), "shape"),
     (lambda: committee("tanh").curve(t=[1, 0], gamma=1, dimension=100), "increasing"),
-], ids=range(7))
+    *((lambda t=t: committee("tanh").solve(t=t, gamma=1, dimension=100), "increasing") for t in ([1, 0], -1, [0, 0], [0, np.inf])),
+    (lambda: committee("tanh").solve(gamma=1, dimension=100), "t has no value"),
+    *((lambda n=n: committee("tanh", students=1).curve(t=[0, 1], gamma=1, **{
+        "Q": [[1]], "M": [[0.5]], n: np.full((1, 1) if n in "QMP" else 1, np.inf)}), "finite") for n in "QMPav"),
+    (lambda: committee(ERF, students=1).curve(t=[0, 1], gamma=1, Q=[[1]], M=[[0.5]], a=[1e200]), "no finite numbers"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=np.inf), "finite"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=3), "larger than 3"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=100, seed=0.5), "seed is an integer"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=100, Q=[[1, 2], [2, 1]]), "Q is no matrix of overlaps"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, start=3), "start is"),
+    *((lambda x=x: committee(ERF).solve(t=1, gamma=1, dimension=100, tolerance=x), "between 0 and 1") for x in ("a", 0, np.nan)),
+    *((lambda x=x: committee(ERF).plateau(gamma=x), "gamma is a finite number") for x in ("x", [0.1, 0.2], None, -1, np.inf)),
+    *((lambda x=x: committee(ERF).phases(**{"gamma": [1], "students": [2], "t": 1, **x}), w) for x, w in (
+        ({"gamma": "x"}, "finite number"), ({"students": []}, "one of sizes"), ({"students": [1.5]}, "whole number"),
+        ({"gamma": []}, "positive"), ({"t": "x"}, "finite"), ({"students": [60]}, "Take fewer"))),
+    (lambda: committee(ERF, students=100_000), "Take fewer"),
+    (lambda: committee(ERF, students=1.5), "whole number"),
+])
 def test_refusals(make, words):
     with pytest.raises(BadInput, match=words):
         make()

@@ -14,11 +14,16 @@ import numpy as np
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.show.display import Shown
+from hermitex.theories.committees.rates import neurons, require_few
 
 Array = np.ndarray
-NONE, PLATEAU, STABLE, LEARNED = "no symmetric fixed point", "on the plateau", "symmetric for good", "specialised"
-_NAMES = (LEARNED, PLATEAU, STABLE, NONE)
-_LONG, _SMALL, _BIG = 1e6, 1e-9, 1e4
+BEFORE, PLATEAU, STABLE = "before the plateau", "on the plateau", "symmetric for good"
+APART, LEARNED = "students differ", "specialised"
+NONE, DIVERGES, UNKNOWN = "no symmetric fixed point", "diverges", "not converged"
+_NAMES = (LEARNED, APART, PLATEAU, STABLE, BEFORE, NONE, DIVERGES, UNKNOWN)
+_TOLERANCE = 1e-4  # of the trajectories that are sorted, relative to the largest order parameter
+_NEAR = 0.2  # of the plateau's largest order parameter: its neighbourhood
+_SMALL, _BIG = 1e-9, 1e4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +65,9 @@ def plateau(theory: Any, *, gamma: float, Delta: float, norm: float) -> Plateau:
 
     if theory.readout == "trained":
         raise BadInput("committee: the plateau is that of a fixed second layer")
-    if not (gamma >= 0 and Delta >= 0 and norm > 0):
-        raise BadInput("committee: gamma and Delta are 0 or more, norm is positive")
+    gamma, Delta, norm = _number("gamma", gamma), _number("Delta", Delta), _number("norm", norm)
+    if norm == 0:
+        raise BadInput("committee: norm is positive")
     rates, p, k = theory.rates, theory.students, theory.teachers
     P, a, v = norm*np.eye(k), np.ones(p), np.ones(k)
     numbers: dict[str, Any] = {"v": v, "gamma": float(gamma), "Delta": float(Delta)}
@@ -109,8 +115,13 @@ def _ending(event: Any) -> Any:
 class Phases(Shown):
     """Over learning rate and width: the risk at time t and what has become of the students; `.plot()`.
 
-    specialised: the risk is below half the plateau's; symmetric for good: the plateau is stable, which is all that students can do
-    for a single teacher or at a large rate; no symmetric fixed point: the learning rate is too large for equal students to settle.
+    The plateau has Q, C, M; s is the largest of |Q|, |C|, |M|, and students differ where some M_jr is further than |M|/2 from the
+    mean of them all. specialised: they differ and the risk is below half the plateau's; students differ: the risk is not;
+    on the plateau: the means of Q_jj, Q_jl, M_jr are within s/5 of Q, C, M; symmetric for good: so, the plateau is stable, which
+    is all that students can do for a single teacher or at a large rate; before the plateau: the means are further from it; no
+    symmetric fixed point: the learning rate is too large for equal students to settle; diverges: an order parameter grows beyond
+    bounds before t; not converged: two integrations of the trajectory differ by
+    more than 1e-4 of the largest order parameter. The last two have no risk.
     """
 
     gamma: Array
@@ -119,7 +130,7 @@ class Phases(Shown):
     plateau_risk: Array
     phase: Array
     numbers: dict[str, float]
-    status: str = "numerical: trajectories of the flow, sorted by the plateau's risk"
+    status: str = "numerical: trajectories of the flow to 1e-4 of the largest order parameter, sorted by the plateau"
 
     def to_dict(self) -> dict[str, Any]:
         """Grids, risks and phases; what diverges has no risk."""
@@ -152,16 +163,22 @@ def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float
     """Trajectories over a grid, each from the start of `dimension`; see `Committee.phases`."""
     from dataclasses import replace
 
-    rates, widths = np.atleast_1d(np.asarray(gamma, dtype=float)), tuple(int(n) for n in np.atleast_1d(students))
-    if rates.ndim != 1 or np.any(rates <= 0) or min(widths) < 1 or not t > 0:
+    rates = np.array([_number("gamma", g) for g in _list(gamma)])
+    widths = tuple(neurons("students", n) for n in _list(students))
+    t, Delta = _number("t", t), _number("Delta", Delta)
+    if not (rates.size and widths and np.all(rates > 0) and t > 0):
         raise BadInput("committee: gamma is a list of positive numbers, students one of sizes, t a time")
+    for p in widths:
+        require_few(p, theory.teachers)
     risk, flat = np.full((len(widths), len(rates)), np.nan), np.full((len(widths), len(rates)), np.nan)
     phase = np.full(risk.shape, NONE, dtype=object)
     for i, p in enumerate(widths):
         one = replace(theory, students=p)
         for j, g in enumerate(rates):
-            found = one.solve(t=[0.0, t], gamma=g, Delta=Delta, dimension=dimension, raise_on_failure=False)
-            if np.asarray(found["t"])[-1] < t:
+            found = one.solve(t=[0.0, t], gamma=g, Delta=Delta, dimension=dimension, tolerance=_TOLERANCE,
+                              raise_on_failure=False)
+            if not found.converged:
+                phase[i, j] = DIVERGES if found.events["diverges"]["t"].size else UNKNOWN
                 continue
             risk[i, j] = found["risk"][-1]
             try:
@@ -169,5 +186,34 @@ def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float
             except NotConverged:
                 continue
             flat[i, j] = equal.values["risk"]
-            phase[i, j] = LEARNED if risk[i, j] < flat[i, j]/2 else PLATEAU if equal.escapes else STABLE
+            x = np.array([found[n][-1] for n in one.order_parameters])
+            Q, M, _ = one.rates.read(x, np.ones(p))
+            phase[i, j] = _phase(Q, M, float(risk[i, j]), equal)
     return Phases(rates, widths, risk, flat, phase, {"t": float(t), "dimension": float(dimension), "Delta": float(Delta)})
+
+
+def _phase(Q: Array, M: Array, risk: float, equal: Plateau) -> str:
+    """What has become of students at Q, M; see `Phases`."""
+    p, at = len(Q), equal.values
+    if np.max(np.abs(M - M.mean())) > abs(at["M"])/2:
+        return LEARNED if risk < at["risk"]/2 else APART
+    means = {"Q": np.trace(Q)/p, "M": M.mean(), **({"C": (Q.sum() - np.trace(Q))/(p*(p - 1))} if p > 1 else {})}
+    size = max(abs(at[n]) for n in means)
+    if max(abs(means[n] - at[n]) for n in means) > _NEAR*size:
+        return BEFORE
+    return PLATEAU if equal.escapes else STABLE
+
+
+def _list(values: Any) -> list[Any]:
+    return [values] if isinstance(values, str) or not np.iterable(values) else list(values)
+
+
+def _number(name: str, value: Any) -> float:
+    """One number, 0 or more."""
+    try:
+        found = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        found = float("nan")
+    if not 0 <= found < np.inf:
+        raise BadInput(f"committee: {name} is a finite number, 0 or more, not {value!r}")
+    return found

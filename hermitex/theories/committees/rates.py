@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from sympy import Expr, diff
 
+from hermitex.errors import BadInput
 from hermitex.symbols import z
 from hermitex.theories.committees.products import NODES, Product, compiled, product, slope, with_quadrature
 
 Array = np.ndarray
+MOST_AVERAGES = 200_000  # of four fields
 
 
 @dataclass(frozen=True)
@@ -230,6 +233,29 @@ class Rates:
         parts = [f for p, _, _ in self.pairs for f in ((p.by_own,) if p.same else (p.by_own, p.across))]
         pairs = all(f.closed is not None for f in parts if isinstance(f, Product))
         return pairs and all(q.closed is not None for q, _, _ in (*self.steps, *self.noises, *self.outputs))
+
+
+def neurons(name: str, n: Any) -> int:
+    """A number of neurons, checked.
+
+    >>> neurons("students", "3")
+    3
+    """
+    try:
+        value = float("nan" if isinstance(n, bool) else n)
+    except (TypeError, ValueError):
+        value = float("nan")
+    if not (value >= 1 and value == np.floor(value) < np.inf):
+        raise BadInput(f"committee: {name} is a whole number of neurons, 1 or more, not {n!r}")
+    return int(value)
+
+
+def require_few(p: int, k: int) -> None:
+    """Refuse sizes whose flow has too many averages of four fields, p(p+1)/2 (p+k)(p+k+1)/2."""
+    count = p*(p + 1)//2*((p + k)*(p + k + 1)//2)
+    if count > MOST_AVERAGES:
+        raise BadInput(f"committee: {p} students and {k} teachers make {count:.3g} averages of four fields a step; {MOST_AVERAGES} "
+                       "is the most. Take fewer neurons")
 
 
 def label(letter: str, i: int, j: int) -> str:
