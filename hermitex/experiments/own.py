@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.systems.system import System
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
 
 
 def experiment(system: Any, sample: Callable[..., Mapping[str, float]], *, seeds: int | Iterable[int] = 16, at: Any = None,
-               progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+               start: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
     """Solve a System along one of its parameters and put an experiment beside it -> Curve with `.simulation`.
 
     Parameters
@@ -24,7 +26,7 @@ def experiment(system: Any, sample: Callable[..., Mapping[str, float]], *, seeds
     sample : sample(rng, **numbers) -> {name of an unknown or observable: measured value}, one run at one point; rng is a
         `numpy.random.Generator` of the seed and the point
     seeds : how many runs (0, 1, ...), or which; at : where the experiment is made (default: at most 8 points of the list)
-    numbers : the parameters of the system, one of them a list, which is the abscissa
+    start : of `System.solve`; numbers : the parameters of the system, one of them a list, which is the abscissa
 
     Returns
     -------
@@ -44,6 +46,9 @@ def experiment(system: Any, sample: Callable[..., Mapping[str, float]], *, seeds
     >>> found["q"].tolist(), bool(abs(found.simulation["q"] - found["q"]).max() < 0.5), found.simulation.standard_error["q"].shape
     ([2.0, 4.0], True, (2,))
     """
+    if not isinstance(system, System) or not callable(sample):
+        raise BadInput("experiment: a System and a function sample(rng, **numbers) are needed; theories have experiments of "
+                       "their own: hx.curve(theory, ..., simulate=True)")
     chosen = seeds_of(seeds)
     arrays = {a.name for a in system.arrays}
     lists = [n for n, v in numbers.items() if np.ndim(v) and n not in arrays]
@@ -51,46 +56,49 @@ def experiment(system: Any, sample: Callable[..., Mapping[str, float]], *, seeds
         raise BadInput("experiment: one parameter of the system is a list, along which it is solved, not "
                        f"{', '.join(lists) or 'none'}")
     axis = lists[0]
-    line = np.asarray(numbers[axis], dtype=float)
-    found = system.solve(raise_on_failure=False, **{**numbers, axis: line})
+    line = _line(axis, numbers[axis])
+    found = system.solve(raise_on_failure=False, start=start, **{**numbers, axis: line})
     names = [*(u.name for u in system.unknowns), *(o.name for o in system.observables)]
     good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
     values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan) for n in names}
     rest = {n: v for n, v in numbers.items() if n != axis}
     fixed = {n: float(v) for n, v in rest.items() if not np.ndim(v)}
     some = np.unique(np.rint(np.linspace(0, line.size - 1, min(8, line.size))).astype(int))
-    where = line[some] if at is None else np.atleast_1d(at)
+    where = line[some] if at is None else _line("at", at)
     title = system.name or "system"
     theory = Curve(title, fixed, line, values, tuple(names), converged=good, residual=np.broadcast_to(found.residual, line.shape),
-                   reason=found.reason, axis=axis, ratio="n/d")
-    empty = Curve(title, fixed, where, {}, axis=axis)
+                   stability=np.broadcast_to(found.stability, line.shape), reason=found.reason, axis=axis, ratio="")
+    empty = Curve(title, fixed, where, {}, axis=axis, ratio="")
     return theory.with_simulation(_measured(sample, names, axis, where, rest, chosen, progress, empty))
 
 
 def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis: str, where: Array, rest: Mapping[str, Any],
               seeds: tuple[int, ...], progress: Callable[[int, int], None] | None, empty: Curve) -> Curve:
-    from dataclasses import replace
-
-    rows: list[list[list[float]]] = []
     measured: list[str] = []
-    for done, seed in enumerate(seeds, start=1):
-        row = []
+
+    def run(seed: int) -> dict[str, list[float]]:
+        row: list[list[float]] = []
         for k, x in enumerate(where):
             got = sample(np.random.default_rng([seed, k]), **{axis: float(x)}, **rest)
             if not isinstance(got, Mapping) or not got:
                 raise BadInput(f'experiment: the function returns {{"q": 0.5, ...}}, names with numbers, not {str(got)[:60]!r}')
             if unknown := [n for n in got if n not in names]:
                 raise UnknownName(str(unknown[0]), names, "unknown or observable of the system")
-            measured = measured or list(got)
+            measured.extend(got if not measured else ())
             if set(got) != set(measured):
                 raise BadInput(f"experiment: the function returned {', '.join(measured)} first, and {', '.join(got)} then")
             try:
                 row.append([float(got[n]) for n in measured])
             except (TypeError, ValueError):
                 raise BadInput("experiment: a value that the function returned is no number") from None
-        rows.append(row)
-        if progress is not None:
-            progress(done, len(seeds))
-    mean, error = mean_and_error(rows)
-    values, errors = ({n: v[:, i] for i, n in enumerate(measured)} for v in (mean, error))
+        return {n: [values[i] for values in row] for i, n in enumerate(measured)}
+
+    values, errors = over_seeds(run, seeds, progress)
     return replace(empty, values=values, order_parameters=tuple(measured), standard_error=errors, seeds=seeds)
+
+
+def _line(name: str, value: Any) -> Array:
+    try:
+        return np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise BadInput(f"experiment: {name} is a list of numbers, not {str(value)[:60]!r}") from None

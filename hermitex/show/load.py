@@ -17,9 +17,9 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
     BadInput : there is no such file, or it is no table; one line.
     """
     try:
-        with open(path, newline="", encoding="utf-8") as file:
+        with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"load: cannot read {str(path)[:80]!r}: {reason.lower()}") from None
     if not rows or len(set(rows[0])) < len(rows[0]):

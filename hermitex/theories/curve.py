@@ -182,7 +182,7 @@ class Curve(Columned, Shown):
         told = None if label is not None or self.named else self._told(quantity or "test_error")
         quantity = quantity or "test_error"
         ylabel = axis_of(quantity)
-        said = f" = {self.ratio}" if self.axis == "alpha" or self.ratio != "n/d" else ""
+        said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
         xlabel = f"${letter(self.axis)}{said}$"
         points = None
         if self.simulation is not None and quantity in self.simulation:

@@ -164,9 +164,11 @@ def glm(loss: Any = "square", labels: str = "linear", *, intercept: bool = False
         raise BadInput(f"glm: labels are {', '.join(LABELS[:-1])} or {LABELS[-1]}, not {labels!r}")
     if found.margin and labels == "linear":
         raise BadInput(f"glm: the loss {found} asks for labels of +-1; use labels='sign'")
+    if not isinstance(intercept, bool):
+        raise BadInput(f"glm: intercept is True or False, not {intercept!r}")
     if intercept and labels == "linear":
         raise BadInput("glm: an intercept is solved for labels of +-1; centre real labels")
-    return _made(found, labels, bool(intercept))
+    return _made(found, labels, intercept)
 
 
 @lru_cache(maxsize=32)

@@ -31,7 +31,7 @@ def test_a_function_of_samples_beside_a_system():
     wrong = hx.experiment(SYSTEM, lambda rng, **at: resolvent(rng, **at, wrong=1.1), alpha=[1.0, 2.0], lam=0.3, seeds=12)
     assert agreement(wrong, wrong.simulation).worst("V", "half") > 5
     ax = found.plot(quantity="V")
-    assert len(ax.containers) + len(ax.collections) >= 1 and ax.get_xlabel() == r"$\alpha = n/d$"
+    assert len(ax.containers) == 1 and ax.get_xlabel() == r"$\alpha$"  # points with error bars; what alpha is, is the user's
     again = hx.experiment(SYSTEM, resolvent, alpha=[0.5, 1.0, 2.0], lam=0.3, seeds=[3], at=[1.0])
     assert again.simulation.alpha.tolist() == [1.0] and np.isnan(again.simulation.standard_error["V"][0])
 
@@ -46,6 +46,21 @@ def test_what_an_experiment_refuses(sample, numbers, word):
     with pytest.raises(HermitexError) as caught:
         hx.experiment(SYSTEM, sample, seeds=2, **numbers)
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given, numbers, word", [
+    (hx.theories.glm(), {"alpha": [1.0], "lam": 0.1}, "a System"), (SYSTEM, {"alpha": ["a", "b"], "lam": 0.1}, "list of numbers"),
+    (SYSTEM, {"alpha": [1.0], "lam": 0.1, "at": "x"}, "list of numbers"),
+    (SYSTEM, {"alpha": [1.0], "lam": 0.1, "start": {"W": 1}}, "W")])
+def test_what_is_no_system_is_one_line(given, numbers, word):
+    with pytest.raises(HermitexError, match=word):
+        hx.experiment(given, resolvent, seeds=2, **numbers)
+
+
+def test_an_unstable_solution_says_so_beside_an_experiment_too():
+    doubled = hx.System({"q": "lamda*q**2/(1 + lamda*q**2)"}, symbols={"lamda": "positive", "q": "real"})
+    found = hx.experiment(doubled, lambda rng, lamda: {"q": 0.1}, lamda=[8.0], seeds=1, start={"q": 0.15})
+    assert found.stability[0] == pytest.approx(doubled.solve(lamda=8.0, start={"q": 0.15}).stability, rel=1e-6)
 
 
 @pytest.mark.parametrize("sigma, alpha, beta, normalisation", [

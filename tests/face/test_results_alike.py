@@ -152,3 +152,11 @@ def test_exponents_and_coefficients_have_pictures():
 def test_a_table_without_a_verdict_has_none_where_numbers_are_missing(tmp_path):
     (tmp_path/"q.csv").write_text("alpha,q\n1,0.5\n2,\n3,nan\n", encoding="utf-8")
     assert hx.load(tmp_path/"q.csv")["converged"].tolist() == [True, False, False]
+
+
+def test_a_table_with_the_mark_of_a_spreadsheet_is_read(tmp_path):
+    (tmp_path/"q.csv").write_bytes(b"\xef\xbb\xbfalpha,q\n1,0.5\n2,0.25\n")
+    assert hx.load(tmp_path/"q.csv").axes == {"alpha": (1.0, 2.0)}
+    for path in (None, "a\0b"):
+        with pytest.raises(BadInput, match="cannot read"):
+            hx.load(path)
