@@ -11,13 +11,14 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported; the workers inherit it
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import junkdrawer  # noqa: E402
 
 # The alarm of a budget is dropped where it rings in a callback of the collector, and hypothesis has one, which only counts.
 junkdrawer._gc_initialized = True
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+# How long an example takes to be drawn depends on what else the machine does.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
 # -- cases that take long ----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_a_factor_of_both_signs_stays(text):
 VANISHING = ["1 - sin(pi/2*(z1+1)**2 - pi/2*z1**2 - pi*z1)", "1 - sin(sqrt(z1**2-2*z1+1) - z1 + 1 + pi/2)",
              "1 + cos(pi*sqrt(z1**2-2*z1+1)/(z1-1))", "(sin(z1)**2+cos(z1)**2-1)**2", "(sin(z1)**2+cos(z1)**2-1)**2 + relu(z1)",
              "abs(sqrt(z1**2-2*z1+1)-z1+1)", "(sqrt(z1**2-2*z1+1)-z1+1)**2", "(abs(z1) - z1)**2", "relu(z1)**2",
-             "(1 - sign(z1))**4"]
+             "(1 - sign(z1))**4", "1 + tanh(log(relu(z1)))", "1 - tanh(1/relu(z1))", "1 + erf(log(relu(z1)))"]
 
 
 @pytest.mark.parametrize("text", VANISHING)

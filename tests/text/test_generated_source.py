@@ -57,7 +57,7 @@ def together(found, size):
     return ["\n".join(found[k:k + size]) for k in range(0, len(found), size)]
 
 
-@pytest.mark.parametrize("size", [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [10, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_source_and_a_title_are_prose(size, tmp_path):
     for k, text in enumerate(together(texts(3, 20), size)):
         system = System({V: 1/(a + V)}, source=text, name=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Add, Expr, Mul, Pow, Rational, S, Symbol, asinh, atan, cos, erf, erfc, exp, log, sin, sinh, tanh
 
 ODD_RISING = (tanh, sinh, erf, atan, asinh)
-_ANALYTIC = (exp, sin, cos, erfc, *ODD_RISING)
+ANALYTIC = (exp, sin, cos, erfc, *ODD_RISING)
 
 
 def null_zeros(f: Expr) -> bool:
@@ -40,4 +40,4 @@ def analytic(f: Expr, variables: set[Symbol]) -> bool:
         return f.base == S.Exp1 or (f.base.is_positive is True and analytic(f.base, variables) and not f.exp.free_symbols)
     if isinstance(f, log):
         return f.args[0].is_positive is True and analytic(f.args[0], variables)
-    return isinstance(f, (Add, Mul, Pow, *_ANALYTIC)) and all(analytic(a, variables) for a in f.args if isinstance(a, Expr))
+    return isinstance(f, (Add, Mul, Pow, *ANALYTIC)) and all(analytic(a, variables) for a in f.args if isinstance(a, Expr))

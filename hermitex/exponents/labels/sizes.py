@@ -24,13 +24,15 @@ from sympy import (
     erf,
     exp,
     floor,
+    log,
+    preorder_traversal,
     sign,
     sin,
     tanh,
 )
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.analytic import ODD_RISING, null_zeros, takes_single_values_on_null_sets
+from hermitex.exponents.labels.analytic import ANALYTIC, ODD_RISING, null_zeros, takes_single_values_on_null_sets
 from hermitex.exponents.labels.levels import sign_of
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import pieces
@@ -111,7 +113,7 @@ def _by_zeros(h: Expr) -> int:
 def _by_bounds(h: Expr) -> int:
     """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
     found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and (
-        isinstance(e, (tanh, erf)) or takes_single_values_on_null_sets(e.args[0]))]
+        _finite(e.args[0]) if isinstance(e, (tanh, erf)) else takes_single_values_on_null_sets(e.args[0]))]
     found += [e for e in h.atoms(exp) if e.free_symbols and side(e.args[0]) == -1]
     outer = sorted((e for e in found if not any(other.args[0].has(e) for other in found)), key=default_sort_key)
     if not outer or len(outer) > _NAMES:
@@ -123,6 +125,17 @@ def _by_bounds(h: Expr) -> int:
     values = [form.xreplace(dict(zip(names, ends, strict=True))) for ends in product(*(_ends(e) for e in outer))]
     sides = {side(v) for v in values if v != 0}
     return sides.pop() if len(sides) == 1 else 0
+
+
+def _finite(e: Expr) -> bool:
+    """Is it finite almost everywhere? tanh(log(max(z, 0))) is -1 on a half line."""
+    def one(n: Expr) -> bool:
+        if isinstance(n, Pow):
+            return bool(n.base == S.Exp1 or (n.exp.is_number and n.exp.is_nonnegative)) or nonzero_almost_everywhere(n.base)
+        if isinstance(n, log):
+            return nonzero_almost_everywhere(n.args[0])
+        return n.is_Atom or isinstance(n, (Add, Mul, *_KINKS, *ANALYTIC))
+    return all(one(n) for n in preorder_traversal(e) if isinstance(n, Expr))
 
 
 def _ends(e: Expr) -> tuple[Expr, Expr]:

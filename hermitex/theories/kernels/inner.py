@@ -95,7 +95,7 @@ class InnerKernel(Shown):
             raise BadInput(f"the dimension of a kernel's data is a number or a symbol, not {d!r}")
         d = sympify(d, strict=True)
         if d.is_number:
-            d = sympify(whole("the dimension of a kernel's data", float(d), 3))
+            d = sympify(whole("the dimension of a kernel's data", float(d), 3), strict=True)
         half, found = d/2, S.Zero
         for (power,), b in self.formula.as_poly(t).terms():
             if power >= degree and (power - degree) % 2 == 0:
