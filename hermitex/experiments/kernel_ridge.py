@@ -51,7 +51,7 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
     at = theory.complete(theory.given({**numbers, "n": n, "dimension": dimension}))
     fixed = theory.single(at, "dimension", "p", "lam", "noise")
     d, lam, p = round(fixed["dimension"]), fixed["lam"], fixed["p"]
-    sizes = [whole("kernel-ridge: in an experiment n", float(v), 1) for v in np.atleast_1d(at["n"])]
+    sizes = [whole("kernel-ridge: in an experiment n", float(np.rint(v)), 1) for v in np.atleast_1d(at["n"])]
     width = 0 if p == np.inf else whole("kernel-ridge: in an experiment p", p, 1)
     most = max(sizes)*max(*sizes, whole("kernel-ridge: test", test, 1), width)
     if most > _LARGEST:

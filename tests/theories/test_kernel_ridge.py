@@ -341,7 +341,7 @@ def test_the_command_line_and_the_picture(capsys, tmp_path):
     (lambda: kernel_ridge(dual_kernel("relu"), "z", kernel="ntk"), "leave kernel='ntk' out"),
     (lambda: hx.curve(kernel_ridge("relu", "z"), n=[9], dimension=10, lam=0.1, simulate={"dimension": 40}), "cannot be at 40"),
     (lambda: simulate(kernel_ridge("relu", "z"), [9], dimension=10, lam=0.1, p=0.4), "p is a whole number"),
-    (lambda: simulate(kernel_ridge("relu", "z"), [1.4], dimension=10, lam=0.1), "n is a whole number"),
+    (lambda: simulate(kernel_ridge("relu", "z"), [0.3], dimension=10, lam=0.1), "n is a whole number"),
     (lambda: simulate(kernel_ridge("relu", "z"), [9], dimension=10, lam=0.1, test=0), "test is a whole number"),
     (lambda: dual_kernel("relu").gram([["a"]]), "rows of finite"), (lambda: dual_kernel("relu").gram([[0.0, 0], [1, 2]]), "zeros"),
     (lambda: dual_kernel("tanh").gram([[0.0, 0], [1, 2]]), "zeros"),
