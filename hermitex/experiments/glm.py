@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -39,7 +39,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
     """
     from hermitex.kernels.compile import compile
 
-    chosen, d = seeds_of(seeds), 300 if dimension is None else round(dimension)
+    chosen, d = seeds_of(seeds), 300 if dimension is None else size_of("glm", dimension)
     at = theory.complete(theory.given({**numbers, "alpha": alpha}))
     line = np.atleast_1d(at["alpha"])
     one = theory.single(at, *(name for name in at if name != "alpha"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.features import spiked
-from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.experiments.statistics import mean_and_error, seeds_of, size_of
 from hermitex.symbols import z
 
 Array = np.ndarray
@@ -37,7 +37,7 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     """
     from hermitex.kernels.compile import compile
 
-    chosen, d = seeds_of(seeds), round(dimension)
+    chosen, d = seeds_of(seeds), size_of("spectrum", dimension)
     n, p = round(law.alpha*d), round(law.beta*d)
     if min(d, n, p) < 2 or p > _LARGEST or n > 10*_LARGEST:
         raise BadInput(f"spectrum: d = {d} gives {n} samples and {p} features; p is between 2 and {_LARGEST} in an experiment")

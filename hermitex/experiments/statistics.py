@@ -33,6 +33,18 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return chosen
 
 
+def size_of(theory: str, dimension: Any) -> int:
+    """A dimension as a whole number.
+
+    >>> size_of("glm", 300.0)
+    300
+    """
+    try:
+        return round(dimension)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{theory}: dimension is a finite number, not {str(dimension)[:40]!r}") from None
+
+
 def _integer(value: Any) -> int:
     if isinstance(value, bool | str) or int(value) != value or value < 0:
         raise BadInput(f"a seed is an integer >= 0, not {value!r}")

@@ -84,3 +84,15 @@ def test_the_spectrum_verb_simulates(capsys, tmp_path):
     assert cli.main(words) == 0 and "experiment    d = 60, 2 seeds" in capsys.readouterr().out
     with pytest.raises(BadInput, match="features; p is"):
         simulate(hx.spectrum("tanh", r=1.0, alpha=2, beta=1), dimension=5000)
+
+
+@pytest.mark.parametrize("dimension", ["x", float("inf"), float("nan")])
+def test_a_dimension_that_is_no_number_is_one_line(dimension):
+    with pytest.raises(BadInput, match="dimension is a finite number"):
+        simulate(hx.spectrum("tanh", r=1.0, alpha=2.0, beta=1.0), dimension=dimension, seeds=1)
+    with pytest.raises(BadInput, match="dimension is a finite number"):
+        hx.curve(hx.theories.glm(), alpha=[1.0], lam=0.1, simulate={"dimension": dimension, "seeds": 2})
+
+
+def test_constants_without_a_budget():
+    assert hx.constants("relu", budget=None) == hx.constants("relu")

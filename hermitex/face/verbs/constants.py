@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def constants(sigma: Any, digits: int = 15, *, budget: float = DEFAULT_BUDGET) -> dict[str, Any]:
+def constants(sigma: Any, digits: int = 15, *, budget: float | None = DEFAULT_BUDGET) -> dict[str, Any]:
     """The constants of random features: mu_0 = E sigma(z), mu_1 = E[z sigma(z)], mu_star^2 = E[sigma(z)^2] - mu_0^2 - mu_1^2.
 
     Parameters
@@ -70,7 +70,8 @@ def constants(sigma: Any, digits: int = 15, *, budget: float = DEFAULT_BUDGET) -
     given, sigma = sigma, activation_of(sigma)
     if free := sorted({s.name for s in sigma(z).free_symbols} - {"z"}):
         raise cli.BadInput(f"{', '.join(free)} in {str(given)[:60]!r} must be a number")
-    exact, notes = _exact(sigma, budget/2)  # a formula that takes too long to find leaves time for the number
+    half = None if budget is None else budget/2  # a formula that takes too long to find leaves time for the number
+    exact, notes = _exact(sigma, half)
     values, reached = {}, []
     for name, node in _nodes(sigma).items():
         values[name], own = _value(node if exact[name] is None else exact[name], digits, name, notes)
@@ -90,7 +91,7 @@ def _nodes(sigma: Any) -> dict[str, Any]:
     return {"mu_0": mean, "mu_1": slope, "mu_star": sqrt(second - mean**2 - slope**2)}
 
 
-def _exact(sigma: Any, seconds: float) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def _exact(sigma: Any, seconds: float | None) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """({constant: closed form or None}, {reason: the constants that have none})."""
     from sympy import count_ops, expand, sqrt
 
