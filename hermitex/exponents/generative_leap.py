@@ -30,6 +30,7 @@ from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
 from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
 _SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
@@ -261,8 +262,6 @@ def _name(letter: str, known: Matrix, variables: tuple[Symbol, ...]) -> str:
 
 
 def _label(u: Expr) -> str:
-    from hermitex.symbolic.parsing import to_text
-
     return to_text(u) if u.count_ops() < 20 else "u(y)"
 
 

@@ -28,6 +28,7 @@ from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
@@ -200,7 +201,6 @@ def _told(steps: Staircase, seen: Relevant) -> Staircase:
     """Say over which coordinates the proofs are written, where these are not the variables."""
     if on_coordinates(seen.basis) or not steps.certificates:
         return steps
-    from hermitex.symbolic.parsing import to_text
 
     forms = [Add(*(x*v for x, v in zip(row, seen.variables, strict=True))) for row in seen.basis.tolist()]
     words = ", ".join(f"{n} stands for {to_text(f)}" for n, f in zip(seen.names, forms, strict=True) if n != f)

@@ -61,13 +61,13 @@ class Spec:
 
     def complete(self) -> bool:
         """True if every parameter has a number."""
-        from hermitex.systems.names import spelt
+        from hermitex.show.columns import ridge
 
         if is_theory(self.system):
             needed = [n for n, default in self.system.letters().items() if default is self.system.REQUIRED]
             return {*self.parameters, *self.arrays, *self.grid} >= set(needed)
         program = self.system.compile()
-        return {spelt(n, program.parameters) for n in (*self.parameters, *self.arrays, *self.grid)} >= set(program.names)
+        return {ridge(n, program.parameters) for n in (*self.parameters, *self.arrays, *self.grid)} >= set(program.names)
 
 
 def is_theory(system: Any) -> bool:

@@ -9,7 +9,11 @@ from hermitex.errors import no_attribute
 
 
 def ridge(name: str, known: Collection[str]) -> str:
-    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is."""
+    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is.
+
+    >>> ridge("lam", ["alpha", "lamda"]), ridge("lam", ["lam", "lamda"]), ridge("lamda", ["lam"]), ridge("mu", ["alpha"])
+    ('lamda', 'lam', 'lam', 'mu')
+    """
     other = {"lam": "lamda", "lamda": "lam"}.get(name)
     return other if other is not None and name not in known and other in known else name
 
@@ -43,6 +47,12 @@ class Columned:
         from hermitex.show.tables import to_dataframe
 
         return to_dataframe(self.table())
+
+    def to_csv(self, path: Any) -> Any:
+        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
+        from hermitex.show.tables import save_csv
+
+        return save_csv(self.table(), path)
 
     def _shown_table(self, names: Sequence[str], title: str, words: Mapping[str, str] | None = None) -> str:
         from hermitex.show.display import number_table

@@ -200,12 +200,6 @@ class Solution(Columned):
     def _given(self, rows: int) -> dict[str, Any]:
         return {k: v for k, v in self.parameters.items() if np.shape(v) in ((), (1,), (rows,)) and k not in self.value}
 
-    def to_csv(self, path: Any) -> Any:
-        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
-        from ..show.tables import save_csv
-
-        return save_csv(self.table(), path)
-
     def plot(self, ax: Any = None, *, quantity: str | None = None, label: str = "") -> Any:
         """A quantity over the parameter that has several values, as a line with its points -> axes.
 

@@ -26,12 +26,11 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.undefined import put, undefined_functions
 from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked
-from hermitex.systems.page import Agreement, Equality, Fact
+from hermitex.systems.page import FEWEST, Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
 _LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
-_FEWEST = 6   # digits in which the package's numbers must agree
 Equation = tuple[Expr, Expr]
 
 
@@ -132,11 +131,11 @@ class Conclusion:
         if lost := sorted(map(str, (held - set(at)) | (set(at) - held))):
             return f"{name} and the conclusion do not speak of the same letters: {', '.join(lost)}"
         worst = max(_gap(*_at(pair, at)) for pair in sides)
-        if not worst < 10.0**-_FEWEST:
+        if not worst < 10.0**-FEWEST:
             return f"it does not hold at the numbers of {name}: the sides are {worst:.1e} apart"
         moved = [{**at, u: 1.01*v + 0.001} for u, v in at.items() if not isinstance(u, UndefinedFunction)]
         numbers = moved or [dict(at)]
-        if right is None and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-_FEWEST for one in numbers):
+        if right is None and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-FEWEST for one in numbers):
             return f"it holds at other numbers than those of {name} too: nothing is compared"
         return min(15, floor(-log10(max(worst, 1e-16))))
 

@@ -18,15 +18,6 @@ DIAGNOSTICS = ("residual", "converged", "iterations", "contraction", "error", "s
 KEYWORDS = ("numbers", "start", "tolerance", "blocks", "raise_on_failure", "method", "damping", "budget")
 
 
-def spelt(name: str, parameters: Collection[str]) -> str:
-    """The parameter that a keyword means: lam and lamda are both the ridge, under the spelling that the parameters have.
-
-    >>> spelt("lam", ["alpha", "lamda"]), spelt("lam", ["lam", "lamda"]), spelt("lamda", ["lam"]), spelt("mu", ["alpha"])
-    ('lamda', 'lam', 'lam', 'mu')
-    """
-    return ridge(name, parameters)
-
-
 def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[str, Any]:
     """Mappings as one with texts for keys; a name that stands twice, in whatever spelling, is refused.
 
@@ -43,7 +34,7 @@ def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[
     if strangers := [part for part in parts if not isinstance(part, Mapping)]:
         raise BadInput(f"{asking}: numbers are given by name, {{'alpha': 2}}, not as {str(strangers[0])[:60]!r}")
     for key, value in ((str(k), v) for part in parts for k, v in part.items()):
-        name = spelt(key, parameters)
+        name = ridge(key, parameters)
         if name in found:
             both = f"{said[name]} and {key} are one parameter" if said[name] != key else f"{key} has two values"
             raise BadInput(f"{asking}: {both}; give it once")

@@ -21,7 +21,7 @@ from hermitex.systems.fold import folded
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
-_FEWEST = 6  # digits in which numbers of a test must agree
+FEWEST = 6  # digits in which numbers of a test must agree
 
 
 # -- what a page is made of --------------------------------------------------------------------------------------------
@@ -203,8 +203,8 @@ class Fact:
             return Checked(self.rule, FAILS, example=str(error) or "an assertion failed")
         if isinstance(said, bool):
             return Checked(self.rule, TESTED, None, "it is true") if said else Checked(self.rule, FAILS, None, "it is false")
-        if isinstance(said, int) and said < _FEWEST:  # numbers that hardly agree do not
-            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {_FEWEST} are asked for")
+        if isinstance(said, int) and said < FEWEST:  # numbers that hardly agree do not
+            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {FEWEST} are asked for")
         if isinstance(said, int):
             return Checked(self.rule, TESTED, said, "numerical comparison")
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")

@@ -13,11 +13,11 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.show.columns import ridge
 from hermitex.solvers.linear import least_singular_value
 from hermitex.solvers.linear import solve as solve_linear
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import KeptNames, partials
-from hermitex.systems.names import spelt
 from hermitex.systems.program import compile_program
 from hermitex.systems.scope import depends_on, written_out
 from hermitex.systems.states import States
@@ -103,7 +103,7 @@ def parameter_of(system: Any, name: str) -> str:
     """The name of a parameter that is one number."""
     arrays = {a.name for a in system.arrays}
     names = [p.name for p in system.parameters if p.name not in arrays]
-    found = spelt(str(name), names)
+    found = ridge(str(name), names)
     if found in arrays:
         raise BadInput(f"{found} is an array; a derivative is by one number")
     if found not in names:

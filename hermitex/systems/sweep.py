@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.show.columns import ridge
 from hermitex.solvers.grid import Piece, digest
 from hermitex.solvers.grid import grid as points
 from hermitex.solvers.journal import PASSING
@@ -28,7 +29,7 @@ from hermitex.solvers.sweep import sweep as sweep_grid
 from hermitex.solvers.table import Sweep
 from hermitex.systems.flow import Flow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.names import by_name, spelt
+from hermitex.systems.names import by_name
 from hermitex.systems.program import Program
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
@@ -84,7 +85,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
     if hasattr(system, "letters") and hasattr(system, "complete"):
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
-        by_name("sweep", grid, parameters)
+        by_name("sweep", grid, parameters)  # nor does a letter stand in both
         line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, how, system)
     elif isinstance(system, Flow):
         if method != "newton":
@@ -136,14 +137,14 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
 def _fixed(names: Collection[str], grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of the parameters that are not swept, by the names that the formulas use."""
     for name in (*grid, *numbers):
-        if spelt(str(name), names) not in names:
+        if ridge(str(name), names) not in names:
             raise UnknownName(str(name), names, "parameter")
-    given = {spelt(str(k), names) for k in (*grid, *numbers)}
+    given = {ridge(str(k), names) for k in (*grid, *numbers)}
     missing = [n for n in names if n not in given]
     if missing:
         raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
     try:
-        return {spelt(str(k), names): float(v) for k, v in numbers.items()}
+        return {ridge(str(k), names): float(v) for k, v in numbers.items()}
     except (TypeError, ValueError):
         raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
 
@@ -204,7 +205,7 @@ class GridLine:
         return rows
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
-        numbers = {**self.fixed, **{spelt(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
+        numbers = {**self.fixed, **{ridge(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
         return solved_by(*self.how, self.program, numbers, start=start, tolerance=self.tolerance, budget=None)
 
     def _start(self, found: Solution) -> dict[str, float]:
@@ -253,7 +254,7 @@ class FlowLine(GridLine):
 
     def __call__(self, piece: Piece) -> dict[str, Any]:
         """Columns for the points of a piece; the residual is what two integrations differ by."""
-        given = {spelt(n, self.program.parameters): np.asarray(v, dtype=float) for n, v in piece.items()}
+        given = {ridge(n, self.program.parameters): np.asarray(v, dtype=float) for n, v in piece.items()}
         points = len(next(iter(given.values())))
         times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
         fixed = {n: v for n, v in self.fixed.items() if n != TIME}

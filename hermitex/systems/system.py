@@ -13,6 +13,7 @@ from sympy.core.function import UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName
 from hermitex.kernels.pythagoras import residuals
+from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.symbolic.gaussian import Expectation
@@ -27,7 +28,7 @@ from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.letters import letters, read
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
-from hermitex.systems.names import by_name, check_distinct, listed, spelt
+from hermitex.systems.names import by_name, check_distinct, listed
 from hermitex.systems.program import compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
@@ -401,7 +402,7 @@ class System(Shown):
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""
         names = {p.name for p in self.parameters}
-        return by_name("solve", {k: v for k, v in numbers.items() if spelt(k, names) in names}, parameters=names)
+        return by_name("solve", {k: v for k, v in numbers.items() if ridge(k, names) in names}, parameters=names)
 
     def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                **how: Any) -> Any:

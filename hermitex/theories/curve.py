@@ -125,12 +125,6 @@ class Curve(Columned, Shown):
         columns |= {k: v for k, v in self.parameters.items() if k not in columns and (isinstance(v, str) or np.ndim(v) == 0)}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
 
-    def to_csv(self, path: Any) -> Any:
-        """Write the table with every order parameter, residual and converged; returns the path."""
-        from hermitex.show.tables import save_csv
-
-        return save_csv(self.table(), path)
-
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hermitex curve --json`; a failed point is None."""
         def column(v: Any) -> list[Any]:

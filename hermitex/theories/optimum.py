@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.systems.names import spelt
+from hermitex.show.columns import ridge
 
 _STEP = 1e-3
 
@@ -30,11 +30,11 @@ class TheoryPoint(NamedTuple):
         moved = {**self.given, name: np.asarray(self.given[name])*(1 + _STEP) + _STEP*(np.asarray(self.given[name]) == 0)}
         before, after = (self.theory.complete(dict(n)) for n in (self.given, moved))
         parameters = [p.name for p in self.point.system.parameters]
-        known = {spelt(n, parameters): n for n in before}
+        known = {ridge(n, parameters): n for n in before}
         changed = [n for n in parameters if n in known and not np.array_equal(before[known[n]], after[known[n]])]
-        own = spelt(name, parameters)
+        own = ridge(name, parameters)
         if changed != [own] or not np.array_equal(after[known[own]], moved[name]):
-            those = ", ".join(n for n in letters if spelt(n, parameters) in parameters and n != name)
+            those = ", ".join(n for n in letters if ridge(n, parameters) in parameters and n != name)
             into = ", ".join(changed) or "no parameter of the equations"
             raise BadInput(f"{self.theory.name}: {name} goes into {into}; take the derivative by one of {those}")
         found: dict[str, Any] = self.point.derivative(solution, own)

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
-from hermitex.systems.names import by_name, spelt
+from hermitex.systems.names import by_name
 from hermitex.theories.curve import Curve
 from hermitex.theories.optimum import TheoryPoint
 
@@ -137,7 +138,7 @@ class Theory(Shown):
         0.25
         """
         numbers = by_name(self.name, numbers, parameters=self.letters())
-        wanted = [spelt(str(n), self.letters()) for n in ([over] if isinstance(over, str) else over)]
+        wanted = [ridge(str(n), self.letters()) for n in ([over] if isinstance(over, str) else over)]
         self.given({**numbers, **dict.fromkeys(wanted, 1.0)})
         for name in wanted:
             if name in numbers:
@@ -169,7 +170,7 @@ class Theory(Shown):
             at which the first of `errors` is least
         """
         given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
-        optimise = None if optimise is None else spelt(optimise, self.letters())
+        optimise = None if optimise is None else ridge(optimise, self.letters())
         required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n != optimise]
         if self.axis in required or (not given and not required):
             raise BadInput(f"{self.name}: {self.axis} has no value; add {self.axis}=[0.5, 1, 2]")

@@ -48,4 +48,4 @@ def test_what_was_done_before_says_nothing_of_the_pace(screen, monkeypatch):
 
 def test_no_stderr_is_no_error(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
-    progress.reporter("sweep", "points")(1, 2)
+    assert progress.reporter("sweep", "points")(1, 2) is None

@@ -262,7 +262,8 @@ def test_the_file_the_spec_the_sweep_and_the_session_agree(written, monkeypatch,
 
 def test_a_wrong_number_in_the_file_fails_its_self_test(written):
     folder, _ = written
-    text = (folder / "solver.py").read_text()
+    assert cli.main(["generate", str(folder / "flow.toml"), "-o", str(folder / "right.py")]) == 0
+    text = (folder / "right.py").read_text()
     (folder / "planted.py").write_text(text.replace('START = {"q": 0.5}', 'START = {"q": 0.500001}'))
     done = subprocess.run([sys.executable, str(folder / "planted.py"), "--selftest"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "FAILED" in done.stdout

@@ -19,6 +19,7 @@ from sympy import Expr, diff
 from hermitex.errors import BadInput
 from hermitex.symbols import z
 from hermitex.theories.committees.products import NODES, Product, compiled, product, slope, with_quadrature
+from hermitex.theories.committees.quadrature import average as numeric
 
 Array = np.ndarray
 MOST_AVERAGES = 200_000  # of four fields
@@ -292,6 +293,4 @@ def regular(average: Product) -> bool:
 
 def product_by_quadrature(average: Product, C: Array, nodes: int = 40) -> Array:
     """The same average without its closed form."""
-    from hermitex.theories.committees.quadrature import average as numeric
-
     return numeric(average.factors, C, nodes)

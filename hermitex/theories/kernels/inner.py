@@ -12,6 +12,7 @@ from sympy import Expr, Rational, S, Symbol, factorial, gamma, pi, sqrt, sympify
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z
 from hermitex.theories.kernels import harmonics
 
@@ -210,8 +211,6 @@ class InnerKernel(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Its name, its formula and the first coefficients."""
-        from hermitex.symbolic.text.plain import plain
-
         shown = {"kernel": str(self), "formula": self.formula, "weights": {str(k): self.weight(k) for k in range(5)}}
         return dict(plain(shown))
 

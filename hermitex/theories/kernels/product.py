@@ -12,6 +12,7 @@ from sympy import Add, Expr, Mul, Pow, SympifyError, cos, cosh, erf, erfi, exp, 
 from hermitex.errors import BadInput
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.activations import activation
+from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z
 from hermitex.theories.kernels import harmonics
@@ -45,8 +46,6 @@ class InnerProduct(InnerKernel):
 
     @cached_property
     def _series(self) -> Array:
-        from hermitex.symbolic.arithmetic import mp
-
         h = lambdify(t, self.h, modules=[mp.functions(), "mpmath"])
         with mp.workdps(30):
             try:

@@ -18,6 +18,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.systems.system import System
 from hermitex.theories.kernels.dual import DualKernel, dual_kernel
+from hermitex.theories.kernels.harmonics import dimensions
 from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
 from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.parts import in_parts
@@ -132,8 +133,6 @@ class KernelRidge(Theory):
 
     def plot(self, ax: Any = None, *, dimension: int = 30, lam: float = 1e-3, noise: float = 0.1) -> Any:
         """The test error over n, with the sizes of the spaces of degree 1, 2, 3 as marks."""
-        from hermitex.theories.kernels.harmonics import dimensions
-
         line = np.geomspace(2, 1.2*dimensions(3, dimension), 50)
         ax = self.curve(n=line, dimension=dimension, lam=lam, noise=noise).plot(ax)
         ax.set_xscale("log")
