@@ -16,12 +16,13 @@ u = r*kappa + sqrt(c)*z
 
 page = Result(
     "The slope of a spiked feature",
-    r"Given its projection $\kappa$ on the spike, a feature $\sigma(r\kappa + \sqrt{c}\,z)$ has the linear coefficient "
-    r"$\mu_1(\kappa) = \mathbb{E}\,\sigma'(r\kappa + \sqrt{c}\,z)$.",
+    r"Given its projection $\kappa$ on the spike, a feature $\sigma(r\kappa + \sqrt{c}\,z)$ has the mean slope $#1$ in $z$.",
     source="cui2024", place="Result 3.2",                # a key of `hermitex cite`; leave it out for your own work
     assumptions=[r"$z \sim \mathcal{N}(0, 1)$ and $\kappa$ are independent"],
 )
 
+page.notation({r: "the size of the spike", c: "the squared norm of a row beside it", kappa: "the projection of the input on the "
+                                                                                            "spike"})
 page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts "
           r"turns into a slope.")
 by_parts = page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
@@ -29,3 +30,4 @@ page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivati
               r"a factor $\sqrt{c}$ too many")
 page.therefore(E(z*sigma(u), z)/sqrt(c), E(Derivative(sigma)(u), z), r"This is $\mu_1(\kappa)$.",
                by=[by_parts], package={"hx.mu(sigma, 1).node": hx.mu(sigma, 1).node})
+page.not_shown("that the feature is equivalent to its linear part and noise; see `conditional_coefficients.py`.")

@@ -26,26 +26,27 @@ page = Result(
     r"reached at infinite ridge. Both are elementary: $\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, "
     r"\mu_1\rangle$ and $\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle$.",
     source="cui2024", place="Eqs. (26)-(28), (132)",
-    assumptions=[r"the test error of Result 3.3", r"$\langle\cdot, \cdot\rangle$ is the Gaussian product over $\kappa$; "
-                 r"$h = \mathbb{E}_z\,g(\gamma\kappa + \sqrt{\rho}\,z)$, $h_1 = \mathbb{E}_z[z\,g]$, $\rho = 1 - \gamma^2$"],
+    assumptions=[r"the test error of Result 3.3", r"$\langle\cdot, \cdot\rangle$ is the Gaussian product over $\kappa$"],
 )
-page.text(r"At fixed $\kappa$ the test error is that of the Gaussian field $\omega = \mu_0 m + \kappa\mu_1\zeta + \mu_1\psi z_1 + "
-          r"\sqrt{\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2}\,z_2$. It splits:")
+page.notation({h: r"the mean of the target given $\kappa$", h1: r"its slope in the coordinate $z_1$ across the spike",
+               m: "the mean of the readout", zeta: "its overlap with the spike", psi: r"its overlap with $\theta_\perp$",
+               q1: r"$\|\Pi W^\top\hat a\|^2/p$", q2: r"$\|\hat a\|^2/p$", g_2: "the second moment of the target",
+               (r"G", r"t"): r"the Gram matrix of $\mu_0$ and $\kappa\mu_1$, and their overlaps with $h$",
+               symbols("o1"): r"$\langle\mu_1, h_1\rangle$", symbols("n1"): r"$\langle\mu_1, \mu_1\rangle$"})
 target = g(gamma*kappa + sqrt(rho)*z1)
 mean = mu_0*m + kappa*mu_1*zeta
 spread = mu_1**2*(q1 - psi**2) + mu_22*q2
-page.step("independence", E((target - mean - mu_1*psi*z1 - sqrt(spread)*z2)**2, z1, z2),
+field = page.let(symbols("omega", real=True), mean + mu_1*psi*z1 + sqrt(spread)*z2, shown=False)
+page.text(r"At fixed $\kappa$ the test error is that of the Gaussian field $#1$. It splits:", field)
+page.step("independence", E((target - field)**2, z1, z2),
           E((target - mean - mu_1*psi*z1)**2, z1) + spread, digits=8, points=1)
-page.text(r"The last terms are not negative: $q_1 = \|\Pi W^\top\hat a\|^2/p \ge \psi^2$, because $\psi$ is its projection on "
-          r"the unit "
-          r"vector $\theta_\perp$, and $q_2 = \|\hat a\|^2/p$. So the error exceeds the minimum of the first over $m$, $\zeta$ "
-          r"and $\psi$, "
-          r"whose square expands in the target's own coefficients:")
+page.text(r"The last terms are not negative: $q_1 \ge \psi^2$, because $\psi$ is its projection on the unit vector "
+          r"$\theta_\perp$. So "
+          r"the error exceeds the minimum of the first over $m$, $\zeta$ and $\psi$, whose square expands in the target's own "
+          r"coefficients:")
 page.step("expanding the square", E((target - mean - mu_1*psi*z1)**2, z1),
           E(target**2, z1) - 2*mean*E(target, z1) + mean**2 - 2*mu_1*psi*E(z1*target, z1) + mu_1**2*psi**2, digits=10, points=1)
-page.text(r"Averaged over $\kappa$ it is quadratic in $(m, \zeta)$, with Gram matrix $G$ and overlaps $t$ of $\mu_0$ and "
-          r"$\kappa\mu_1$ "
-          r"with $h$, and separately in $\psi$:")
+page.text(r"Averaged over $\kappa$ it is quadratic in $(m, \zeta)$, and separately in $\psi$:")
 G11, G12, G22, t1, t2, n1, o1 = symbols("G11 G12 G22 t1 t2 n1 o1", real=True)
 G, t = Matrix([[G11, G12], [G12, G22]]), Matrix([t1, t2])
 quadratic = g_2 - 2*(t1*m + t2*zeta) + G11*m**2 + 2*G12*m*zeta + G22*zeta**2 - 2*o1*psi + n1*psi**2
@@ -61,20 +62,20 @@ page.step("with $\\mu_0$ alone", Subs(g_2 - 2*t1*m + G11*m**2, m, t1/G11), g_2 -
 page.step("differentiation", OfNode(E(sigma(r*kappa + sqrt(c)*z), z), r), kappa*E(Derivative(sigma)(r*kappa + sqrt(c)*z), z),
           r"The second function is the derivative of the first in the spike's size:")
 
-page.text(r"Two pairs for which the bounds are elementary. For $\sigma = g = \sin$ and $\gamma = 1$, $\mu_0 = e^{-c/2}\sin "
-          r"r\kappa$:")
+page.text(r"Two pairs for which the bounds are elementary. For the sine as activation and target, the spike along the target, "
+          r"$\mu_0$ is")
 smooth = exp(-c/2)*sin(r*kappa)
 page.step("closed form", E(sin(r*kappa + sqrt(c)*z), z), smooth)
 upper = E(sin(kappa)**2, kappa) - E(sin(kappa)*smooth, kappa)**2/E(smooth**2, kappa)
 found = hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]
 bound = page.same("the package's upper bound", upper, found, name=symbols("upper"))
-page.step("at $r = 1$", Subs(upper, r, 1), 0, "which vanishes at $r = 1$, the minimum over the learning rate (28).")
+page.step("the minimum over the learning rate", Subs(upper, r, 1), 0, "which vanishes at one learning rate, the minimum (28).")
 page.step("closed form", E(hx.erf(r*kappa + sqrt(c)*z), z).subs(r, sqrt(1 + 2*c)), hx.erf(kappa),
-          r"For $\sigma = g = \mathrm{erf}$ the target itself is reached, at $r = \sqrt{1 + 2c}$:")
+          "For the error function the target itself is reached, at one size of the spike:")
 
 
-page.text(r"Numbers at general $\gamma$: for $\sigma = \mathrm{erf}$ and $g = \sin$ every ingredient is elementary, $\mu_0 = "
-          r"\mathrm{erf}(a/\sqrt{1 + 2c})$ with $a = r\kappa + b$ and a bias $b$ (132), $h = e^{-\rho/2}\sin\gamma\kappa$.")
+page.text(r"Numbers at general $\gamma$: for the error function and the sine every ingredient is elementary, with a bias $b$ "
+          r"(132):")
 s_ = symbols("s", positive=True)
 
 
@@ -86,7 +87,8 @@ def ingredients(r_, c_, gamma_, b_):
 
 
 page.step("closed form", E(hx.erf(r*kappa + bias + sqrt(c)*z), z), hx.erf((r*kappa + bias)/sqrt(1 + 2*c)))
-page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(gamma*kappa), r"and $h_1$, with $s = \sqrt{\rho}$:")
+page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(gamma*kappa), r"and $h_1$, with $s$ for "
+                                                                                             r"$\sqrt{\rho}$:")
 
 
 def digits(*pairs):
@@ -196,6 +198,7 @@ page.test("(132) in numbers", with_a_bias)
 page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
               r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
               r"overlap "
-              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$, $g = \sin$")
-page.therefore(symbols("upper"), upper, r"The upper bound for $\sigma = g = \sin$, $\gamma = 1$:", by=[bound],
+              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$ and the sine")
+page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],
                package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})
+page.not_shown("that the bounds are reached by any finite sample; the test error of Result 3.3 is the source's claim.")

@@ -20,11 +20,9 @@ def u(normal):
 
 page = Result(
     "Conditional Gaussian equivalence of spiked features",
-    r"Let $u = r\kappa + \sqrt{c}\,z$ be a pre-activation with projection $\kappa$ on the spike. At fixed $\kappa$ the feature "
+    r"Let $u$ be a pre-activation $r\kappa + \sqrt{c}\,z$ with projection $\kappa$ on the spike. At fixed $\kappa$ the feature "
     r"$\sigma(u)$ is equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\sqrt{c}\,z + \mu_\star(\kappa)\,\xi$ with a fresh standard "
-    r"normal "
-    r"$\xi$, where $\mu_0 = \mathbb{E}\,\sigma(u)$, $\mu_1 = \mathbb{E}\,\sigma'(u)$ and "
-    r"$\mu_\star^2 = \mathbb{E}\,\sigma(u)^2 - \mu_0^2 - c\,\mu_1^2$.",
+    r"normal $\xi$, where $#1$, $#2$ and $\mu_\star^2$ is what the linear part leaves, $#3$.",
     source="cui2024", place="Result 3.2",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$; the rows $w_i$ of the bulk have squared norm $c$ and overlaps $O(1/\sqrt{d})$ "
                  r"with "
@@ -32,6 +30,9 @@ page = Result(
                  r"$\sigma$ and its weak derivative are square integrable over $u$"],
 )
 mu_0, mu_1 = symbols("mu_0 mu_1", real=True)
+page.notation({kappa: "the projection of the input on the spike", r: "the spike's size in the row", c: "the squared norm of the "
+                                                                                                       "row's bulk",
+               rho: "the overlap of the bulks of two rows", gamma: "the overlap of the target's direction with the spike"})
 
 page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly normal. The first three numbers of one of them:")
 page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
@@ -49,10 +50,10 @@ page.text(r"Two features see each other through the overlap $\rho$ of their bulk
 pair = E(sigma(u(z1))*sigma(u(z2)), z1, z2, cov={(z1, z2): rho})
 page.step("Price", OfNode(pair, rho), c*E(Derivative(sigma)(u(z1))*Derivative(sigma)(u(z2)), z1, z2, cov={(z1, z2): rho}),
           digits=10, points=2)
-page.step("independence", E(sigma(u(z1))*sigma(u(z2)), z1, z2), mu_0**2, r"At $\rho = 0$:", digits=10, points=2)
+page.step("independence", E(sigma(u(z1))*sigma(u(z2)), z1, z2), mu_0**2, r"Without an overlap:", digits=10, points=2)
 page.step("independence", E(Derivative(sigma)(u(z1))*Derivative(sigma)(u(z2)), z1, z2), mu_1**2, digits=10, points=2)
 
-page.text("For the sign function everything is elementary, as the paper's example shows at $r = c = 1$:")
+page.text("For the sign function everything is elementary, as the paper's example shows at unit $r$ and $c$:")
 tilted = hx.sign(kappa + z)
 page.step("closed form", E(tilted, z), hx.erf(kappa/sqrt(2)))
 page.step("closed form", E(z*tilted, z), sqrt(2/pi)*exp(-kappa**2/2))
@@ -85,7 +86,7 @@ page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sq
               r"the number is printed as $\mu_\star$; it is $\mu_\star^2$", source="loureiro2024slides",
               place="the example of the sign", mended=E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)
 page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
-              r"right at $c = 1$ only")
+              r"right at unit variance only")
 page.therefore([(mu_0, E(sigma(u(z)), z)), (mu_1, E(Derivative(sigma)(u(z)), z)),
                 (E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)],
                words=r"The coefficients $\mu_0$, $\mu_1$ and $\mu_\star^2$ for every activation:", by=[mu_0, slope, rest],
@@ -96,5 +97,7 @@ page.test("the package's coefficients", lambda: all([
     bool(hx.check(hx.mu_star(sigma).squared.node, E((sigma(u(z)) - E(sigma(u(z)), z) - E(z*sigma(u(z)), z)*z)**2, z)))]))
 shift = symbols("b", real=True)
 page.step("closed form", E(cos(r*kappa + shift + sqrt(c)*z), z), exp(-c/2)*cos(r*kappa + shift),
-          r"A bias moves the pre-activation; for $\sigma = \sin$, whose slope is the cosine,")
+          r"A bias moves the pre-activation; for the sine, whose slope is the cosine,")
 page.same("the package's coefficient", exp(-c/2)*cos(r*kappa + shift), hx.mu("sin", 1)(kappa, r=r, c=c, bias=shift), name=mu_1)
+page.not_shown(r"that the residuals of different features may be taken for independent: their covariance is of the second order in "
+               r"$\rho$, and that it does not count is the source's claim.")

@@ -37,36 +37,38 @@ L, delta = symbols("L delta", positive=True)
 
 page = Result(
     "A convex loss after one giant gradient step",
-    r"The readout $\hat a = \arg\min\sum_\mu\ell(y_\mu, f_\mu) + \frac\lambda2\|a\|^2$, $f = \langle a, \varphi\rangle/\sqrt p$, "
-    r"has "
-    r"order parameters with $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, $\hat q_i = \frac\alpha\beta"
-    r"\mathbb{E}[\mu_i^2s^2]$, $\tilde\zeta = \mathbb{E}[\kappa\mu_1s]$, $\tilde\psi = \mathbb{E}[\mu_1z_1s] + \psi\,\mathbb{E}"
-    r"[\mu_1^2(-\partial_\omega s)]$ and $\mathbb{E}[\mu_0s] = 0$, where $s = (f^* - \omega)/V$ is the force at the proximal "
-    r"point; "
-    r"the other equations are those of the square loss.",
+    r"The readout that minimises the loss and $\frac\lambda2\|a\|^2$ has order parameters whose conjugates are averages of the "
+    r"force "
+    r"$s$ at the proximal point, of its square and of its slope: at fixed $\kappa$ and $z_1$, $#1$; the other equations are those "
+    r"of "
+    r"the square loss.",
     source="cui2024", place="Result 3.3, for a convex loss",
     assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
                  r"$\kappa$ on the spike (Result 3.2)",
                  r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt\rho\,\theta_\perp$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.text(r"(i) Energy. On a new sample the output is $\omega = B + \mu_1\psi z_1 + \sqrt{\mu_1^2(q_1 - \psi^2) + "
-          r"\mu_2^2q_2}\;z_2$, "
-          r"$B = \mu_0m + \kappa\mu_1\zeta$, where $z_1$ is the target's direction across the spike; on a training sample it is "
-          r"the "
-          r"proximal point $f^*$, and the sample costs the envelope $M(\omega, V) = \min_f\frac{(f - \omega)^2}{2V} + \ell(y, f)$ "
-          r"with "
-          r"$V = \mu_1^2V_1 + \mu_2^2V_2$. Because $f^*$ is a minimum, only what is explicit moves: with $\ell'(f^*) = (\omega - "
-          r"f^*)/V$,")
+page.notation({omega: r"the output on a new sample, at fixed $\kappa$", r"f^*": "the proximal point, the output on a training "
+                                                                                "sample",
+               r"M(\omega, V)": r"the Moreau envelope of the loss, $\min_f\frac{(f - \omega)^2}{2V} + \ell(y, f)$",
+               s: r"the force $(f^* - \omega)/V$", z1: "the target's direction across the spike", gamma: "its overlap with the "
+                                                                                                         "spike"})
+B = mu_0*m + kappa*mu_1*zeta
+mean_output = page.let(Symbol("B", real=True), B, shown=False)
+shown_field = page.let(Symbol("omega_0", real=True), B + mu_1*psi*z1 + sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)*z2, shown=False)
+page.text(r"(i) Energy. On a new sample the output is $#1$ with $#2$; on a training sample it is the proximal point $f^*$, and the "
+          r"sample costs the envelope.", shown_field, mean_output)
+page.step("independence", E(shown_field, z1, z2), mean_output, "Over both normals its mean is", points=2)
+page.text(r"Because $f^*$ is a minimum, only what is explicit moves:")
 ell, rest = Function("ell"), Function("f")
 force_of, slope_of = hx.Derivative(rest), hx.Derivative(ell)
 for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2/(2*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/V + slope_of(rest(x)))*force_of(x))
-page.text(r"The bracket vanishes at the minimum, so that with $s = (f^* - \omega)/V$ the derivatives are $-s$ and $-\frac12s^2$.")
+page.text(r"The bracket vanishes at the minimum, so that the derivatives are $-s$ and $-\frac12s^2$.")
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
-          r"The proximal point moves by $\partial_\omega f^* = 1/(1 + V\ell'')$, so that $s$ falls by")
+          r"The proximal point moves by $1/(1 + V\ell'')$, so that $s$ falls by")
 page.text(r"The energy is $\frac\alpha\beta\mathbb{E}\,M$ a neuron. Through the width $\tau$ of a Gaussian field $M'$ is met as "
           r"$M''$: by "
           r"parts, for any function $s$,")
@@ -77,17 +79,18 @@ by_parts = page.step("Stein", E(z2*force(b + spread*z2), z2), spread*E(hx.Deriva
 along = page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
           r"and since the width moves by")
 page.step("the chain rule", spread*Derivative(spread, psi), -mu_1**2*psi)
-page.text(r"$2\,\partial_{q_i}$ of the energy is $\hat V_i = \frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, "
-          r"$-2\,\partial_{V_i}$ "
-          r"is $\hat q_i = \frac\alpha\beta\mathbb{E}[\mu_i^2s^2]$, and $-\frac\beta\alpha\partial$ by $m$, $\zeta$ and $\psi$ "
-          r"gives "
-          r"$\mathbb{E}[\mu_0s]$, $\tilde\zeta$ and $\tilde\psi$ as claimed. For the square loss $s = (y - \omega)/(1 + V)$:")
+page.text(r"So twice the derivative of the energy by $q_i$ is $\frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, which is "
+          r"$\hat V_i$, that by $V_i$ gives $-\hat q_i$, $-\frac\alpha\beta\mathbb{E}[\mu_i^2s^2]$, and "
+          r"$-\frac\beta\alpha\partial$ by "
+          r"$m$, $\zeta$ and $\psi$ gives $\mathbb{E}[\mu_0s]$, which vanishes, $\tilde\zeta$ and $\tilde\psi$. For the square "
+          r"loss "
+          r"the force is")
 y = Symbol("y", real=True)
 page.step("the square loss", ((omega + V*y)/(1 + V) - omega)/V, (y - omega)/(1 + V))
 
-page.text(r"(ii) Entropy. The penalty is the same, so the entropy is that of the learning curve: $v_2(L, \hat V_1)$, $L = \lambda "
-          r"+ "
-          r"\hat V_2$, is the root of Marchenko and Pastur, $v_1 = c\,u\,v_2$, and $q_1$, $q_2$ are their derivatives.")
+page.text(r"(ii) Entropy. The penalty is the same, so the entropy is that of the learning curve: $v_2$ is the root of Marchenko "
+          r"and "
+          r"Pastur, $v_1$ the trace beside it, and $q_1$, $q_2$ are their derivatives.")
 half = L + c*Vhat1 - c*beta*Vhat1
 root = 2/(half + sqrt(half**2 + 4*L*c*beta*Vhat1))
 trace = c*root/(1 + c*beta*Vhat1*root)
@@ -99,7 +102,6 @@ entropic = {V2: root, V1: trace, zeta: alpha*c*root*zetatilde, psi: alpha*trace*
 
 
 # -- the two kinds of labels -------------------------------------------------------------------------------------------
-B = mu_0*m + kappa*mu_1*zeta
 chained = {V: mu_1**2*V1 + mu_22*V2}
 
 
@@ -167,24 +169,20 @@ def huber_mean(gap, width):
     return (gap**2 + tau**2 - smooth_part(gap - edge) - smooth_part(-gap - edge))/(2*(1 + V))
 
 
-page.text(r"(iii) Two losses in numbers. The envelope of the Huber loss of width $\delta$ is a parabola less what lies beyond "
-          r"$w = \delta(1 + V)$; its mean over $t = y - \omega$ follows from $\mathbb{E}(x + \tau z)_+^2 = (x^2 + "
-          r"\tau^2)\Phi(x/\tau) + "
-          r"x\tau\varphi(x/\tau)$:")
+page.text(r"(iii) Two losses in numbers. The envelope of the Huber loss of width $\delta$ is a parabola less what lies beyond the "
+          r"edge $\delta(1 + V)$; its mean over $t$, which is $y - \omega$, needs a square cut off at zero:")
 over = Piecewise((t, t > 0), (0, True))
 edge = delta*(1 + V)
 beyond = over.subs(t, t - edge)**2 + over.subs(t, -t - edge)**2
 page.step("the envelope", (t**2 - (t - edge)**2)/(2*(1 + V)), delta*t - delta**2*(1 + V)/2)
 page.step("Gaussian integration", E(over.subs(t, b + tau*z)**2, z), smooth_part(b), points=2, digits=15)
-page.text(r"For labels $y = \mathrm{sign}(\langle\theta, x\rangle + \sqrt\Delta\,\xi)$ and the logistic loss, write the output as "
-          r"$\omega = "
-          r"B + S z_1$, $S^2 = \mu_1^2q_1 + \mu_2^2q_2$. Given it, $\langle\theta, x\rangle$ is normal with the mean $a = "
-          r"\gamma\kappa + "
-          r"\sqrt\rho\,\tau z_1$, $\tau = \mu_1\psi/S$, and $P(y = 1) = \Phi(a/s_0)$, $s_0^2 = \rho(1 - \tau^2) + \Delta$. The "
-          r"energy is "
-          r"$\frac\alpha\beta\mathbb{E}[P M_+ + (1 - P)M_-]$, and its derivatives run through $P$ as well. At the package's "
-          r"solutions all "
-          r"of these conditions hold:")
+page.text(r"For labels $\mathrm{sign}(\langle\theta, x\rangle + \sqrt\Delta\,\xi)$ and the logistic loss, write the output as $B "
+          r"+ S "
+          r"z_1$. Given it, $\langle\theta, x\rangle$ is normal, and the label is 1 with the probability $\Phi$ of its mean over "
+          r"its "
+          r"spread. The energy is $\frac\alpha\beta\mathbb{E}[P M_+ + (1 - P)M_-]$, and its derivatives run through $P$ as well. "
+          r"At "
+          r"the package's solutions all of these conditions hold:")
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1, "alpha": 1.5, "bias": 0.2, "dimension": 100.0}
 UNKNOWNS = (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, V2, V1, zeta, psi, q1, q2)
@@ -416,6 +414,7 @@ def solved():
 
 
 page.therefore(-2*Derivative(spread, q1)*E(z2*force(b + spread*z2), z2), -mu_1**2*E(hx.Derivative(force)(b + spread*z2), z2),
-               words=r"What the energy gives for $\hat V_1$, at fixed $\kappa$ and $z_1$: $2\,\partial_{q_1}\mathbb{E}\,M = "
-               r"\mathbb{E}[\mu_1^2(-\partial_\omega s)]$,", by=[by_parts, along],
+               words=r"What the energy gives for $\hat V_1$, at fixed $\kappa$ and $z_1$: twice its derivative by "
+                     r"$q_1$,", by=[by_parts, along],
                package={'hx.theories.one_step("tanh", "sin", loss="huber:1/2").system.where': solved})
+page.not_shown("that the replica-symmetric free energy is that of the sample; for convex losses it is quoted, not derived.")

@@ -17,14 +17,18 @@ page = Result(
                  r"$n = \alpha p$ samples",
                  r"the loss is convex and differentiable at the minimum, so that the minimum is a zero of the gradient"],
 )
-page.text(r"Notation: $w$ is one of the weights as a function of the ridge, the others move in the same way; $\ell$ is the loss of "
-          r"the whole sample as a function of it.")
+page.notation({r"\ell": "the loss of the whole sample, as a function of one of its weights",
+               r"w": "that weight as a function of the ridge; the others move in the same way"})
 ell, w = Function("ell"), Function("w")
 slope, moved = hx.Derivative(ell), hx.Derivative(w)
 page.text(r"(i) Any loss. The objective depends on the ridge through the penalty and through the weights:")
-page.step("the chain rule", Derivative(ell(w(lamda)) + lamda*w(lamda)**2/2, lamda),
-          w(lamda)**2/2 + (slope(w(lamda)) + lamda*w(lamda))*moved(lamda))
+chain = page.step("the chain rule", Derivative(ell(w(lamda)) + lamda*w(lamda)**2/2, lamda),
+                  w(lamda)**2/2 + (slope(w(lamda)) + lamda*w(lamda))*moved(lamda))
 page.text("At the minimum the bracket is the gradient, which vanishes; what is left is half the square of the weight.")
+force, rate_ = symbols("G wdot", real=True)
+weight, total = symbols("w_i", real=True), symbols("n", positive=True)
+envelope = page.step("the gradient vanishes", Subs(weight**2/2 + (force + lamda*weight)*rate_, force, -lamda*weight), weight**2/2,
+                     r"For each of them, with $G$ for the slope of the loss and any rate $\dot w$ of the weight,")
 
 page.text(r"(ii) The square loss in full, along one singular direction of the features of strength $s$, where the labels are $y$:")
 s, y = symbols("s y", positive=True)
@@ -38,8 +42,8 @@ page.step("the slope of the minimum", Derivative(least, lamda), best**2/2)
 
 page.text(r"(iii) A sample. The sum over the weights is $\|w\|^2$, and the objective is divided by the number of samples:")
 p, q_w = symbols("p q_w", positive=True)
-norm = page.let(symbols("N", positive=True), p*q_w, "By the definition of $q_w$ the squared norm of the weights is")
-samples = page.let(symbols("n", positive=True), alpha*p, "and the samples are")
+square = page.let(q_w, weight**2, "The sum has $p$ terms, whose mean is half of")
+samples = page.let(total, alpha*p, "and the samples are")
 
 AT = {"alpha": 1.5, "gamma": 0.5, "Delta": 0.1}
 
@@ -73,6 +77,7 @@ def solved():
 page.test("the square, Huber's and the logistic loss", losses, "The package's solutions, which know nothing of it:")
 page.misprint("the half of the penalty forgotten", Derivative(least, lamda), best**2,
               r"the penalty is $\frac\lambda2\|w\|^2$")
-page.therefore(norm/(2*samples), q_w/(2*alpha), r"The slope of the least objective in the ridge:", by=[norm, samples],
+page.therefore(p*envelope.lhs/samples, q_w/(2*alpha), r"The slope of the least objective in the ridge, a sample:",
+               by=[envelope, square, samples],
                package={'hx.theories.random_features("erf", "sign").solve(...)["train_objective"]': solved})
-page.text(r"Not shown: that the order parameters of the replica method describe the sample; the identity holds at every size.")
+page.not_shown("that the order parameters of the replica method describe the sample; the identity holds at every size.")

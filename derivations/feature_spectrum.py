@@ -16,9 +16,8 @@ w = Symbol("w", real=True)  # the spectral parameter -z, positive left of the sp
 
 page = Result(
     "The spectrum of the features",
-    r"The bulk of $\Phi^\top\Phi/p$ has the Stieltjes transform $m(z) = \frac1p\mathrm{tr}(\Phi^\top\Phi/p - z)^{-1} = V_2$, "
-    r"where $V_1$, "
-    r"$V_2$ solve the first equations of the learning curve with $\lambda \to -z$. In the normalisation $\Phi^\top\Phi/n$ it is "
+    r"The bulk of $\Phi^\top\Phi/p$ has the Stieltjes transform $m(z)$, which is $V_2$ where $V_1$, $V_2$ solve the first "
+    r"equations of the learning curve with $-z$ for $\lambda$: $#1$. In the normalisation $\Phi^\top\Phi/n$ it is "
     r"$\frac{\alpha}{\beta}m(\frac{\alpha}{\beta}z)$. A non-zero $\mu_0$ adds one outlier near $n\,\mathbb{E}\mu_0^2$.",
     source="cui2024", place="Appendix F",
     assumptions=[r"the conditional equivalence of Result 3.2: at fixed $\kappa$ a row of $\Phi$ is Gaussian with mean $\mu_0 1$ "
@@ -26,26 +25,25 @@ page = Result(
                  r"covariance $C(\kappa) = \mu_1^2\,W\Pi W^\top + \mu_2^2 I$ up to rank one",
                  r"the rows of $W$ are independent, of squared norm $c$"],
 )
-page.text(r"Take one row $\varphi_\mu$ of $\Phi$ out of the resolvent $R = (\Phi^\top\Phi/p - z)^{-1}$. By Sherman and Morrison, "
-          r"with "
-          r"$x = \frac1p\varphi^\top R_{-\mu}\varphi$, its quadratic form is")
+page.notation({r"R": r"the resolvent $(\Phi^\top\Phi/p - z)^{-1}$", V2: r"$\frac1p\mathrm{tr}\,R$, which is $m(z)$",
+               r"V_1": r"$\frac1p\mathrm{tr}\,W\Pi W^\top R$", x: r"the form $\frac1p\varphi^\top R_{-\mu}\varphi$ of a row "
+                                                                  r"without itself",
+               (Vhat1, Vhat2): r"the means of $\frac\alpha\beta\mu_i^2/(1 + V)$ over $\kappa$",
+               w: "the spectral parameter $-z$", s: r"an eigenvalue of $\Phi^\top\Phi/p$"})
+page.text(r"Take one row of $\Phi$ out of the resolvent. By Sherman and Morrison its quadratic form is")
 page.step("Sherman-Morrison", x - x**2/(1 + x), x/(1 + x))
-page.text(r"and $x$ concentrates on $V(\kappa) = \frac1p\mathrm{tr}\,C(\kappa)R = \mu_1^2V_1 + \mu_2^2V_2$, $V_1 = "
-          r"\frac1p\mathrm{tr}\,"
-          r"W\Pi W^\top R$, $V_2 = \frac1p\mathrm{tr}\,R$. Summing over the rows, $R$ is equivalent to $(\hat V_1 W\Pi W^\top + "
-          r"\hat V_2 - z)"
-          r"^{-1}$ with $\hat V_i = \frac{\alpha}{\beta}\mathbb{E}[\mu_i^2/(1 + V)]$: the matrix $A$ of the learning curve at "
-          r"$\lambda = -z$.")
+page.text(r"and $x$ concentrates on $\mu_1^2V_1 + \mu_2^2V_2$. Summing over the rows, $R$ is equivalent to "
+          r"$(\hat V_1 W\Pi W^\top + \hat V_2 - z)^{-1}$: the matrix of the learning curve at the ridge $-z$.")
 L, b = w + Vhat2, c*beta*Vhat1
 half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
-page.name(V2, root, r"For independent rows the traces close, with $w = -z$:")
+page.name(V2, root, r"For independent rows the traces close:")
 page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1)
 page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1)
-page.text(r"Changing the normalisation moves the eigenvalues by $p/n = \beta/\alpha$, and each term of $\frac1p\sum_i "
-          r"1/(\lambda_i - z)$ by its "
-          r"inverse:")
-page.step("algebra", 1/(s*beta/alpha - z), alpha/beta/(s - alpha/beta*z))
+ratio_ = page.let(symbols("p_n", positive=True), beta/alpha, shown=False)
+page.text(r"Changing the normalisation moves the eigenvalues by $#1$, and each term of $\frac1p\sum_i 1/(\lambda_i - z)$ by its "
+          r"inverse:", ratio_)
+page.step("algebra", 1/(s*ratio_ - z), alpha/beta/(s - alpha/beta*z))
 page.text(r"The mean direction. To leading order $\Phi^\top\Phi/p$ has the rank-one part $\frac{n}{p}\mathbb{E}[\mu_0^2]\,1 "
           r"1^\top$, whose "
           r"eigenvalue is $n\,\mathbb{E}\mu_0^2$. Its correction of order one, from the three ways in which the direction $1$ "
@@ -125,7 +123,10 @@ page.test("left of the spectrum", left_of_the_spectrum, r"The package's transfor
 page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
 page.test("the outlier", outlier)
-page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $m(z) = V_2$, with $V_1 = cV_2/(1 + c\beta\hat V_1V_2)$:",
+page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $V_2$, in which its second part is $\hat V_1V_1$:",
                by=[V2], package={'hx.theories.spectrum("erf", ...).stieltjes(-w)': solved})
-page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside "
-          r"$\hat V_1 = \frac\alpha\beta\mathbb{E}[\mu_1^2/(1 + V)]$ and $\hat V_2 = \frac\alpha\beta\mathbb{E}[\mu_2^2/(1 + V)]$.")
+page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside the equations of the "
+          r"conjugates.")
+page.not_shown(r"that quadratic forms concentrate and that rank-one parts do not move the bulk; and the three terms of the "
+               r"outlier's "
+               r"constant, which are tested against the package's at one point only.")

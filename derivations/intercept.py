@@ -12,15 +12,17 @@ s, n, p = symbols("s n p", positive=True)
 
 page = Result(
     "The intercept of features with a mean",
-    r"If $\mu_0 = \mathbb{E}\,\sigma(z)$ is not zero, the readout shifts its output by any constant at no cost, and under the "
+    r"If the mean $\mu_0$ of a feature is not zero, the readout shifts its output by any constant at no cost, and under the "
     r"square loss the labels count with their mean taken off. If $\mu_0$ is zero, they do not.",
     source="gerace2020", place="features with a mean",
     assumptions=[r"the features are equivalent to $\mu_0 + \mu_1 W_0x/\sqrt d + \mu_\star\xi$",
                  r"on a new sample the output without the shift is normal, with the covariance $M$ with $z_1$, the target's "
                  r"direction"],
 )
-page.text(r"Notation: $b$ is the shift of the output, $n$ the samples, $p$ the weights; the output without it is "
-          r"$M z_1 + s z_2$, and a label is $g(z_1) + \sqrt\Delta\,z_3$.")
+page.notation({b: "the shift of the output", n: "the number of samples", p: "the number of weights",
+               a: "the covariance of the output without the shift with $z_1$", s: "the spread of the rest of it, along $z_2$",
+               Delta: "the variance of the label's noise $z_3$"})
+page.text(r"The output without the shift is $M z_1 + s z_2$, and a label is $g(z_1) + \sqrt\Delta\,z_3$.")
 page.text(r"(i) Its cost. Equal weights $b/(\mu_0\sqrt p)$ shift the output by $b$ and add to the objective of a sample")
 equal = b/(mu_0*sqrt(p))
 page.step("the penalty", Limit(lamda*p*equal**2/(2*n), n, oo), 0)
@@ -35,7 +37,7 @@ shift = page.let(symbols("gbar", real=True), E(g(z), z), "With the shift")
 least = E(left.subs(b, shift)**2, z1, z2, z3)
 whole = page.step("expanding the square", least, E(g(z)**2, z) + Delta - 2*a*E(z*g(z), z) + a**2 + s**2 - shift**2, "the error is",
                   digits=6, points=1)
-page.text(r"With $\mu_0 = 0$ there is no such direction, and this term stays in the error.")
+page.text(r"With a vanishing $\mu_0$ there is no such direction, and this term stays in the error.")
 
 
 def solved():
@@ -47,8 +49,8 @@ def solved():
 
 
 page.misprint("the labels not centred", least, E(g(z)**2, z) + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
-              r"right for $\mu_0 = 0$ only", digits=6)
+              r"right for a vanishing $\mu_0$ only", digits=6)
 page.therefore(least, E(g(z)**2, z) - E(g(z), z)**2 + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
                r"The error at the best shift, in which the labels are centred:", by=[shift, whole],
                package={'hx.theories.random_features("relu", "relu").solve(...)["test_error"]': solved})
-page.text(r"Not shown: other losses, where the shift is a number that solves $\mathbb{E}\,s = 0$ for the force $s$.")
+page.not_shown(r"other losses, where the shift is the number at which the mean force $\mathbb{E}\,s$ vanishes.")

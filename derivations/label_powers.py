@@ -2,6 +2,7 @@ r"""Seeing a sample twice: the extragradient step multiplies the label into the 
 r"exponent."""
 
 import numpy as np
+from sympy import Derivative as Derivative_
 from sympy import Function, Subs, factorial, symbols
 from sympy.stats import Poisson, Rademacher
 
@@ -15,16 +16,16 @@ step = symbols("gamma", positive=True)
 
 page = Result(
     "Repetition of data and powers of the label",
-    r"Two gradient steps on the same sample move the pre-activation $h$ by $\gamma\,y\,\sigma'(h)$ in between; the second step's "
-    r"gradient is then $\mathbb{E}[g\,\sigma'(h + \gamma g\,\sigma'(h))\,h_\star] = \sum_j "
-    r"\frac{\gamma^j}{j!}\,\mathbb{E}[g^{j+1}\sigma'(h)^j"
-    r"\sigma^{(j+1)}(h)\,h_\star]$: it sees the powers of the label, and the first of them with a lower information exponent "
-    r"decides.",
+    r"Two gradient steps on the same sample move the pre-activation by $\gamma$ times the label and the slope in between; the "
+    r"second step's gradient then sees the powers of the label, to the second order of the step $#1$, and the first of them with a "
+    r"lower information exponent decides.",
     source="Dan24",
     assumptions=[r"the step on one sample moves its own pre-activation by order one, $\|x\|^2 \simeq d$ and steps of order $1/d$",
                  r"the target is bounded or a polynomial, so that every power is square integrable"],
 )
-page.text(r"(i) The expansion in the step. Its first terms are derivatives at $\gamma = 0$, with $h = z_1$ and $h_\star = z_2$:")
+page.notation({step: "the step on one sample", z1: "the student's pre-activation $h$", z2: r"the teacher's, $h_\star$",
+               m: "their overlap"})
+page.text(r"(i) The expansion in the step. Its first terms are derivatives where it vanishes:")
 moved = Derivative(sigma)
 first, second = Derivative(moved), Derivative(Derivative(moved))
 series = moved(z1) + step*g(z2)*moved(z1)*first(z1) + step**2/2*g(z2)**2*moved(z1)**2*second(z1)
@@ -33,7 +34,9 @@ terms = [E(g(z2)**(j + 1)*moved(z1)**j*f(z1)*z2, z1, z2, cov=law)/factorial(j)
          for j, f in enumerate((moved, first, second))]
 taylor = page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "by powers of the step:", digits=8,
                    points=1)
-page.text(r"An instance in full, $\sigma(h) = h^2/2 + h^3/6$ and $g = He_2$, where the series ends by itself:")
+student = z1**2/2 + z1**3/6
+page.text(r"An instance in full, a student of the slope $#1$ and the label $He_2$, where the series ends by itself:",
+          (Derivative_(student, z1), z1 + z1**2/2))
 h2 = z2**2 - 1
 slope = z1 + z1**2/2
 point = z1 + step*h2*slope
@@ -64,21 +67,19 @@ page.test("the package's exponents of powers",
 page.test("the package's generative exponents",
           lambda: [hx.exponents(f"He{o}(z)").generative_exponent for o in (3, 4, 5)] == [1, 2, 1])
 page.derivation(hx.theories.repetition("He3", 3).derivation(2), r"The package's expansion, for every student and target:")
-student = z1**2/2 + z1**3/6
 first_slope = student.diff(z1)
 twice = first_slope.subs(z1, z1 + step*He(3, z2)*first_slope)
 projected = E(He(3, z2)*twice*(z2 - m*z1), z1, z2, cov=law)
 rate = hx.theories.repetition("He3", 3).drift("z**2/2 + z**3/6", order=12)
 page.step("Mehler", projected, rate.subs({x: step for x in rate.free_symbols if x.name == "gamma"}),
-          r"and its drift across the sphere, for $\sigma = z^2/2 + z^3/6$ and $g = He_3$, where the series ends by itself:")
-page.text(r"(iii) How much a student sees of it. With the whole second gradient $G = y\,\sigma'(x + \rho\,y\,\sigma'(x))$ small "
-          r"overlaps grow at the rate $\partial_m \mathbb{E}[G\,(h^\star - mh)]$ at $m = 0$, which Stein's lemma writes without a "
-          r"derivative. For $\sigma = z^2/2$ and $\sigma = z^2/2 + z^3/6$:")
+          "and its drift across the sphere, for the same student and the label $He_3$, where the series ends by itself:")
+page.text(r"(iii) How much a student sees of it. With $G$ for the whole second gradient small overlaps grow at the rate of "
+          r"$\mathbb{E}[G\,(h^\star - mh)]$ in $m$, which Stein's lemma writes without a derivative; for two students:")
 rho = symbols("rho", real=True)
-for name, first_slope, target in (("z^2/2", lambda u: u, He(4, z2)), ("z^2/2 + z^3/6", lambda u: u + u**2/2, He(3, z2))):
+for first_slope, target in ((lambda u: u, He(4, z2)), (lambda u: u + u**2/2, He(3, z2))):
     second_look = target*first_slope(z1 + rho*target*first_slope(z1))
     growth = Subs(Derivative(E((second_look*(z2 - m*z1)).expand(), z1, z2, cov=law).doit(), m), m, 0)
-    page.step(f"Stein, $\\sigma = {name}$", growth, E(second_look*z1*(z2**2 - 1), z1, z2))
+    page.step("Stein", growth, E(second_look*z1*(z2**2 - 1), z1, z2))
 
 
 def whole_average():
@@ -96,10 +97,11 @@ def whole_average():
 
 
 page.test("the package's growth and step", whole_average,
-          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that $\gamma d = J/\mathbb{E}[G^2]$ takes the fewest "
-          r"samples, $d\log d\;\mathbb{E}[G^2]/J^2$:")
+          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that with the rate $J$ a step $\gamma d$ of "
+          r"$J/\mathbb{E}[G^2]$ takes the fewest samples, $d\log d\;\mathbb{E}[G^2]/J^2$:")
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 claimed = hx.theories.repetition("He3", 3).derivation(2).claim[1]
 page.therefore(expanded, sum(step**j*term for j, term in enumerate(terms)),
                r"What a sample seen twice gives, up to the second order of the step; the first new term sees $g^2$:", by=[taylor],
                package={'hx.theories.repetition("He3", 3).derivation(2).claim[1]': claimed})
+page.not_shown("that a network escapes after so many samples; the exponents are those of the first gradients.")

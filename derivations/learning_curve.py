@@ -12,27 +12,27 @@ mu_0, mu_1, mu_22, h, h1, h2, e, rho, V = symbols("mu_0 mu_1 mu_22 h h1 h2 e rho
 v, omega = symbols("V_2 omega", real=True)
 L = Symbol("L", positive=True)
 zetahat, psihat, mhat = symbols("zetahat psihat mhat", real=True)
+WEIGHT = Symbol("Q", positive=True)
 
 page = Result(
     "The learning curve after one giant gradient step",
-    r"The readout $\hat a = \arg\min \sum_\mu (y_\mu - \langle a, \varphi_\mu\rangle/\sqrt{p})^2 + \lambda\|a\|^2$ on $n = "
-    r"\alpha d$ fresh "
-    r"samples, with the spiked features of one gradient step, has order parameters that solve thirteen equations; its test error "
-    r"is "
-    r"$\mathbb{E}_\kappa[e] - \Delta$ and its train error $\mathbb{E}_\kappa[e\,Q^2]$.",
+    r"The ridge regression of $\alpha d$ fresh samples on the spiked features of one gradient step has order parameters that solve "
+    r"thirteen equations; its test error is $\mathbb{E}_\kappa[e] - \Delta$ and its train error $\mathbb{E}_\kappa[e\,Q^2]$.",
     source="cui2024", place="Result 3.3",
     assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
                  r"$\kappa$ on the spike $v$ (Result 3.2; $\mu_2^2$ is the squared residual)",
                  r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt{\rho}\,\theta_\perp$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.text(r"Put $m = 1^\top\hat a/\sqrt{p}$, $\zeta = \hat a^\top Wv/\sqrt{p}$, $\psi = \hat a^\top W\theta_\perp/\sqrt{p}$, "
-          r"$q_1 = "
-          r"\|\Pi W^\top\hat a\|^2/p$ and $q_2 = \|\hat a\|^2/p$. On a new sample the output is, at fixed $\kappa$ and with "
-          r"$z_1$ the "
-          r"target's other coordinate, a Gaussian field $\omega$ of mean $B = \mu_0 m + \kappa\mu_1\zeta$.")
-page.text(r"(i) Energy. The squared loss of a sample relaxed in its field, with $V = \mu_1^2 V_1 + "
-          r"\mu_2^2 V_2$, is the Moreau envelope $\min_f \frac{(f - \omega)^2}{2V} + \frac{(y - f)^2}{2}$:")
+page.notation({m: r"$1^\top\hat a/\sqrt{p}$ of the "
+                  r"readout", zeta: r"$\hat a^\top Wv/\sqrt{p}$", psi: r"$\hat a^\top W\theta_\perp/\sqrt{p}$",
+               q1: r"$\|\Pi W^\top\hat a\|^2/p$", q2: r"$\|\hat a\|^2/p$", epsilon: "$1/d$",
+               omega: r"the output on a new sample, at fixed projection $\kappa$ on the spike, a Gaussian field",
+               z1: "the target's coordinate across the spike", v: r"$\frac{1}{p}\mathrm{tr}\,A^{-1}$ of $A$, $L + \hat V_1 W\Pi "
+                                                                  r"W^\top$",
+               V1: r"$\frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1}$"})
+page.text(r"(i) Energy. The squared loss of a sample relaxed in its field, with $#1$, is the Moreau envelope "
+          r"$\min_f \frac{(f - \omega)^2}{2V} + \frac{(y - f)^2}{2}$:", (V, mu_1**2*V1 + mu_22*V2))
 y, f = hx.symbols.y, hx.symbols.f
 relaxed = (omega + V*y)/(1 + V)
 page.step("stationarity in $f$", ((f - omega)/V - (y - f)).subs(f, relaxed), 0)
@@ -42,43 +42,38 @@ error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
 target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
 field = B + mu_1*psi*z1 + sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)*z2
 written = {h: E(target, z1), h1: E(z1*target, z1), h2: E(target**2, z1) + Delta}
-page.text(r"Its mean over the field and the label, $y = g(\gamma\kappa + \sqrt{\rho}\,z_1) + \sqrt{\Delta}\,z_3$, needs the "
-          r"target only "
-          r"through $h = \mathbb{E}\,g$, $h_1 = \mathbb{E}[z_1 g]$ and $h_2 = \mathbb{E}\,g^2 + \Delta$:")
+page.text(r"Its mean over the field and the label, the target with noise of variance $\Delta$, needs the target only through")
 for name, value in written.items():
     page.let(name, value)
-page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), error, digits=6, points=1)
-page.text(r"Call this number $e(\kappa)$: the energy is $\frac{\alpha}{2\beta}\mathbb{E}_\kappa[e\,Q]$ a neuron, with $Q = 1/(1 "
-          r"+ V)$.")
+page.let(e, error, "This number is")
+page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), e, "for", digits=6, points=1)
+page.text(r"The energy is $\frac{\alpha}{2\beta}\mathbb{E}_\kappa[e\,Q]$ a neuron, with $#1$.", (WEIGHT, 1/(1 + V)))
 
-page.text(r"(ii) Entropy. The readout sees the conjugate fields through $A = L + \hat V_1 W\Pi W^\top$, $L = \lambda + \hat "
-          r"V_2$. For rows "
-          r"that are independent, $V_2(L, \hat V_1) = \frac{1}{p}\mathrm{tr}\,A^{-1}$ solves the quadratic equation of Marchenko "
-          r"and Pastur,")
+page.text(r"(ii) Entropy. The readout sees the conjugate fields through $A$, in which $#1$. For rows that are independent, "
+          r"$V_2(L, \hat V_1)$ solves the quadratic equation of Marchenko and Pastur,", (L, lamda + Vhat2))
 b = c*beta*Vhat1
 half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
 page.name(v, root, "whose positive root is")
 page.step("Marchenko-Pastur", root, 1/(L + c*Vhat1/(1 + b*root)))
 u = 1/(1 + b*v)
-page.text(r"and $V_1 = \frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1} = c\,u\,V_2$ with $u = 1/(1 + c\beta\hat V_1 V_2)$, for")
-page.step("the trace of $A A^{-1}$", L*v + Vhat1*c*v*u, 1)
+factor = page.let(Symbol("u", positive=True), u, shown=False)
+page.text(r"and $V_1$ is $c\,u\,V_2$ with $#1$, for", factor)
+page.step("the trace of $A A^{-1}$", L*v + Vhat1*c*v*factor, 1)
 T0 = v**2/(1 - beta*(c*Vhat1*u*v)**2)
 T1 = c*u**2*T0
 T2 = c*u**2*T1 + beta*(c*v*u)**2
-page.text(r"The traces of $A^{-2}$ are the derivatives $T_0 = -\partial_L V_2$, $T_1 = -\partial_L V_1 = -\partial_{\hat "
-          r"V_1}V_2$ and "
-          r"$T_2 = -\partial_{\hat V_1}V_1$:")
+page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$:")
 trace = c*root/(1 + b*root)
 for rule, slope, value in (("$T_0$", -Derivative(root, L), T0), ("$T_1$", -Derivative(root, Vhat1), T1),
                            ("$T_1$ again", -Derivative(trace, L), T1), ("$T_2$", -Derivative(trace, Vhat1), T2)):
     page.step(f"implicit differentiation, {rule}", slope, value)
 
-page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ "
-          r"and $\hat m$ "
-          r"couple, have $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $p V_2 = \beta V_2/\epsilon$, where $\epsilon = 1/d$. (So "
-          r"$m$ costs "
-          r"nothing in the limit; its term is the leading $1/d$ correction.)")
+page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ and "
+          r"$\hat "
+          r"m$ couple, have $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $\beta V_2/\epsilon$. (So $m$ costs nothing in the "
+          r"limit; its term is the "
+          r"leading $1/d$ correction.)")
 v1, v2 = Function("v1")(L, Vhat1), Function("v2")(L, Vhat1)
 Q = 1/(1 + mu_1**2*V1 + mu_22*V2)
 
@@ -102,7 +97,7 @@ def stationarity():
         return entropy.diff(L if x == Vhat2 else x).subs(slopes).subs({v1: V1, v2: V2})
 
     def energetic(x):
-        return energy((error*Q).diff(x))
+        return energy((error*Q).diff(x)).xreplace({Q: WEIGHT})
 
     fields = {zetahat: alpha/beta*zetatilde, psihat: alpha/beta*psitilde, mhat: m*epsilon/(beta*V2)}
     return {
@@ -129,15 +124,16 @@ def derived(sigma, target):
         mu_0: E(sigma.subs(z, s), z), mu_1: E(z*sigma.subs(z, s), z)/sqrt(c),
         mu_22: E(sigma.subs(z, s)**2, z) - mu_0**2 - c*mu_1**2,
         h: E(target.subs(z, t), z), h1: E(z*target.subs(z, t), z), h2: E(target.subs(z, t)**2, z) + Delta,
-        L: lamda + Vhat2, names[0]: t0, names[1]: c*u_now**2*t0, names[2]: c**2*u_now**4*t0 + beta*V1**2,
+        V: mu_1**2*V1 + mu_22*V2, WEIGHT: 1/(1 + V), L: lamda + Vhat2, names[0]: t0, names[1]: c*u_now**2*t0,
+                                             names[2]: c**2*u_now**4*t0 + beta*V1**2,
     }, observables={"test_error": E(error, kappa) - Delta, "train_error": E(error*Q**2, kappa)})
 
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
 plain = {**numbers, "alpha": 1.7, "bias": 0.0, "epsilon": 0.0}
-page.text(r"Stationarity, with $\hat\zeta = \frac{\alpha}{\beta}\tilde\zeta$ and $\hat\psi = \frac{\alpha}{\beta}\tilde\psi$, "
-          r"gives a "
-          r"system; for several pairs of functions its solutions are those of the package's:")
+page.text(r"Stationarity, the fields written $\frac{\alpha}{\beta}\tilde\zeta$ and $\frac{\alpha}{\beta}\tilde\psi$, gives a "
+          r"system; for "
+          r"several pairs of functions its solutions are those of the package's:")
 right = derived("tanh(z)", "sin(z)")
 used = hx.theories.one_step("tanh", "sin").system
 agreed = page.same("stationarity for tanh and sin", right, used,
@@ -158,10 +154,11 @@ page.misprint_in("the zero modes dropped", changed(V2=root - (1 - 1/beta)/L), ri
                  at=[{**plain, "beta": 2.0}], source="loureiro2024slides", place="Result 3.3")
 scaled = changed(Vhat1=(1 - gamma**2)*now[Vhat1], Vhat2=(1 - gamma**2)*now[Vhat2])
 page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
-                 r"right only if $\theta_\perp$ is a unit vector and $\rho := 1$", at=[{**plain, "gamma": 0.5}],
+                 r"right only if $\theta_\perp$ is a unit vector and $\rho$ is put to one", at=[{**plain, "gamma": 0.5}],
                  source="loureiro2024slides", place="Result 3.3")
 flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
 page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
                  r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])
-page.therefore(used, words=r"The equations that the package solves, here for $\sigma = \tanh$, $g = \sin$:", by=[agreed],
+page.therefore(used, words="The equations that the package solves, here for tanh and sin:", by=[agreed],
                package={'hx.theories.one_step("tanh", "sin").system': used})
+page.not_shown(r"replica symmetry; that the quadratic equation of the traces is exact (quoted); and the equivalence of Result 3.2.")

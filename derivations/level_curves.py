@@ -15,17 +15,20 @@ a, o = symbols("z omega", real=True)
 
 page = Result(
     "Labels seen through their level curves",
-    r"A label $y = g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, the density "
-    r"$Z(y, \omega) = \int_{g = y}\mathcal{N}(z; \omega, V)\,ds/|\nabla g|$, $g_{out} = \nabla_\omega\log Z$ and "
-    r"$F(M) = \int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For $y = z_1z_2$ these are Bessel functions at zero "
+    r"A label $g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, a density $Z$ that is an "
+    r"integral over its level curve, $\int\mathcal{N}(z; \omega, V)\,ds/|\nabla g|$; $g_{out}$ is $\nabla_\omega\log Z$ and "
+    r"$F(M)$ is "
+    r"$\int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For the product $z_1z_2$ these are Bessel functions at zero "
     r"overlap, and "
-    r"$\alpha_c = 0.59375109822\ldots$",
+    r"$\alpha_c$ is $0.59375109822\ldots$, with $1/\alpha_c$ from $#1$.",
     source="troiani2024", place="state evolution",
     assumptions=[r"$z \sim \mathcal{N}(0, I_2)$, $\omega \sim \mathcal{N}(0, M)$, $V = 1 - M$",
                  r"$g$ is smooth off finitely many curves, $\nabla g \neq 0$ on almost every level curve; where $g$ is constant "
                  r"on an open set, that label has a probability and counts as a discrete one"],
 )
-page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is a ribbon along the curve $g = y$, of width "
+page.notation({y: "a label", o: "the field", (s1, s2): "the partial derivatives of $g$", r: "the radius, on a circle",
+               w: "the field's length", V: "the variance given the field", beta: "a weight that stretches the hyperbola"})
+page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is a ribbon along the level curve, of width "
           r"$dy/|\nabla "
           r"g|$. Where the curve is a graph over $z_1$, its slope is $-g_1/g_2$, and arc length and gradient leave one partial "
           r"derivative:")
@@ -33,37 +36,37 @@ page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 +
 page.text(r"The field enters through the Gaussian only, whose derivative brings down $V^{-1}(z - \omega)$:")
 gauss = exp(-(a - o)**2/(2*V))/sqrt(2*pi*V)
 page.step("differentiation", Derivative(gauss, o), (a - o)/V*gauss)
-page.text(r"so that $g_{out} = V^{-1}(\mathbb{E}[z|y, \omega] - \omega)$ with the average along the curve. All that follows "
-          r"chooses a "
-          r"parameter on the curve.")
-page.text(r"(ii) A circle. For $y = r^2 = z_1^2 + z_2^2$ the parameter is the angle, $ds/|\nabla g| = d\theta/2$, and with "
-          r"$V$ a multiple "
-          r"of the identity $Z = e^{-(r^2 + \omega^2)/2V}I_0(r\omega/V)/2V$; its logarithmic slope is along $\omega$:")
-Z = exp(-(r**2 + w**2)/(2*V))*besseli(0, r*w/V)/(2*V)
+page.text(r"so that $g_{out}$ is $V^{-1}$ times the mean of $z$ along the curve less the field. All that follows chooses a "
+          r"parameter "
+          r"on the curve.")
+Z = page.let(symbols("Z", positive=True), exp(-(r**2 + w**2)/(2*V))*besseli(0, r*w/V)/(2*V), shown=False)
+page.text(r"(ii) A circle. For the square $r^2$ of the radius the parameter is the angle, with $d\theta/2$ along the curve, and "
+          r"with "
+          r"$V$ a multiple of the identity $#1$; its logarithmic slope is along $\omega$:", Z)
 page.step("Bessel's integral", Integral(exp(x*cos(t)), (t, 0, pi))/pi, besseli(0, x), points=2)
 page.step("differentiation", Derivative(log(Z), w), (r*besseli(1, r*w/V)/besseli(0, r*w/V) - w)/V)
-page.text(r"(iii) A hyperbola. For $y = z_1z_2 > 0$ the curve is the graph $z_2 = y/z_1$ with $|g_2| = |z_1|$; by $z = "
-          r"\pm\sqrt y\,(e^t, "
-          r"e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
+page.text(r"(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y/z_1$ with $|g_2|$ the size of $z_1$; by "
+          r"$\pm\sqrt "
+          r"y\,(e^t, e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
 density_ = exp(-(y/z)**2/2)/(sqrt(2*pi)*Abs(z))
 share_ = page.let(symbols("p", positive=True), besselk(0, y)/pi)
 page.step("Basset's integral", E(density_, z), share_, points=1)
-page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, $K_0(\sqrt\beta\,y)$, and its derivative at $\beta = 1$ is the "
+page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, $K_0(\sqrt\beta\,y)$, and its derivative at the unit weight is the "
           r"second "
           r"moment:")
 page.step("differentiation", -2*Subs(Derivative(besselk(0, sqrt(beta)*y), beta), beta, 1)/pi, y*besselk(1, y)/pi)
 excess = page.let(symbols("G_11", real=True), y*besselk(1, y)/besselk(0, y) - 1)
 page.step("the second moment", E(z**2*density_, z), share_*(1 + excess), points=1)
-page.text(r"(iv) The threshold. $\mathbb{E}[z|y] = 0$, and $G(y) = \mathbb{E}[zz^\top - 1\,|\,y]$ has $G_{11} = G_{22} = "
-          r"yK_1/K_0 - 1$ and "
-          r"$G_{12} = y$. To first order in the overlap $M = q$, $F = q\,\mathbb{E}[G^2]$, and")
+page.text(r"(iv) The threshold. The mean of $z$ given the label vanishes, and the matrix $\mathbb{E}[zz^\top - 1\,|\,y]$ has "
+          r"$G_{11}$ twice "
+          r"on its diagonal and $y$ beside it. To first order in the overlap $F$ is the overlap times the mean of its square:")
 across = page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
 along = page.let(symbols("I_G", positive=True), Integral(share_*excess**2, (y, 0, oo)), "For the labels of one sign")
 rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along,
-                r"Both signs of $y$ count, so that $a_c = 1/\alpha_c$ is")
+                r"Both signs of $y$ count, so that $1/\alpha_c$ is")
 page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
           r"parameters of "
-          r"(ii) and (iii), against the graph $z_2 = y - \tanh z_1$, and against the rays and the segment that are the "
+          r"(ii) and (iii), against the graph of $y - \tanh z_1$, and against the rays and the segment that are the "
           r"levels of "
           r"$\mathrm{relu}(z_1) + \mathrm{relu}(z_2)$, whose plateau has the probability of a quadrant:")
 
@@ -273,5 +276,6 @@ def solved():
 
 
 page.therefore(rate, 1 + 2*along,
-               r"For $y = z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
+               r"For $z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
                package={'1/hx.exponents("z1*z2").alpha_c': solved})
+page.not_shown(r"state evolution itself, and the thresholds of targets whose level curves have no parameter: those are numbers.")

@@ -12,21 +12,21 @@ sigma_0, sigma_1, sigma_2, g_0, g_1, R_2, N_v, Rbar, t = symbols("sigma_0 sigma_
 
 page = Result(
     "One giant gradient step",
-    r"After one gradient step of size $\eta d$ on $n_B = \alpha_0 d$ samples, the first layer is $W = $ bulk $+\; r\, 1 v^\top$: "
-    r"every row has the same spike of size $r$ along a direction $v$ of overlap $\gamma$ with the target, and a bulk of squared "
-    r"norm "
-    r"$c$. With $t = \eta/\beta$: $r = t\,\sigma_1 N_v$, $\gamma = g_1/N_v$ and "
-    r"$c = (1 + t\,\sigma_2\bar R)^2 + t^2\,\frac{R_2}{\alpha_0}\,\mathrm{Var}\,\sigma'(z)$.",
+    r"After one gradient step of size $\eta d$ on $\alpha_0 d$ samples every row of the first layer is a spike of size $r$ along "
+    r"one "
+    r"direction $v$, which has the overlap $\gamma$ with the target, and a bulk of squared norm $c$: $#1$, $#2$ and $#3$.",
     source="cui2024", place="Result 3.1",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, labels $y = g(\langle\theta, x\rangle) + \sqrt{\Delta}\,\xi$, $\|\theta\| = 1$",
                  r"rows $w_i$ uniform on the unit sphere, readout $a_i = 1/\sqrt{p}$, $p = \beta d$ neurons",
                  r"the loss is $\frac{1}{2 n_B}\sum_\mu (y_\mu - f(x_\mu))^2$ with "
                  r"$f = p^{-1/2}\sum_i a_i\,\sigma(\langle w_i, x\rangle)$"],
 )
+page.notation({t: "the rate of a neuron", alpha0: "samples of the step for one dimension", beta: "neurons for one dimension",
+               (z1, z2): "the target's direction and the noise, of the label", r"b": "the mean of residual times input over the "
+                                                                                     "samples"})
 page.text(r"At the start the network's output is $\frac{1}{p}\sum_i \sigma(\langle w_i, x\rangle)$, which concentrates on its "
-          r"mean; the "
-          r"residual $R = y - f$ is what drives the step. Its numbers (where $z_1 = \langle\theta, x\rangle$ and $z_2$ is the "
-          r"noise):")
+          r"mean; "
+          r"the residual of the label is what drives the step. Its numbers:")
 page.let(sigma_0, E(sigma(z), z))
 page.let(g_0, E(g(z), z))
 page.let(g_1, E(z*g(z), z))
@@ -44,15 +44,12 @@ page.let(sigma_1, E(z*sigma(z), z))
 page.let(sigma_2, E(He(2, z)*sigma(z), z))
 page.step("Stein", E(slope(z), z), sigma_1)
 page.step("Stein", E(z*slope(z), z), sigma_2)
-page.text(r"(i) The mean gives every row the same vector $t\sigma_1 b$, $b = \frac{1}{n_B}\sum_\mu R_\mu x_\mu$: the spike. The "
-          r"square "
-          r"of $b$ has $n_B$ diagonal terms $R^2\|x\|^2 \simeq R_2 d$ and off the diagonal the squared mean $\mathbb{E}[R x] = "
-          r"g_1\theta$:")
+page.text(r"(i) The mean gives every row the same vector $t\sigma_1 b$: the spike. The square of $b$ has $n_B$ diagonal terms "
+          r"$R^2\|x\|^2 \simeq R_2 d$ and off the diagonal the squared mean of $R x$, which is $g_1$ along $\theta$:")
 page.let(N_v, sqrt(g_1**2 + R_2/alpha0))
 n, d = symbols("n d", positive=True)
 page.step("counting pairs", ((n*R_2*d + n*(n - 1)*g_1**2)/n**2).subs(n, alpha0*d).limit(d, oo), N_v**2)
-page.text(r"so $\|b\| \to N_v$, $r = t\sigma_1 N_v$, and its overlap with $\theta$, which is $g_1$ for $b$ itself, is $\gamma = "
-          r"g_1/N_v$.")
+page.text(r"so $\|b\| \to N_v$, and its overlap with $\theta$ is $g_1$, that of its direction $g_1/N_v$.")
 page.text(r"(ii) The linear part multiplies the row by $1 + t\sigma_2\bar R$: $\frac{1}{n_B}\sum_\mu R_\mu x_\mu x_\mu^\top w_i$ "
           r"has the mean "
           r"$\bar R w_i$ and a part along $\theta$ that leaves the three numbers unchanged; its fluctuation belongs to (iii).")
@@ -79,3 +76,4 @@ page.misprint("the square forgotten", N_v**2, g_1 + R_2/alpha0, r"$\mu_1^\star$ 
 page.misprint("the slope mistaken", E((slope(z) - sigma_1)**2, z), E((z*sigma(z) - sigma_1)**2, z),
               r"the number in $c$, which is printed with a spurious factor $\mu_1^2$ besides", source="loureiro2024slides",
               place="Result 3.1", mended=E(slope(z)**2, z) - sigma_1**2)
+page.not_shown(r"that the sums concentrate, and the corrections of order $1/d$ to the three numbers.")

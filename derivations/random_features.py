@@ -13,28 +13,35 @@ L, D, h = symbols("L D h", positive=True)
 
 page = Result(
     "Learning on random features",
-    r"The readout $\hat w = \arg\min\sum_\mu \ell(y_\mu, \langle w, \sigma(W_0 x_\mu/\sqrt d)\rangle/\sqrt p) + "
-    r"\frac\lambda2\|w\|^2$ on $n = \alpha p$ samples in dimension $d = \gamma p$ has the order parameters of the equations below; "
-    r"under the square loss its test error is $\mathbb{E}\,g^2 - 2Mc_1 + Q$.",
+    r"The readout that minimises a loss and $\frac\lambda2\|w\|^2$ on $\alpha p$ samples of $p$ random features in dimension "
+    r"$\gamma p$ has the order parameters of the equations below; under the square loss its test error is $\mathbb{E}\,g^2 - "
+    r"2Mc_1 + "
+    r"Q$.",
     source="gerace2020",
-    assumptions=[r"the features are equivalent to $\mu_1 W_0 x/\sqrt d + \mu_\star\xi$ ($\mu_0 = 0$, or the labels centred)",
+    assumptions=[r"the features are equivalent to $\mu_1 W_0 x/\sqrt d + \mu_\star\xi$ (with a vanishing $\mu_0$, or the labels "
+                 r"centred)",
                  r"$W_0$ has independent standard normal entries; $y = g(\nu) + \sqrt\Delta\,\xi'$, "
                  r"$\nu = \langle\theta, x\rangle/\sqrt d$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.text(r"Put $q_s = \|W_0^\top w\|^2/(pd)$, $q_w = \|w\|^2/p$ and $m_s = \langle\theta, W_0^\top w\rangle/(d\sqrt p)$: "
-          r"on a new sample the output has the variance $Q = \mu_1^2 q_s + \mu_\star^2 q_w$ and the covariance "
-          r"$M = \mu_1 m_s$ with $\nu$, and its susceptibility is $V = \mu_1^2 V_s + \mu_\star^2 V_w$.")
+page.notation({qs: r"$\|W_0^\top w\|^2/(pd)$", qw: r"$\|w\|^2/p$", ms: r"$\langle\theta, W_0^\top w\rangle/(d\sqrt p)$",
+               omega: r"the output on a new sample", r"\nu": "the target's field",
+               h: r"$\frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-1}$",
+               (Vs, Vw): r"the traces $\frac1d\mathrm{tr}\,\frac1p W_0^\top A^{-1}W_0$ and $\frac1p\mathrm{tr}A^{-1}$ of $A$, $L "
+                         r"+ \hat V_s "
+               r"W_0 W_0^\top/p$"})
+Q, M, Vall = mu_1**2*qs + mu_star**2*qw, mu_1*ms, mu_1**2*Vs + mu_star**2*Vw
+page.text(r"On a new sample the output has the variance $#1$ and the covariance $#2$ with $\nu$, and its susceptibility is $#3$.",
+          (symbols("Q"), Q), (symbols("M"), M), (V, Vall))
 
-page.text(r"(i) Energy. The square loss relaxed in its field is the Moreau envelope; its mean needs $c_1 = \mathbb{E}[z g(z)]$ and "
-          r"$g_2 = \mathbb{E}\,g^2$ of the target:")
+page.text(r"(i) Energy. The square loss relaxed in its field is the Moreau envelope; its mean needs the target's slope $c_1$ and "
+          r"second moment $g_2$, for signs $#1$ and $#2$:", (c_1, E(z*hx.sign(z), z)), (g_2, E(hx.sign(z)**2, z)))
 relaxed = (omega + V*y)/(1 + V)
 page.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
-Q, M, Vall = mu_1**2*qs + mu_star**2*qw, mu_1*ms, mu_1**2*Vs + mu_star**2*Vw
 error = g_2 + Delta - 2*M*c_1 + Q
 
-page.text(r"(ii) Entropy. The conjugate fields act on $w$ through $A = L + \hat V_s W_0 W_0^\top/p$, $L = \lambda + \hat V_w$. "
-          r"With $h = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-1}$, the root of the equation of Marchenko and Pastur,")
+page.text(r"(ii) Entropy. The conjugate fields act on $w$ through $A$, in which $#1$. With $h$, the root of the equation of "
+          r"Marchenko and Pastur,", (L, lamda + Vhatw))
 b = L + (1 - gamma)*Vhats
 root = 2/(b + sqrt(b**2 + 4*gamma*L*Vhats))
 width = sqrt(b**2 + 4*gamma*L*Vhats)
@@ -43,14 +50,12 @@ page.name(h, root)
 page.step("Marchenko-Pastur", root, 1/(L + Vhats/(1 + gamma*Vhats*root)))
 u = 1/(1 + gamma*Vhats*h)
 v_s, v_w = root/(1 + gamma*Vhats*root), (1 - gamma)/L + gamma*root
-page.text(r"the traces are $V_s = \frac1d\mathrm{tr}\,\frac1p W_0^\top A^{-1}W_0 = h\,u$, $u = 1/(1 + \gamma\hat V_s h)$, for "
-          r"$L h + \hat V_s V_s = 1$, and $V_w = \frac1p\mathrm{tr}A^{-1}$, of which $p - d$ eigenvalues are $1/L$ (if $p > d$); "
-          r"with $D = \sqrt{(L + (1-\gamma)\hat V_s)^2 + 4\gamma L\hat V_s}$,")
+page.text(r"the trace $V_s$ is $h$ over $1 + \gamma\hat V_s h$ and $V_w$ counts $p - d$ eigenvalues $1/L$ besides (if $p > d$):")
 page.step("the trace of the identity", L*root + Vhats*v_s, 1)
 page.step("the other trace", L*v_w + gamma*Vhats*v_s, 1)
 page.step("a root without cancellation", v_w, 2/(L + (gamma - 1)*Vhats + width))
-page.text(r"Their derivatives, with "
-          r"$h_2 = h(1 + \gamma\hat V_s h)/D = \frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-2}$:")
+page.text(r"Their derivatives, all of which hold the second trace $\frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-2}$, the "
+          r"first:")
 slope = h*(1 + gamma*Vhats*h)/D
 written = {h: root, D: width}
 first, second = slope*u**2, slope*u**2*(u + gamma*L*h)
@@ -61,10 +66,11 @@ page.step("differentiation", -Derivative(v_w, Vhats), gamma*first)
 page.step("differentiation", -Derivative(v_s, Vhats), second)
 page.step("differentiation", -Derivative(v_w, L), third.subs(Vw, v_w))
 
-page.text(r"(iii) The free energy, a neuron: $\Phi = \frac12(q_w\hat V_w - V_w\hat q_w) + \frac\gamma2(q_s\hat V_s - V_s\hat q_s) "
-          r"- \gamma m_s\hat m_s + \frac12[\hat q_w v_w + \gamma(\hat q_s + \hat m_s^2)v_s] - \alpha\,\mathbb{E}\min_f[\ldots]$, "
-          r"with the traces $v_w, v_s$ as functions of the conjugates. Stationarity, solved for the unknown that each condition "
-          r"determines:")
+page.text(r"(iii) The free energy, a neuron, is $\frac12(q_w\hat V_w - V_w\hat q_w) + \frac\gamma2(q_s\hat V_s - V_s\hat q_s) "
+          r"- \gamma m_s\hat m_s$, the entropy $\frac12[\hat q_w v_w + \gamma(\hat q_s + \hat m_s^2)v_s]$ and the energy "
+          r"$-\alpha\,\mathbb{E}\min_f[\ldots]$, with the traces $v_w, v_s$ as functions of the conjugates. Stationarity, solved "
+          r"for "
+          r"the unknown that each condition determines:")
 vs, vw = Function("vs")(L, Vhats), Function("vw")(L, Vhats)
 entropy = (qhatw*vw + gamma*(qhats + mhats**2)*vs)/2
 slopes = {vs.diff(L): -first, vs.diff(Vhats): -second, vw.diff(L): -third, vw.diff(Vhats): -gamma*first}
@@ -92,7 +98,7 @@ def derived(sigma, target, energy):
     mean = E(sigma, z)
     names = {mu_1: E(z*sigma, z), mu_star: sqrt(E(sigma**2, z) - mean**2 - E(z*sigma, z)**2), c_1: E(z*target, z),
              g_2: E(target**2, z), L: lamda + Vhatw, D: width, h: root}
-    return System(conditions(energy), where=names, observables={"test_error": error - Delta},
+    return System(conditions(energy), where=names, observables={"test_error": error - Delta, "Q": Q, "M": M, "V": Vall},
                   parameters=[alpha, gamma, lamda, Delta])
 
 
@@ -131,3 +137,6 @@ page.same("stationarity for Huber's loss", derived("erf(z)", "z", huber),
           at=at[:1], shown=False)
 page.therefore(used, words="The equations of the package, for erf and sign:", by=[agreed],
                package={'hx.theories.random_features("erf", "sign").system': used})
+page.not_shown(r"replica symmetry; the equation of Marchenko and Pastur (quoted); and the intercept of features with a mean, "
+               r"which has a "
+               r"page of its own.")

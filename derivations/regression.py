@@ -14,21 +14,21 @@ x = Symbol("x", real=True)
 # -- ridge -------------------------------------------------------------------------------------------------------------
 ridge = Result(
     "Ridge regression on Gaussian data",
-    r"The ridge estimator $\hat\theta = \arg\min\sum_\mu \frac12(y_\mu - \langle\theta, x_\mu\rangle/\sqrt{d})^2 + "
-    r"\frac\lambda2\|\theta\|^2$ on "
-    r"$n = \alpha d$ samples has the overlaps $q = \|\hat\theta\|^2/d$ and $m = \langle\theta_\star, \hat\theta\rangle/d$ of the "
-    r"six "
-    r"equations below, and the test error $\rho + q - 2m$.",
+    r"The ridge estimator on $\alpha d$ samples has the overlaps $q$ with itself and $m$ with the teacher of the six equations "
+    r"below, "
+    r"and the test error $\rho + q - 2m$.",
     source="loureiro2021",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $y = \langle\theta_\star, x\rangle/\sqrt{d} + \sqrt{\Delta}\,\xi$, "
                  r"$\|\theta_\star\|^2 = \rho d$",
                  r"replica symmetry, which holds for convex problems"],
 )
+ridge.notation({q: r"$\|\hat\theta\|^2/d$ of the estimator", m: r"$\langle\theta_\star, "
+                                                                r"\hat\theta\rangle/d$", rho: "the teacher's mean square",
+                omega: "the estimator's field on a sample, of variance $q$", r"\nu": r"the teacher's, of variance $\rho$, with the "
+                r"covariance $m$ with it", V: "the susceptibility", (qhat, mhat, Vhat): "the conjugates"})
 ridge.text(r"The free energy is an entropy, explicit for the ridge penalty, and the mean Moreau envelope of the loss over the "
            r"joint law "
-           r"of the label and of $\omega \sim \mathcal{N}(0, q)$, where the teacher's field $\nu \sim \mathcal{N}(0, \rho)$ has "
-           r"$\mathrm{Cov}(\omega, \nu) = m$. The envelope of the square "
-           r"loss:")
+           r"of the label and of the two fields. The envelope of the square loss:")
 relaxed = (omega + V*y)/(1 + V)
 ridge.step("the proximal point", ((f - omega)/V + (f - y)).subs(f, relaxed), 0)
 ridge.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
@@ -52,13 +52,14 @@ used = hx.theories.glm("square").system
 agreed = ridge.same("the package's equations", printed, used,
                     "These six are what the package derives by itself from the free energy:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
-ridge.text(r"With labels $y = \mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
+ridge.text(r"With labels $\mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
            r"label the field explains, $\mathbb{E}\,y\,\omega$, and $#1$:",
            (E(sign(sqrt(rho)*z1 + sqrt(Delta)*z2)**2, z1, z2), 1))
 explained = sqrt(2/(pi*(rho + Delta)))
-spread = Symbol("s", positive=True)
-ridge.step("Gaussian integration", E(sign(m/sqrt(q)*z1 + spread*z2)*sqrt(q)*z1, z1, z2), sqrt(2/pi)*m/sqrt(m**2/q + spread**2),
-           r"with $s^2 = \rho + \Delta - m^2/q$,", points=2)
+spread = ridge.let(Symbol("s", positive=True), sqrt(rho + Delta - m**2/q), shown=False)
+ridge.step("Gaussian integration", E(sign(m/sqrt(q)*z1 + spread*z2)*sqrt(q)*z1, z1, z2), sqrt(2/pi)*m/sqrt(rho + Delta),
+           points=2)
+ridge.text(r"where $#1$;", spread)
 signs = System({
     Vhat: alpha/(1 + V), qhat: alpha*(1 + q - 2*explained*m)/(1 + V)**2, mhat: alpha*explained/(1 + V),
     V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
@@ -68,22 +69,24 @@ ridge.same("the equations for labels of sign", signs, hx.theories.glm("square", 
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}], shown=False)
 ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", System({**printed.equations, Vhat: alpha/(1 + V)/V},
                   observables=printed.observables), printed,
-                  r"$\partial_\omega f = 1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
+                  r"$\partial_\omega f$ is $1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
                   at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
+ridge.not_shown("replica symmetry, and that the entropy of the ridge penalty is this one; both are quoted for convex problems.")
 ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theories.glm("square").system': used})
 
 # -- Huber -------------------------------------------------------------------------------------------------------------
 huber = Result(
     "Huber regression on Gaussian data",
-    r"With the Huber loss of width $\delta$ the six equations keep their form; with $s^2 = \rho + \Delta - 2m + q$, "
-    r"$t = \delta(1 + V)/s$ and $P = 2\Phi(t) - 1$: $\hat V = \hat m = \frac{\alpha P}{1 + V}$ and "
-    r"$\hat q = \alpha\{\frac{s^2}{(1 + V)^2}(P - 2t\varphi(t)) + \delta^2(1 - P)\}$.",
+    r"With the Huber loss of width $\delta$ the six equations keep their form; the square of the force and its slope are those of "
+    r"the "
+    r"loss cut off, whose means are an error function and a bell.",
     source="loureiro2021",
     assumptions=["as for ridge regression; the loss is $u^2/2$ for $|u| \\le \\delta$ and $\\delta|u| - \\delta^2/2$ beyond"],
 )
-huber.text(r"The loss depends on $u = y - f$ only. Its proximal point from $x = y - \omega$ moves by $V$ times the slope, so the "
-           r"slope "
-           r"there is that of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
+huber.notation({x: r"the gap $y - \omega$ between label and field", s: "its spread", delta: "the width of the loss"})
+huber.text(r"The loss depends on $y - f$ only. Its proximal point moves by $V$ times the slope, so the slope there is that of the "
+           r"square "
+           r"loss, $x/(1 + V)$, cut off at $\pm\delta$:")
 force = Max(-delta, Min(delta, x/(1 + V)))
 huber.step("the proximal point", Max(-delta, Min(delta, x - V*force)), force,
            r"so that the slope of the loss, which is its argument cut off, is that number again:")
@@ -92,7 +95,7 @@ t = delta*(1 + V)/s
 bell = exp(-t**2/2)/sqrt(2*pi)
 clipped = Max(-delta, Min(delta, s*z/(1 + V)))
 huber.step("Gaussian integration", E(z*clipped, z)/s, P/(1 + V),
-           r"Over $x = s z$, the gap between label and field, the mean slope of the force (by parts) is",
+           r"Over gaps $s z$ the mean slope of the force (by parts) is",
            points=2)
 huber.step("Gaussian integration", E(clipped**2, z), s**2/(1 + V)**2*(P - 2*t*bell) + delta**2*(1 - P),
            "and its mean square", points=2)
@@ -109,8 +112,9 @@ written = System(equations, observables={"test_error": rho + q - 2*m})
 point = {"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}
 cut = hx.theories.glm("huber:7/10").system
 agreed = huber.same("the package's equations", written, cut,
-           r"At $\delta = 7/10$ these are the stationarity conditions that the package finds:", at=[point, {**point, "alpha": 0.6}],
+           r"At the width 7/10 these are the stationarity conditions that the package finds:", at=[point, {**point, "alpha": 0.6}],
            shown=False)
 huber.misprint("the force uncut", E(clipped**2, z), s**2/(1 + V)**2, "that is the square loss", digits=20)
-huber.therefore(cut, words=r"Huber regression, $\delta = 7/10$:", by=[agreed],
+huber.therefore(cut, words="Huber regression of the width 7/10:", by=[agreed],
                 package={'hx.theories.glm("huber:7/10").system': cut})
+huber.not_shown("replica symmetry, as for ridge regression.")

@@ -4,6 +4,7 @@ from math import floor, log10
 
 import numpy as np
 from scipy import integrate, special
+from sympy import Derivative as Derivative_
 from sympy import Function, Rational, Subs, Symbol, exp, factorial, log, sqrt, symbols, tanh
 
 import hermitex as hx
@@ -18,29 +19,29 @@ k, t, d, C = symbols("k t d C", positive=True)
 
 page = Result(
     "The order parameter of one-pass SGD",
-    r"A spherical student $\sigma(\langle w, x\rangle)$ that follows the correlation loss of a target $g(\langle\theta, "
-    r"x\rangle)$ has "
-    r"the overlap $m = \langle w, \theta\rangle$ with $\dot m = (1 - m^2)\sum_{k\ge1}\frac{c_k s_k}{(k-1)!}\,m^{k-1}$, where "
-    r"$c_k$ and $s_k$ "
-    r"are the Hermite coefficients of $g$ and $\sigma$. From $m_0 = d^{-1/2}$ it leaves the equator after a time of order $1$, "
-    r"$\log d$ "
-    r"or $d^{\ell/2-1}$ for the information exponent $\ell = 1$, $2$, $\ell > 2$.",
+    r"A spherical student that follows the correlation loss of a target has an overlap $m$ that moves at the rate $#1$ for the two "
+    r"slopes, in Hermite coefficients $(1 - m^2)\sum_{k\ge1}\frac{c_k s_k}{(k-1)!}\,m^{k-1}$. From $d^{-1/2}$ it leaves the "
+    r"equator "
+    r"after a time of order $1$, $\log d$ or $d^{\ell/2-1}$ for the information exponent $\ell$ one, two, more.",
     source="BAJ21",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, fresh in every step; a learning rate small enough for the flow to hold",
                  r"$g$ is square integrable; $s_\ell c_\ell > 0$ for the first order $\ell$ with $c_\ell \ne 0$"],
 )
-page.text(r"The gradient of $\mathbb{E}[g\,\sigma]$ on the sphere is its part orthogonal to $w$. Along $\theta$, with $z_1 = "
-          r"\langle w, x\rangle$ "
-          r"and $z_2 = \langle\theta, x\rangle$ of covariance $m$, it is $\mathbb{E}[g\,\sigma'\,(z_2 - m z_1)]$. By Stein's "
-          r"lemma, in both "
-          r"variables,")
+page.notation({z1: r"the student's field $\langle w, x\rangle$", z2: r"the target's, $\langle\theta, "
+                                                                     r"x\rangle$", m: "their covariance",
+               sigma: "the student's activation, of coefficients $s_k$", g: "the target, of coefficients $c_k$",
+               r"\ell": "the first order at which the target has a coefficient", C: r"the rate $c_\ell s_\ell/(\ell-1)!$ near the "
+                                                                                    r"equator",
+               t: "time", d: "the dimension"})
+page.text(r"The gradient of $\mathbb{E}[g\,\sigma]$ on the sphere is its part orthogonal to $w$. Along $\theta$ it is "
+          r"$\mathbb{E}[g\,\sigma'\,(z_2 - m z_1)]$. By Stein's lemma, in both variables,")
 slope, target_slope = Derivative(sigma), Derivative(g)
 stein = page.step("Stein", E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law),
                   (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
           digits=10, points=2)
-page.text(r"The mean product of the slopes is the derivative in $m$ of $\mathbb{E}[\sigma g] = \sum_k \frac{c_k s_k}{k!}m^k$ "
-          r"(Price and Mehler); "
-          r"order by order,")
+page.text(r"The mean product of the slopes is the derivative in $m$ of the series $\sum_k \frac{c_k s_k}{k!}m^k$ of the mean "
+          r"product "
+          r"(Price and Mehler); order by order,")
 for order in (2, 3, 4):
     page.step("Mehler", E(He(order, z1).diff(z1)*He(order, z2).diff(z2), z1, z2, cov=law),
               order*factorial(order)*m**(order - 1))
@@ -50,15 +51,15 @@ page.text(r"A Hermite polynomial $He_k$ has the coefficients $k!$, as in $#1$, s
 n = Symbol("n", integer=True, positive=True)
 page.step("algebra", factorial(n)*factorial(n)/factorial(n - 1), n*factorial(n))
 
-page.text(r"(ii) Escape. Near the equator only the first order $\ell$ counts, $\dot m = C m^{\ell-1}$ with $C = c_\ell "
-          r"s_\ell/(\ell-1)!$; from "
-          r"$m_0 = d^{-1/2}$ to a fixed overlap the solutions take")
+page.text(r"(ii) Escape. Near the equator only the first order $\ell$ counts, with the rate $C m^{\ell-1}$; from $d^{-1/2}$ to a "
+          r"fixed "
+          r"overlap the solutions take")
 start = 1/sqrt(d)
 linear, quadratic, cubic = start + C*t, start*exp(C*t), start/(1 - C*t*start)
 for solution, power in ((linear, 0), (quadratic, 1), (cubic, 2)):
-    page.step(f"separation of variables, $\\ell = {power + 1}$", Derivative(solution, t), C*solution**power)
-page.step("the time to $m = 1/2$, $\\ell = 2$", Subs(quadratic, t, log(sqrt(d)/2)/C), Rational(1, 2))
-page.step("the time to $m = 1/2$, $\\ell = 3$", Subs(cubic, t, (sqrt(d) - 2)/C), Rational(1, 2))
+    page.step(f"separation of variables, order {power + 1}", Derivative(solution, t), C*solution**power)
+page.step("the time to one half, order 2", Subs(quadratic, t, log(sqrt(d)/2)/C), Rational(1, 2))
+page.step("the time to one half, order 3", Subs(cubic, t, (sqrt(d) - 2)/C), Rational(1, 2))
 page.text(r"and in general $\frac{1}{C}\int_{m_0}^{1/2} m^{1-\ell}\,dm$, of order $d^{\ell/2-1}$. With steps of the size that "
           r"the noise allows, "
           r"$d^{-\ell/2}$ for $\ell > 2$, this takes $d^{\ell-1}$ samples.")
@@ -116,7 +117,8 @@ several = hx.theories.sgd("z**2/2 + z**3/6", "z1*z2 + z1**2*z2")
 m1, m2 = (next(x for x in several.potential.free_symbols if x.name == n) for n in ("m1", "m2"))
 z3 = hx.symbols.z3
 h = m1*z1 + m2*z2 + sqrt(1 - m1**2 - m2**2)*z3
-page.text(r"Several directions, here of $g = z_1z_2 + z_1^2z_2$ seen by $\sigma = z^2/2 + z^3/6$, have one overlap each:")
+page.text(r"Several directions, here of a staircase seen by a student of the slope $#1$, have one overlap each:",
+          (Derivative_(z1**2/2 + z1**3/6, z1), z1 + z1**2/2))
 for name, own, direction in (("m1", m1, z1), ("m2", m2, z2)):
     page.step("Mehler", E((z1*z2 + z1**2*z2)*(h + h**2/2)*(direction - own*h), z1, z2, z3), several.rates[name])
 
@@ -173,3 +175,4 @@ page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slo
                r"The rate $\dot m$ for every student and target:", by=[stein],
                package={'hx.theories.sgd("tanh", "He3").drift([m])': lambda: (
                    {sigma: tanh, g: lambda x: He(3, x), m: 0.3}, [hx.theories.sgd("tanh", "He3(z)").drift([0.3])[0]])})
+page.not_shown("that SGD with a small rate follows the flow, and how large a rate may be; both are the source's.")

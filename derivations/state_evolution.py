@@ -16,42 +16,44 @@ x = Symbol("x", real=True)
 
 page = Result(
     "State evolution of Bayes-AMP",
-    r"The overlap $q$ of the Bayes estimate with the target's direction solves $q = \hat q/(1 + \hat q)$, $\hat q = \alpha "
-    r"F(q)$, $F(q) = "
-    r"\mathbb{E}\sum_y (\partial_\omega P)^2/P$, where $P(y|\omega)$ is the law of the label at a field $\omega \sim "
-    r"\mathcal{N}(0, q)$ and "
-    r"$z \sim \mathcal{N}(\omega, 1 - q)$. For several directions $q$ and $F$ are matrices.",
+    r"The overlap of the Bayes estimate with the target's direction is a fixed point of $#1$, where $\hat q$ is $\alpha F(q)$ and "
+    r"$F(q)$ is $\mathbb{E}\sum_y (\partial_\omega P)^2/P$ of the law $P(y|\omega)$ of the label at a field $\omega \sim "
+    r"\mathcal{N}(0, q)$, $z \sim \mathcal{N}(\omega, 1 - q)$. For several directions $q$ and $F$ are matrices.",
     source="troiani2024", place="Eqs. of state evolution",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a Gaussian prior, and the Bayes-optimal denoisers",
                  r"$n = \alpha d$ samples, $d \to \infty$"],
 )
+page.notation({q: "the overlap", hat: r"its conjugate, the precision", omega: "the field of a sample", V: "the variance given the "
+                                                                                                          "field, "
+               "$1 - q$", P: "the probability of a label", b: r"its slope in $\omega$", alpha: "samples for one dimension"})
 page.text(r"(i) The prior. A Gaussian coordinate observed with precision $\hat q$ is known up to the variance $1/(1 + \hat q)$, "
           r"so that "
-          r"$\alpha(q) = q/((1 - q)F(q))$ gives every fixed point:")
+          r"$q/((1 - q)F(q))$ is the $\alpha$ of every fixed point:")
 page.step("a Gaussian prior", 1 - 1/(1 + hat), hat/(1 + hat))
 F = Symbol("F", positive=True)
 page.step("solving for $\\alpha$", Subs(alpha*F/(1 + alpha*F), alpha, q/((1 - q)*F)), q)
-page.text(r"(ii) The sign. With $V = 1 - q$, $P(+|\omega) = \Phi(\omega/\sqrt V)$, whose derivative is a normal density; the two "
+page.text(r"(ii) The sign. The label 1 has the probability $\Phi(\omega/\sqrt V)$, whose derivative is a normal density; the two "
           r"labels add "
-          r"to $F = \mathbb{E}\,\varphi^2/(V\,\Phi(1 - \Phi))$:")
+          r"to $\mathbb{E}\,\varphi^2/(V\,\Phi(1 - \Phi))$:")
 normal = (1 + erf(omega/sqrt(2*V)))/2
 page.step("differentiation", Derivative(normal, omega), exp(-omega**2/(2*V))/sqrt(2*pi*V))
 page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), "and with $b$ for $\\partial_\\omega P$")
-page.text(r"(iii) The parity of two. With $a_i = 2\Phi(\omega_i/\sqrt{V_i}) - 1$ the label has $P = \frac12(1 + y\,a_1a_2)$, "
-          r"$\partial_1P = y\,\phi\,a_2$ with $\phi = \varphi(\omega_1/\sqrt{V_1})/\sqrt{V_1}$, "
-          r"and in $F_{11}$ stands the mean of")
+page.text(r"(iii) The parity of two. With $a_i$ for the mean sign of each field the label has the probability $\frac12(1 + "
+          r"y\,a_1a_2)$, "
+          r"whose derivative is $y\,a_2$ times the slope $\phi$ of $\Phi$, and in $F_{11}$ stands the mean of")
 slope, a1, a2 = symbols("phi a1 a2", positive=True)
 page.step("two labels", (slope*a2)**2/((1 + a1*a2)/2) + (slope*a2)**2/((1 - a1*a2)/2), 4*slope**2*a2**2/(1 - (a1*a2)**2))
-page.text(r"Near $q = 0$, with $\omega_i = \sqrt q\,x_i$ and $V_i = 1 - q$, the three factors of this number, "
-          r"divided by $q$, go to")
+page.text(r"Near zero overlap, with fields $\sqrt q\,x_i$ and the variance $1 - q$, the three factors of this number, divided by "
+          r"$q$, "
+          r"go to")
 page.step("the limit of the slope", Limit((exp(-q*x**2/(2*(1 - q)))/sqrt(2*pi*(1 - q)))**2, q, 0), 1/(2*pi))
 page.step("the limit of the mean label", Limit(erf(x*sqrt(q/(2*(1 - q))))**2/q, q, 0), 2/pi*x**2)
 page.step("the limit of the variance", Limit(1 - erf(x*sqrt(q/(2*(1 - q))))**4, q, 0), 1)
 page.step("the weak-recovery threshold", 1/E(4/(2*pi)*(2/pi*z**2), z), pi**2/4,
-          r"so that the overlap grows from nothing beyond $\alpha_c = \lim q/F_{11}(q)$,")
-page.text(r"(iv) The square. A label $y = z^2$ leaves the two values $z = \pm s$, $s = \sqrt y$, with weights $e^{\pm "
-          r"s\omega/V}$; the mean is "
-          r"$s\tanh(s\omega/V)$ and $F = \mathbb{E}(s\tanh(s\omega/V) - \omega)^2/V^2$ over $z = \omega + \sqrt V\,\xi$.")
+          r"so that the overlap grows from nothing beyond the limit of $q/F_{11}(q)$,")
+page.text(r"(iv) The square. A label $s^2$ leaves the two values $\pm s$ of $z$, with weights $e^{\pm s\omega/V}$; the mean is "
+          r"below, and $F$ "
+          r"is the mean square of it less $\omega$, over $V^2$.")
 s = Symbol("s", positive=True)
 two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
 page.step("two values", two, s*tanh(s*omega/V))
@@ -179,6 +181,6 @@ page.test("the threshold of the parity", lambda: agreed([
     ("alpha_c of the square", 1/2, hx.theories.multi_index("z**2").transitions().weak_recovery)]))
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 map_ = page.let(Symbol("M", positive=True), 1 - 1/(1 + hat))
-page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, $M \leftarrow \hat M(1 + \hat M)^{-1}$ with "
-               r"$\hat M = \alpha F$, in one variable:", by=[map_],
+page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, in one variable:", by=[map_],
                package={'hx.theories.multi_index("sign(z)").solve(alpha=1.5)': solved})
+page.not_shown("that state evolution describes the algorithm, and which fixed point is reached where there are several.")

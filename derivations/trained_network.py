@@ -4,7 +4,7 @@ from math import floor, log10
 
 import numpy as np
 from scipy import special
-from sympy import Limit, Subs, oo, symbols
+from sympy import Limit, Subs, lambdify, oo, symbols
 
 import hermitex as hx
 from hermitex import E, He, Result
@@ -17,12 +17,11 @@ FLOOR = 1e-3
 
 page = Result(
     "The network after one gradient step",
-    r"For an odd activation the rows after one gradient step have the covariance $C/d$, $C = I + \tau S$, $S = \frac1{n_B}\sum "
-    r"R^2 x "
-    r"x^\top$, and norms that fluctuate by $\delta_i = O(d^{-1/2})$. The overlaps of the readout with $Wv$, $W\theta_\perp$ and "
-    r"$\delta$ are $(\zeta, \psi, \chi) = \frac\alpha\beta K x$ with the $3 \times 3$ response $K = [\cdot]^\top A^{-1}[\cdot]$, "
+    r"For an odd activation the rows after one gradient step have a covariance $C/d$ that the samples of the step leave in them, "
     r"and "
-    r"the bulk enters through $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ only.",
+    r"norms that fluctuate. The overlaps of the readout with $Wv$, $W\theta_\perp$ and $\delta$ are $\frac\alpha\beta K x$ with a "
+    r"$3 \times 3$ response $K$, and the bulk enters through $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ only. Its "
+    r"trace is that of $#1$ over the eigenvalues $s$ of $S$.",
     source="cui2024", place="Beyond Result 3.3",
     assumptions=[r"$\sigma$ is odd, the loss is the square loss",
                  r"the features are conditionally Gaussian at fixed projection $\kappa$, with the row's own norm: $\mu_0 + "
@@ -30,58 +29,71 @@ page = Result(
                  r"$\nu = \partial_c\mu_0$",
                  r"the rows are Gaussian of covariance $C/d$ beside the spike, their norms correlated with $a$ only"],
 )
-page.text(r"(i) The bulk. Along an eigenvector of $S$ with eigenvalue $s$, $C = 1 + \tau s$; with $\omega = (1 + "
-          r"\delta)/(\delta\tau)$ the "
-          r"resolvent of $C$ is one of $S$:")
+page.notation({s: r"an eigenvalue of $S$, $\frac1{n_B}\sum R^2 x x^\top$, over the samples of the "
+                  r"step", R: "the residual of a sample",
+               tau: r"the weight of $S$ in the rows' covariance", delta: r"the coupling of the bulk, $\beta\hat "
+                                                                         r"V_1V_2$", x: "a quadratic "
+               "form of the resolvent of $S$ without a sample", n: "the samples of the step", t: "the rate of a neuron",
+               (xi2, xi22, xi4, s3): r"means of $\xi^2$, $(\xi f)^2$, $\xi^4$ and $\xi f^2$ for the slope $\xi$ less its mean at "
+                                     r"the "
+               r"pre-activation $f$", (R2, R4): "means of the residual's powers", g1: "the target's slope",
+               r"a": "$d$ times the covariance of a row with its norm", r"K^f": "the response without the spike in the bulk"})
+covariance = page.let(symbols("C_s", positive=True), 1 + tau*s, shown=False)
+moved = page.let(omega, (1 + delta)/(delta*tau), shown=False)
+page.text(r"(i) The bulk. Along an eigenvector of $S$ the covariance of the rows is $#1$; with $#2$ the resolvent of $C$ is one "
+          r"of $S$:",
+          covariance, moved)
 shift = (1 + delta)/(delta*tau)
-page.step("algebra", 1/(1 + delta*(1 + tau*s)), 1/(delta*tau*(s + shift)))
+page.step("algebra", 1/(1 + delta*covariance), 1/(delta*tau*(s + moved)))
 bulk = page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
-          r"so that $k_1 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1} = \frac1\delta(1 - \frac{G}{\delta\tau})$, $G = "
-          r"\frac1d\mathrm{tr}(S + "
-          r"\omega)^{-1}$, follows from")
-trace = page.let(symbols("Gbar", positive=True), shift/(s + shift), r"With $\bar G = \omega G$, for one eigenvalue")
-page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, which with $D = 1 + "
-          r"R^2G/\alpha_0$ "
-          r"gives $G = 1/(\omega + \mathbb{E}[R^2/D])$, $g_\theta = 1/(\omega + \mathbb{E}[R^2z^2/D])$ and for $b_j = "
-          r"\frac1{n_B}\sum R^jx$ the "
-          r"forms $b_i^\top(S + \omega)^{-1}b_j = \frac G{\alpha_0}\mathbb{E}[R^{i+j}/D] + \rho_i\rho_jg_\theta$, $\rho_j = "
-          r"\mathbb{E}[R^jz/D]$:")
+          r"so that $k_1$, the normalised trace of $C(I + \delta C)^{-1}$, follows from that of the resolvent of $S$:")
+trace = page.let(symbols("Gbar", positive=True), shift/(s + shift), "For one eigenvalue of $S$, times the shift,")
+page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, so that the trace $G$ "
+          r"and the "
+          r"forms of $\theta$ and of the vectors $\frac1{n_B}\sum R^jx$ follow from averages of powers of $R$ over $1 + "
+          r"R^2G/\alpha_0$ (in numbers below):")
 page.step("Sherman-Morrison", x - (R**2/n)*x**2/(1 + R**2*x/n), x/(1 + R**2*x/n))
-page.text(r"(ii) The spike's direction is not in the bulk: $A = L + \hat V_1W\Pi W^\top = A^f - \hat V_1 Wv\,(Wv)^\top$. So")
+page.text(r"(ii) The spike's direction is not in the bulk: $A$ is $A^f - \hat V_1 Wv\,(Wv)^\top$. So")
 kvv, kv = symbols("K_vv K_v", positive=True)
 page.step("Sherman-Morrison", kv + hat1*kv*kvv/(1 - hat1*kvv), kv/(1 - hat1*kvv),
-          r"$K = K^f + \hat V_1\,K^f_{\cdot v}K^f_{v\cdot}/(1 - \hat V_1K^f_{vv})$, of which the column of $v$ is")
+          r"$K$ exceeds $K^f$ by a rank-one part, of which the column of $v$ is")
 isotropic = b2*v2/(1 + delta)
 balance = {delta: b2*hat1*v2}
 page.step("an isotropic bulk", Subs(isotropic/(1 - hat1*isotropic), tuple(balance), tuple(balance.values())), b2*v2,
-          r"Where $C = I$ the response is diagonal, and the equations of the spiked features return: $K_{vv} = \beta V_2$ (with "
-          r"$c = 1$), "
-          r"$K_{pp} = \beta V_2/(1 + \delta) = \beta V_1$.")
-page.step("an isotropic bulk", b2*v2*Limit((1 - 1/(delta*tau*(s + shift)))/delta, tau, 0), isotropic)
+          r"Where $C$ is the unit matrix the response is diagonal, and the equations of the spiked features return, with $\beta "
+          r"V_2$ along "
+          r"the spike,")
+page.step("an isotropic bulk", b2*v2*Limit((1 - 1/(delta*tau*(s + shift)))/delta, tau, 0), isotropic, "and across it")
 page.text(r"(iii) The norms. The squared norm of the bulk of a row is $|w^0|^2 + 2t\frac1{n_B}\sum R\,\xi(f)f + "
-          r"t^2|\frac1{n_B}\sum R\,\xi(f)x|^2$ "
-          r"with $\xi = \sigma' - \sigma_1$ at $f = w^0\cdot x$. The first sum has the linear part $\mathbb{E}[f^2\xi] = "
-          r"\sigma_3$ in $f$, "
-          r"which is coherent over the samples, and an incoherent rest:")
+          r"t^2|\frac1{n_B}\sum R\,\xi(f)x|^2$. The first sum has the linear part $\sigma_3$ in $f$, which is coherent over the "
+          r"samples, "
+          r"and an incoherent rest:")
 linear = s3**2*(g1**2 + R2/alpha0)
 page.step("collecting", 4*t**2*(R2/alpha0*(xi22 - s3**2) + linear), 4*t**2*(R2/alpha0*xi22 + s3**2*g1**2))
 f = hx.parse("z - z**3/7")
-page.step("Stein", E(z**2*(f.diff(z) - E(z*f, z)), z), E(He(3, z)*f, z), r"(for an example of $\sigma$, $\mathbb{E}[f^2\xi] = "
-          r"\sigma_3$)")
+page.step("Stein", E(z**2*(f.diff(z) - E(z*f, z)), z), E(He(3, z)*f, z), r"(the mean of $f^2\xi$ is the third coefficient, for one "
+          r"$\sigma$)")
 pairs = 2*d*n*(n - 1)*d*(R2*xi2)**2/n**4          # d Var of the pairs, (x.x')^2 -> d
 own = d*n*d**2*(R4*xi4 - R4*xi2**2)/n**4          # and of the samples with themselves, |x|^2 -> d
 page.step("counting pairs", Limit((t**4*(pairs + own)).subs(n, alpha0*d), d, oo),
           2*t**4/alpha0**2*xi2**2*(R2**2 + R4/alpha0) + t**4/alpha0**3*(xi4 - 3*xi2**2)*R4,
-          r"The second sum has $n_B$ terms of one sample and $\frac12n_B(n_B - 1)$ of two; $s_c^2 = d\,\mathrm{Var}\,|w|^2$ is "
+          r"The second sum has $n_B$ terms of one sample and $\frac12n_B(n_B - 1)$ of two; the variance of the norm is "
           r"the sum of both:")
-page.text(r"and $d$ times the covariance of a row with its norm is $a = k_0v + k_3b_3$, $k_0 = 2t\sigma_3N_v$ from the coherent "
-          r"part, $k_3 = "
-          r"\frac{t^3}{\alpha_0^2}\mathbb{E}\xi^3$ from the samples with themselves. What is left of the norms, $s_e^2 = s_c^2 - "
-          r"a^\top C^{-1}a$, is independent of the rows.")
-page.text(r"(iv) In numbers. With $\mathcal{R} = (I + \delta C)^{-1}$ the response is")
-page.text(r"$$K^f = \beta V_2\begin{pmatrix}\frac{1 - \mathcal{R}_{vv}}\delta & -\frac{\mathcal{R}_{vp}}\delta & "
-          r"\mathcal{R}_{va}\\ \cdot & \frac{1 - \mathcal{R}_{pp}}\delta & \mathcal{R}_{pa}\\ \cdot & \cdot & a^\top C^{-1}a - "
-          r"\delta\mathcal{R}_{aa} + s_e^2\end{pmatrix}.$$")
+N_v, xi3 = symbols("N_v xi_3", real=True)
+coherent = page.let(symbols("k_0", real=True), 2*t*s3*N_v, shown=False)
+own_part = page.let(symbols("k_3", real=True), t**3*xi3/alpha0**2, shown=False)
+page.text(r"and $a$ is $k_0v + k_3b_3$, with $#1$ from the coherent part and $#2$ from the samples with themselves. What is left "
+          r"of the "
+          r"norms, $s_c^2 - a^\top C^{-1}a$, is independent of the rows.", coherent, own_part)
+COUPLING = lambdify((t, s3, N_v, xi3, alpha0), [page.definitions[coherent], page.definitions[own_part]])
+page.text(r"(iv) In numbers. With $P$ for $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ and $A_2$ for $a^\top "
+          r"C^{-1}a$ the response "
+          r"$K^f$ has the entries")
+P_vv, P_vp, P_va, P_pp, P_pa, P_aa, A2, rest2 = symbols("P_vv P_vp P_va P_pp P_pa P_aa A_2 s_e2", real=True)
+entries = [page.let(symbols(f"K_{name}", real=True), b2*v2*e) for name, e in (
+    ("vv", (1 - P_vv)/delta), ("vp", -P_vp/delta), ("va", P_va), ("pp", (1 - P_pp)/delta), ("pa", P_pa),
+    ("aa", A2 - delta*P_aa + rest2))]
+BLOCK = lambdify((b2, v2, delta, P_vv, P_vp, P_va, P_pp, P_pa, P_aa, A2, rest2), [page.definitions[k] for k in entries])
 page.text(r"It is computed from these forms by sums on a grid and iteration, its derivatives by complex steps; $(q_1, q_2)$ have "
           r"the "
           r"sources $(\frac\alpha\beta)^2x^\top(-\partial_{\hat V_1}K, -\partial_LK)x$, and every equation of the package must "
@@ -111,7 +123,7 @@ class Bulk:
         self.tau = self.t**2*self.inverse*m[2]
         self.N = np.sqrt(self.g1**2 + self.R2*self.inverse)
         self.gamma = self.g1/self.N
-        self.k0, self.k3 = 2*self.t*self.s3*self.N, self.t**3*self.inverse**2*m[3]
+        self.k0, self.k3 = COUPLING(self.t, self.s3, self.N, m[3], at["alpha0"])
         self.s_c = (4*self.t**2*(self.R2*self.inverse*(WEIGHT @ (xi*POINT)**2) + self.s3**2*self.g1**2)
                     + 2*self.t**4*self.inverse**2*m[2]**2*(self.R2**2 + R4*self.inverse)
                     + self.t**4*self.inverse**3*(m[4] - 3*m[2]**2)*R4)
@@ -150,8 +162,8 @@ class Bulk:
             if abs(V - before) < 1e-16*abs(V) and abs((V - before).imag) <= 1e-15*abs(V.imag):
                 break
         P, own = F/(gap*self.tau), self.forms(1/self.tau)[0][2, 2]/self.tau
-        K = beta*V*np.array([[(1 - P[0, 0])/gap, -P[0, 1]/gap, P[0, 2]], [-P[0, 1]/gap, (1 - P[1, 1])/gap, P[1, 2]],
-                             [P[0, 2], P[1, 2], own - gap*P[2, 2] + self.s_c - own]])
+        vv, vp, va, pp, pa, aa = BLOCK(beta, V, gap, P[0, 0], P[0, 1], P[0, 2], P[1, 1], P[1, 2], P[2, 2], own, self.s_c - own)
+        K = np.array([[vv, vp, va], [vp, pp, pa], [va, pa, aa]])
         return k1*V, V, K + hat*np.outer(K[:, 0], K[0])/(1 - hat*K[0, 0]), w*G
 
 
@@ -228,7 +240,7 @@ def jumping():
     return min(told(*functions, {**at, "Delta": noise}) for noise in (0.0, 0.3))
 
 
-page.test("tanh and sin, with noise", smooth)
+page.test("tanh and sin, with noise", smooth, uses=[coherent, own_part, *entries])
 page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
 page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2, r"$K^f$ in place of $K$ loses the "
@@ -243,6 +255,9 @@ def solved():
 
 
 page.therefore((1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - trace/(1 + delta))/delta,
-               r"The trace that the package solves for, $k_1 = V_1/V_2 = \frac1d\mathrm{tr}\,C(I + \delta C)^{-1}$ at "
-               r"$\delta = \beta\hat V_1V_2$: for one eigenvalue, and so for the mean over all,", by=[trace],
+               r"The trace that the package solves for, which is $V_1/V_2$: for one eigenvalue, and so for the mean over "
+               r"all,", by=[trace],
                package={'hx.theories.one_step("tanh", "sin", network="exact").solve(...)': solved})
+page.not_shown(r"that the features are conditionally Gaussian and that the rows' norms are correlated with $a$ only; these are "
+               r"assumed, and "
+               r"what rests on them is tested against the package's numbers, not against a sample.")

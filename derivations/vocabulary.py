@@ -68,7 +68,7 @@ def features(sigma):
 # -- independent rows --------------------------------------------------------------------------------------------------
 page = Result(
     "A vocabulary of readout values, independent rows",
-    r"If the readout starts at $a_i = u_k/\sqrt{p}$ on a fraction $\pi_k$ of the neurons, one gradient step gives these neurons "
+    r"If the readout starts at $u_k/\sqrt{p}$ on a fraction $\pi_k$ of the neurons, one gradient step gives these neurons "
     r"the spike $r u_k$ and rows of squared norm $c_k$: several kinds of features at once. For independent rows the order "
     r"parameters are those of one kind with $V_1$, $\hat V_1$, $q_1$ and $\hat q_1$ turned into matrices.",
     source="cui2024", place="Appendix D, for independent rows",
@@ -81,11 +81,17 @@ B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
 tilt = total(lambda k: mu1[k]*psi[k])
 V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
 error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
-page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is $\frac12 e\,Q$, $Q = 1/(1 + V)$, now with "
-          r"$V = \mu_1^\top V_1\mu_1 + \sum_k\pi_k V_{2,k}(\mu_2^k)^2$, $B = \sum_k(\mu_0^k m_k + \kappa\mu_1^k\zeta_k)$ and "
-          r"$e = h_2 - 2Bh + B^2 - 2h_1\mu_1^\top\psi + \mu_1^\top q_1\mu_1 + \sum_k(\mu_2^k)^2 q_{2,k}$, where $q_{2,k} = "
-          r"\frac1p\sum_{i\in k}\hat a_i^2$. It is the second moment of the gap between label and output, for the field has the "
-          r"variance that $\mu_1^\top\psi$ leaves:")
+page.notation({pi[1]: "the fraction of neurons that start with the first "
+                      "value", u[1]: "that value", c[1]: "the squared norm of their rows",
+               q2[1]: r"$\frac1p\sum\hat a_i^2$ over them", r"A": r"$\mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$",
+               V2[1]: r"the trace of $A^{-1}$ over them, for one of them", V1[0, 0]: r"the matrix $\frac1p(\mathrm{tr}\,W_k\Pi "
+                                                                                     r"W_l^\top "
+               r"A^{-1})_{kl}$", epsilon: "$1/d$"})
+page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is $\frac12 e\,Q$ with the weight $Q$ of one "
+          r"over $1 + V$, "
+          r"now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
+          r"variance "
+          r"that $\mu_1^\top\psi$ leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
 g = Function("g")
 z1, z2, z3 = hx.symbols.z1, hx.symbols.z2, hx.symbols.z3
 target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
@@ -94,40 +100,41 @@ b, psi_ = Symbol("B", real=True), Symbol("psi", real=True)
 page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)**2, z1, z2, z3),
           E(target**2, z1) + Delta - 2*b*E(target, z1) + b**2 - 2*psi_*E(z1*target, z1) + psi_**2 + spread**2,
           r"with $\psi$ for $\mu_1^\top\psi$,", digits=6, points=1)
-page.text(r"(ii) Entropy. The readout sees $A = \mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$. For independent rows "
-          r"its logarithmic determinant a neuron is the stationary value over the $V_{2,k}$ of")
-page.text(r"$$\Omega = \frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k}),\qquad "
-          r"D = \beta\,\mathrm{diag}(\pi_kc_kV_{2,k}).$$")
+page.text(r"(ii) Entropy. For independent rows the logarithmic determinant of $A$ a neuron is the stationary value over the "
+          r"$V_{2,k}$ of "
+          r"$\frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k})$ with the diagonal matrix $D$ of "
+          r"$\beta\pi_kc_kV_{2,k}$:")
 D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
 inside = eye(2) + D*Mhat
 omega = log(inside.det())/beta + total(lambda k: pi[k]*(L[k]*V2[k] - log(V2[k])))
 trace = Mhat*inside.adjugate()/inside.det()
 page.name(Symbol("Omega"), omega, "that is,")
 page.step("stationarity in $V_{2,1}$", Derivative(omega, V2[1]), pi[1]*(L[1] + c[1]*trace[0, 0] - 1/V2[1]),
-          r"Its conditions and its derivatives, with $V_1 = \frac1p(\mathrm{tr}\,W_k\Pi W_l^\top A^{-1})_{kl}$:")
+          r"Its conditions and its derivatives, which are the entries of $V_1$:")
 block = inside.adjugate()*D/inside.det()/beta   # (I + D Mhat)^{-1} D
 for i, j in PAIRS:
     page.step(f"the derivative by $\\hat M_{{{i}{j}}}$", Derivative(omega, Mhat[i - 1, j - 1]),
               weight(i, j)*block[i - 1, j - 1])
-page.text(r"The matrix is $V_1 = \frac1\beta(D^{-1} + \hat M)^{-1}$. With one letter these are the equations of the learning "
-          r"curve:")
+page.step("the matrix of them", block, (D.inv() + Mhat).inv()/beta, "As a matrix they are", points=2)
+page.text(r"With one letter these are the equations of the learning curve:")
 one, v2, hat = symbols("c V_2 Vhat_1", positive=True)
 single = {pi[2]: 0, pi[1]: 1, c[1]: one, V2[1]: v2, Mhat[0, 0]: hat}
 page.step("one letter", Subs(c[1]*trace[0, 0], tuple(single), tuple(single.values())), one*hat/(1 + one*beta*hat*v2))
 page.step("one letter", Subs(block[0, 0], tuple(single), tuple(single.values())), one*v2/(1 + one*beta*hat*v2))
 
 page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
-          r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$, $\epsilon = "
-          r"1/d$; the entropy is half of")
-page.text(r"$$\mathcal{G} = \sum_k\pi_kV_{2,k}\Bigl(\hat q_{2,k} + \beta c_k\hat\zeta_k^2 + \frac{\beta}{\epsilon}\hat m_k^2\Bigr) "
-          r"+ \mathrm{tr}\,(\hat q_1V_1) + \beta\,\hat\psi^\top V_1\hat\psi.$$")
+          r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$; the entropy "
+          r"is half of")
 hats = Matrix([psihat[k] for k in EACH])
 G = total(lambda k: pi[k]*V2[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
 G += (qhat1*block).trace() + beta*quadratic(block, hats)
+page.name(Symbol("G", real=True), G)
+page.step("the derivative by $\\hat m_1$", Derivative(G, mhat[1]), 2*beta/epsilon*pi[1]*V2[1]*mhat[1], "so that, for instance,")
 fields = {zetahat[k]: alpha/beta*zetatilde[k] for k in EACH} | {psihat[k]: alpha/beta*psitilde[k] for k in EACH}
 fields |= {mhat[k]: m[k]*epsilon/(beta*pi[k]*V2[k]) for k in EACH}
-page.text(r"A derivative of $\mathcal{G}$ by $L_k$ or $\hat M_{kl}$ runs through the $V_{2,k}$ too, whose slopes follow from their "
-          r"conditions: $\partial_xV_2 = -(\partial_{V_2}^2\Omega)^{-1}\,\partial_x\partial_{V_2}\Omega$.")
+page.text(r"A derivative of it by $L_k$ or $\hat M_{kl}$ runs through the $V_{2,k}$ too, whose slopes follow from their "
+          r"conditions by the "
+          r"matrix of second derivatives $H$.")
 at = [V2[k] for k in EACH]
 curvature = symmetric("H")
 names = {curvature[i - 1, j - 1]: omega.diff(V2[i], V2[j]) for i, j in PAIRS}
@@ -167,8 +174,9 @@ def derived(sigma, target):
         equations |= {x: entropic(Mhat[i - 1, j - 1])/weight(i, j), y: -energetic(V1[i - 1, j - 1])/weight(i, j)}
     moved = [v for x in (*L.values(), *(Mhat[i - 1, j - 1] for i, j in PAIRS)) for v in slopes(x).items()]
     return System(equations, where={**features(sigma), **{L[k]: lamda + Vhat2[k] for k in EACH}, Q: 1/(1 + V), **names,
-                                    **dict(moved), h: E(g, z), h1: E(z*g, z), h2: E(g**2, z) + Delta},
-                  observables={"test_error": mean(error) - Delta, "train_error": mean(error*Q**2)})
+                                    **dict(moved), h: E(g, z), h1: E(z*g, z), h2: E(g**2, z) + Delta,
+                                    Symbol("V", real=True): V, Symbol("B", real=True): B, Symbol("e", real=True): error},
+                  observables={"test_error": mean(Symbol("e", real=True)) - Delta, "train_error": mean(error*Q**2)})
 
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "gamma": 0.9, "Delta": 0.1, "u1": 1.0, "u2": -0.6, "pi1": 0.4, "pi2": 0.6,
@@ -178,7 +186,7 @@ points = [{**numbers, "alpha": 1.7, "bias": 0.2, "epsilon": 0.01},
 package = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6])
 mixed = derived("tanh(z)", "sin(z)")
 agreed = page.same("stationarity for tanh and sin", mixed, package.system,
-          r"Stationarity, with $\hat\zeta = \frac\alpha\beta\tilde\zeta$ and $\hat\psi = \frac\alpha\beta\tilde\psi$, gives a "
+          r"Stationarity, the fields written $\frac\alpha\beta\tilde\zeta$ and $\frac\alpha\beta\tilde\psi$, gives a "
           r"system whose solutions are those of the package's:", at=points, shown=False)
 page.therefore([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
                                                                             qhat2[1])],
@@ -209,16 +217,18 @@ def after_the_step():
 
 
 page.test("the features of each letter", after_the_step,
-          r"The step itself: the network starts at $f^0 = \sigma_0\sum_k\pi_ku_k$, and the rate of a neuron is $\eta u_k$, so that "
+          r"The step itself: the network starts at $\sigma_0\sum_k\pi_ku_k$, and the rate of a neuron is $\eta u_k$, so that "
           r"$c_k$ is that of Result 3.1 with this residual and $u_k\eta$ for $\eta$.")
+page.not_shown(r"replica symmetry, and that the logarithmic determinant is that stationary value (quoted).")
 
 # -- orthogonal rows ---------------------------------------------------------------------------------------------------
 orthogonal = Result(
     "A vocabulary of readout values, orthogonal rows",
-    r"For rows with $w_i\cdot w_j = c_k\delta_{ij}$, which needs $p \le d$, and a spike along the target, the order parameters are "
-    r"$V_k = 1/(\lambda + \hat V_k)$, $m_k$, $\zeta_k$, $q_k$ and their conjugates.",
+    r"For rows that are orthogonal, of squared norm $c_k$, which needs $p \le d$, and a spike along the target, the order "
+    r"parameters are "
+    r"one $V_k$, the inverse of $\lambda + \hat V_k$, with $m_k$, $\zeta_k$, $q_k$ and their conjugates for each letter.",
     source="cui2024", place="Appendix D.3",
-    assumptions=[r"$\gamma = 1$: the spike is the target's direction",
+    assumptions=[r"the overlap $\gamma$ is one: the spike is the target's direction",
                  r"the spike's direction is not in the bulk: $A = \mathrm{diag}(\lambda + \hat V_k)$ up to rank one",
                  r"replica symmetry, which holds for convex problems"],
 )
@@ -226,20 +236,23 @@ s2 = letters("s2_")
 lin = total(lambda k: mu1[k]*zeta[k])
 gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
 Vo = total(lambda k: pi[k]*V2[k]*s2[k])
-orthogonal.text(r"With $s_k^2 = c_k(\mu_1^k)^2 + (\mu_2^k)^2$ the output has at fixed $\kappa$ the mean $B$ and the variance "
-                r"$\sum_ks_k^2q_k - (\sum_k\mu_1^k\zeta_k)^2$, for the projection $\zeta$ on the spike is not random any more: "
-                r"$\frac1p\|\Pi W^\top a\|^2 = \frac1p\|W^\top a\|^2 - \zeta^2$. So $e = (g - B)^2 + \Delta - "
-                r"(\sum_k\mu_1^k\zeta_k)^2 + \sum_ks_k^2q_k$ and $V = \sum_k\pi_kV_ks_k^2$, and half of")
-orthogonal.text(r"$$\mathcal{G} = \sum_k\frac{\pi_k}{\lambda + \hat V_k}\Bigl(\hat q_k + \beta c_k\hat\zeta_k^2 + \frac{\beta}"
-                r"{\epsilon}\hat m_k^2\Bigr)$$")
-orthogonal.text("is the entropy. The two terms that the projection brings:")
+orthogonal.notation({s2[1]: "the variance of a feature of the first letter", zeta[1]: "the readout's projection on the spike, "
+                                                                                      "over them",
+                     q2[1]: "its mean square"})
+orthogonal.text(r"With the variance $#1$ of a feature, for either letter, the output has at fixed $\kappa$ the mean $B$ and the "
+                r"variance of "
+                r"$\sum_ks_k^2q_k$ less the square of $\sum_k\mu_1^k\zeta_k$, for the projection $\zeta$ on the spike is not "
+                r"random any "
+                r"more. So the relaxation is $#2$ and the error is below. The two terms that the projection brings:",
+                (s2[1], c[1]*mu1[1]**2 + mu22[1]), (Symbol("V"), Vo))
 rest = total(lambda k: mu0[k]*m[k])
 orthogonal.name(Symbol("e"), gap)
 orthogonal.step("the derivative by $\\zeta_1$", -Derivative(gap, zeta[1])/2, mu1[1]*(kappa*(h - rest) - (kappa**2 - 1)*lin))
 ridge = {k: Symbol(f"Lambda{k}", positive=True) for k in EACH}
 Go = total(lambda k: pi[k]/ridge[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
 back = {ridge[k]: 1/V2[k] for k in EACH}
-orthogonal.name(Symbol("G"), Go, r"With $\Lambda_k = \lambda + \hat V_k$, which is $1/V_k$, and the conjugates where they are,")
+orthogonal.name(Symbol("G"), Go, r"With $\Lambda_k$ for $\lambda + \hat V_k$, which is $1/V_k$, and the conjugates where they "
+                                 r"are, the entropy is half of")
 held = Subs(Derivative(Go, ridge[1]), tuple(fields), tuple(fields.values()))
 first = -Subs(held, tuple(back), tuple(back.values()))
 orthogonal.step("the derivative by $\\lambda + \\hat V_1$", first,
@@ -256,7 +269,8 @@ def orthonormal(sigma, target):
         equations |= {m[k]: Eq(energy(m[k])/2 + 2*m[k]/Go.diff(mhat[k], 2).subs(back), 0, evaluate=False),
                       zeta[k]: Go.diff(zetahat[k]).subs(fields).subs(back)/2, zetatilde[k]: -beta/alpha*energy(zeta[k])/2,
                       q2[k]: -Go.diff(ridge[k]).subs(fields).subs(back), qhat2[k]: -energy(V2[k])/pi[k]}
-    return System(equations, where={**features(sigma), **{s2[k]: c[k]*mu1[k]**2 + mu22[k] for k in EACH}, Q: 1/(1 + Vo),
+    return System(equations, where={**features(sigma), **{s2[k]: c[k]*mu1[k]**2 + mu22[k] for k in EACH}, Symbol("V",
+                  real=True): Vo, Q: 1/(1 + Symbol("V", real=True)),
                                     h: hx.parse(target).subs(z, gamma*kappa)},
                   observables={"test_error": mean(gap) - Delta, "train_error": mean(gap*Q**2)})
 
@@ -282,3 +296,4 @@ orthogonal.therefore([(x, v) for x, v in flat.system.equations.items() if x in (
                                                                                qhat2[1])],
                     words=r"The equations that the package solves, those of the first letter:", by=[agreed],
                      package={'hx.theories.one_step("tanh", "sin", vocabulary=..., rows="orthogonal").system': flat.system})
+orthogonal.not_shown("replica symmetry, and more neurons than dimensions.")

@@ -36,6 +36,7 @@ _FOOT = r"""
 \ifdefined\endofpages\expandafter\endofpages\fi
 """
 _WRONG = {"misprints": "Misprints of the sources", "variants": "What would go wrong"}
+_HEADED = {"notation": "Notation", "not shown": "Not shown"}
 _WIDEST = 76  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
@@ -63,6 +64,8 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
         elif kind == "assumptions":
             out += [r"\paragraph{Assumptions.}", *_items(f"{prose(words)} [{badge}{_cited(source)}{_at(place)}]"
                                                          for words, badge, source, place in content), ""]
+        elif kind in _HEADED:
+            out += [rf"\paragraph{{{_HEADED[kind]}.}} {prose(content)}", ""]
         elif kind == "text":
             out += [prose(content)]
         elif kind == "align":
@@ -90,6 +93,8 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
         elif kind == "assumptions":
             items = (f"- {words_of(words)} [{badge}{_quoted(source, place)}]" for words, badge, source, place in content)
             out += ["**Assumptions.**", "", *items, ""]
+        elif kind in _HEADED:
+            out += [f"**{_HEADED[kind]}.** {words_of(content)}", ""]
         elif kind == "text":
             out += [words_of(content), ""]
         elif kind == "align":

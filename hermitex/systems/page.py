@@ -1,9 +1,8 @@
-"""What a page is made of: words, premises, names, equalities, inequalities, systems that agree, facts; each with its check."""
+"""What a page is made of: words, names, equalities, inequalities, systems that agree, facts; each with its check."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from hermitex.symbolic.zero import decide
 from hermitex.systems.agreement import agreement
 from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.systems.fold import folded
+from hermitex.systems.given import Notation, NotShown, Premise
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
@@ -27,52 +27,70 @@ FEWEST = 6  # digits in which numbers of a test must agree
 # -- what a page is made of --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; formulas stand between dollars. `$#1$`, `$#2$` stand for `formulas`, each (lhs, rhs), which are checked."""
+    """A paragraph; formulas stand between dollars. `$#1$`, `$#2$` stand for `formulas`, which are checked.
+
+    A formula is (lhs, rhs), or a name of the page, whose definition is printed. A letter that is a name or an unknown of a system
+    that the page compares stands for what it is there, in one of them.
+    """
 
     text: str
-    formulas: tuple[tuple[Any, Any], ...] = ()
+    formulas: tuple[Any, ...] = ()
+
+    @property
+    def claims(self) -> tuple[tuple[Any, Any], ...]:
+        """The formulas that say something."""
+        return tuple(f for f in self.formulas if not isinstance(f, Symbol))
 
     @property
     def rule(self) -> str:
         """What a check of its formulas is called."""
-        return "in words, " + ", ".join(f"${latex(a)} = {latex(b)}$" for a, b in self.formulas)
+        return "in words, " + ", ".join(f"${latex(a)} = {latex(b)}$" for a, b in self.claims)
 
-    def written(self, names: Mapping[Symbol, Expr]) -> str:
-        """The paragraph with its formulas, in which `names` are printed for what they stand for."""
+    def written(self, names: Mapping[Symbol, Expr], values: Mapping[Symbol, Expr]) -> str:
+        """The paragraph with its formulas, in which `names` are printed for what they stand for; `values` are all definitions."""
         said = self.text
-        for i, (left, right) in enumerate(self.formulas, 1):
-            said = said.replace(f"$#{i}$", f"${' = '.join(folded(left, right, names))}$")
+        for i, formula in enumerate(self.formulas, 1):
+            sides = ((latex(formula), latex(values[formula])) if isinstance(formula, Symbol) else
+                     folded(formula[0], formula[1], names))
+            said = said.replace(f"$#{i}$", f"${' = '.join(sides)}$")
         return said
 
-    def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
+    def checked(self, where: Mapping[Symbol, Expr], systems: Sequence[System] = ()) -> Checked:
         """Each of its formulas, as a step is; as good as the worst of them."""
-        found = [Equality(self.rule, a, b).checked(where) for a, b in self.formulas]
+        found = [self._one(a, b, where, systems) for a, b in self.claims]
         rank = (FAILS, OPEN, AGREES, PROVED)
         return min(found, key=lambda one: (rank.index(one.status), one.digits or 0))
 
-
-@dataclass(frozen=True)
-class Premise:
-    """What is not shown here: assumed, or quoted from `source` at `place`."""
-
-    words: str
-    source: str | None = None
-    place: str = ""
-
-    @property
-    def badge(self) -> str:
-        """Assumed, or quoted and from where."""
-        return "assumed" if not self.source else "quoted"
+    def _one(self, left: Any, right: Any, where: Mapping[Symbol, Expr], systems: Sequence[System]) -> Checked:
+        """One formula; a letter of a system of the page by what it is there."""
+        if isinstance(left, Symbol) and left not in where:
+            told = [value for system in systems for part in (system.where, system.equations, system.observables)
+                    for letter, value in part.items() if str(letter) == left.name]
+            if right in told:
+                return Checked(self.rule, PROVED, how="as a system of the page has it")
+            names = {k: v for system in systems for k, v in system.where.items() if k != left}
+            for value in told:
+                if said := check(written_out(value, names), written_out(right, names)):
+                    return Checked(self.rule, said.status, said.digits, said.how, points=said.points)
+        if left == right:   # a definition that is said again
+            return Checked(self.rule, FAILS, example="X = X: both sides are one expression")
+        if isinstance(left, Symbol) and where.get(left) == right:
+            return Checked(self.rule, PROVED, how="as it is defined")
+        return Equality(self.rule, left, right).checked(where)
 
 
 @dataclass(frozen=True)
 class Let:
-    """A name for an expression; checks see it written out. `folds`: it is printed wherever the expression stands."""
+    """A name for an expression; checks see it written out. `folds`: it is printed wherever the expression stands.
+
+    `shown`: on a line of its own; else a paragraph prints it, as `$#1$`.
+    """
 
     symbol: Symbol
     value: Expr
     words: str = ""
     folds: bool = False
+    shown: bool = True
 
 
 @dataclass(frozen=True)
@@ -194,6 +212,7 @@ class Fact:
     test: Callable[[], Any]
     words: str = ""
     source: str | None = None
+    uses: tuple[Symbol, ...] = ()   # the names of the page that it computes with
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Run it."""
@@ -210,16 +229,7 @@ class Fact:
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")
 
 
-Part = Words | Premise | Let | Equality | Inequality | Agreement | Fact
-
-
-_TYPED = re.compile(r"\$([^$]*)\$")
-_EQUALS = re.compile(r"(?<![<>\\])=")
-
-
-def typed(words: str) -> int:
-    """How many equalities stand between the dollars of words, typed by hand."""
-    return sum(bool(_EQUALS.search(formula)) for formula in _TYPED.findall(words.replace("$$", "$")))
+Part = Words | Premise | Notation | NotShown | Let | Equality | Inequality | Agreement | Fact
 
 
 def name_of_fact(part: Part) -> str | None:
@@ -230,7 +240,7 @@ def name_of_fact(part: Part) -> str | None:
 def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[Line]:
     """The lines of formulas that a part shows; `names` are printed for what they stand for."""
     if isinstance(part, Let):
-        return [Line(latex(part.symbol), r"\equiv", latex(part.value), badge="defined")]
+        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", latex(part.value), badge="defined")]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
         if part.name is not None:

@@ -18,8 +18,10 @@ from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.checked import OPEN, Checked, ResultCheck
 from hermitex.systems.conclusion import Conclusion, premises_of
-from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Premise, Words, lines_of, name_of_fact, typed
+from hermitex.systems.given import Notation, NotShown, Premise, typed
+from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
+from hermitex.systems.used import unused
 
 
 class Result(Shown):
@@ -28,7 +30,7 @@ class Result(Shown):
     Parameters
     ----------
     title : what the result is called
-    claim : one paragraph; formulas between dollars
+    claim : one paragraph; formulas between dollars; `$#1$`, `$#2$` stand for the equations of `therefore`, in their order
     source : key of the bibliography;  place : "Result 3.2", "Eq. (11)"
     assumptions : sentences
 
@@ -54,26 +56,44 @@ class Result(Shown):
         self.conclusion: tuple[Any, str] | None = None
 
     # -- writing -----------------------------------------------------------------------------------------------------
-    def text(self, words: str, *formulas: tuple[Any, Any]) -> None:
-        """A paragraph; `$#1$`, `$#2$` stand for the formulas (lhs, rhs), which are checked and printed as they are checked."""
-        made = tuple((_side(a), _side(b)) for a, b in formulas)
+    def text(self, words: str, *formulas: Any) -> None:
+        """A paragraph; `$#1$`, `$#2$` stand for the formulas: (lhs, rhs), which is checked and printed as it is checked,
+            or a name of
+        the page, whose definition is printed."""
+        made = tuple(f if isinstance(f, Symbol) else (_side(f[0]), _side(f[1])) for f in formulas)
         for i in range(1, len(made) + 2 if made else 1):  # without formulas a paragraph may speak of #1
             if (f"$#{i}$" in words) != (i <= len(made)):
                 raise BadInput(f"{self.title}: write $#1$ to $#{len(made)}$ in the paragraph, for one formula each")
+        if unknown := [f for f in made if isinstance(f, Symbol) and f not in self.definitions]:
+            raise BadInput(f"{self.title}: {unknown[0]} has no definition; write page.let({unknown[0]}, ...) first")
         self.parts.append(Words(words, made))
+
+    def notation(self, letters: Mapping[Any, str]) -> None:
+        r"""What letters stand for, in words: {letter: words}. A letter is a symbol, several as a tuple, or LaTeX as a text.
+
+        For objects that no formula of the page contains, as $\|a\|^2/p$; what is a formula is a definition, see `let`.
+        """
+        self.parts.append(Notation(tuple(letters.items())))
+
+    def not_shown(self, words: str) -> None:
+        """What a reader might take for shown and is not; it stands at the end of the page."""
+        self.parts.append(NotShown(words))
 
     def assume(self, words: str, *, quoted: str | None = None, place: str = "") -> Premise:
         """A premise that is not shown here: assumed, or quoted from a source (its key, and the place in it)."""
         self.parts.append(premise := Premise(words, quoted, place))
         return premise
 
-    def let(self, symbol: Symbol, value: Any, words: str = "") -> Symbol:
-        """Introduce a name; it stays in print and is written out in the checks. Returns the symbol."""
-        return self._define(Let(symbol, expression(value), words))
+    def let(self, symbol: Symbol, value: Any, words: str = "", *, shown: bool = True) -> Symbol:
+        """Introduce a name; it stays in print and is written out in the checks. Returns the symbol.
 
-    def name(self, symbol: Symbol, value: Any, words: str = "") -> Symbol:
+        `shown`: on a line of its own; else `text` has to print it.
+        """
+        return self._define(Let(symbol, expression(value), words, shown=shown))
+
+    def name(self, symbol: Symbol, value: Any, words: str = "", *, shown: bool = True) -> Symbol:
         """The same, and from here on the name is printed wherever the expression stands, as in d(Phi)/dV."""
-        return self._define(Let(symbol, expression(value), words, folds=True))
+        return self._define(Let(symbol, expression(value), words, folds=True, shown=shown))
 
     def _define(self, one: Let) -> Symbol:
         if one.symbol in self.definitions:
@@ -125,9 +145,13 @@ class Result(Shown):
         self.parts.append(made)
         return made
 
-    def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None) -> Fact:
-        """A fact beyond one equality: `test()` returns True, or the digits reached. It is tested, not proved."""
-        self.parts.append(made := Fact(rule, test, words, source))
+    def test(self, rule: str, test: Callable[[], Any], words: str = "", *, source: str | None = None,
+             uses: Sequence[Symbol] = ()) -> Fact:
+        """A fact beyond one equality: `test()` returns True, or the digits reached. It is tested, not proved.
+
+        `uses`: the names of the page whose definitions it computes with.
+        """
+        self.parts.append(made := Fact(rule, test, words, source, tuple(uses)))
         return made
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
@@ -186,12 +210,12 @@ class Result(Shown):
 
     def checks(self) -> Iterator[Checked]:
         """One check after the other; what raises is undetermined, with its reason."""
-        where = self.definitions
+        where, systems = self.definitions, [p.derived for p in self.parts if isinstance(p, Agreement) and not p.misprint]
         for place, part in enumerate(self.parts):
-            if isinstance(part, Let | Premise) or (isinstance(part, Words) and not part.formulas):
+            if isinstance(part, Let | Premise | Notation | NotShown) or (isinstance(part, Words) and not part.claims):
                 continue
             try:
-                self.found[place] = part.checked(where)
+                self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])
@@ -213,14 +237,21 @@ class Result(Shown):
     def checked(self, found: Sequence[Checked]) -> ResultCheck:
         """These checks, with how many lines of the page are quoted, assumed and defined."""
         kinds = [p.badge if isinstance(p, Premise) else "defined" for p in self.parts if isinstance(p, Premise | Let)]
+        kinds += ["defined"]*sum(len(p.letters) for p in self.parts if isinstance(p, Notation))
         return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound)
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """What is printed and no check sees: a conclusion without premises, and equalities typed between the dollars of words."""
-        words = [p.text if isinstance(p, Words) else p.words for p in self.parts if not isinstance(p, Premise)]
+        """What is printed and no check sees: a conclusion without premises, equalities typed between the dollars of words, and
+        a definition that is nowhere printed or enters no check."""
+        words = [self.claim, *(x for p in self.parts if not isinstance(p, Premise) for x in (
+            (p.text,) if isinstance(p, Words) else (p.words, getattr(p, "rule", ""))))]
         many = sum(map(typed, words))
         said = [f"{counted(many, 'formula')} in words"] if many else []
+        printed = {f for p in self.parts if isinstance(p, Words) for f in p.formulas if isinstance(f, Symbol)}
+        hidden = [p.symbol for p in self.parts if isinstance(p, Let) and not p.shown and p.symbol not in printed]
+        lost = unused(self.parts, self.definitions)
+        said += [f"the definition of {', '.join(sorted({str(x) for x in (*hidden, *lost)}))}"] if hidden or lost else []
         return (*(["the conclusion"] if self.conclusion is not None else []), *said)
 
     def bibtex(self) -> str:
@@ -231,22 +262,23 @@ class Result(Shown):
 
     # -- showing -----------------------------------------------------------------------------------------------------
     def blocks(self) -> Iterator[tuple[str, Any]]:
-        """The page in reading order, as (kind, content): "claim", "assumptions", "text", "align", "fact", "misprints", "variants",
-        "conclusion", "tally".
+        """The page in reading order, as (kind, content): "claim", "assumptions", "notation", "text", "align", "fact", "misprints",
+        "variants", "conclusion", "not shown", "tally".
 
         An align block is a list of `Line`; a fact (its name, its badge); assumptions are (words, badge, source, place).
         """
-        yield "claim", self.claim
+        yield "claim", self._claimed()
         premises = [p for p in self.parts if isinstance(p, Premise)]
         if premises:
             yield "assumptions", [(p.words, p.badge, p.source, p.place) for p in premises]
+        yield from (("notation", p.words) for p in self.parts if isinstance(p, Notation))
         lines: list[Line] = []
         names: dict[Symbol, Expr] = {}
         for place, part in enumerate(self.parts):
-            if getattr(part, "misprint", False) or isinstance(part, Premise | Conclusion):
+            if getattr(part, "misprint", False) or isinstance(part, Premise | Notation | NotShown | Conclusion):
                 continue
             badge = self.found[place].badge if place in self.found else ""
-            words = part.written(names) if isinstance(part, Words) else part.words
+            words = part.written(names, self.definitions) if isinstance(part, Words) else part.words
             if words and not getattr(part, "chained", False):
                 if lines:
                     yield "align", lines
@@ -275,8 +307,16 @@ class Result(Shown):
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 said = ", ".join(f"`{name}`" for name in part.package)
                 yield "text", f"In the package: {said}." if said else "The package has no object for it."
+        yield from (("not shown", p.words) for p in self.parts if isinstance(p, NotShown))
         if self.found:
             yield "tally", self.checked(list(self.found.values())).tally()
+
+    def _claimed(self) -> str:
+        """The claim with the equations of the conclusions that it speaks of."""
+        said = self.claim
+        for i, (left, right) in enumerate((pair for p in self.parts if isinstance(p, Conclusion) for pair in p.pairs), 1):
+            said = said.replace(f"$#{i}$", f"${latex(left)} = {latex(right)}$")
+        return said
 
     def latex(self) -> str:
         """The page as a LaTeX section with numbered equations; see `hermitex.show.appendix`."""
@@ -317,7 +357,7 @@ class Result(Shown):
             return None
 
     def __repr__(self) -> str:
-        count = sum(not isinstance(p, Words | Let | Premise) for p in self.parts)
+        count = sum(not isinstance(p, Words | Let | Premise | Notation | NotShown) for p in self.parts)
         return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {counted(count, 'check')})"
 
 

@@ -2,8 +2,9 @@
 
     python tests/derivations/planted.py --seed 1 --count 40
 
-draws a line of a page (a step, a conclusion, the premises of one, a wrong form, a formula in words), changes it in one place and
-checks that line again. What nothing notices survives and is named.
+draws a line of a page (a step, a conclusion, the premises of one, a wrong form, a formula in words, a definition), changes it in
+one place and checks that line again; of a definition,
+    the lines that contain its letter. What nothing notices survives and is named.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.page import Agreement, Equality, Words, typed
+from hermitex.systems.given import typed
+from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
+from hermitex.systems.used import enters, unused
 
 PAGES = Path(__file__).parents[2]/"derivations"
 
@@ -38,8 +41,10 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
         if isinstance(part, Equality) and not part.misprint:
             found.append(("expression", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
         if isinstance(part, Words):
-            found += [("in words", part, in_words)]*bool(part.formulas)
+            found += [("in words", part, in_words)]*bool(part.claims)
             found += [("typed in words", page, None)]*typed(part.text)   # those that are typed, which nothing checks
+        if isinstance(part, Let) and not any(isinstance(p, Fact) and part.symbol in p.uses for p in page.parts):   # a test is run
+            found.append(("definition", part, lambda p, chance: replace(p, value=changed(p.value, chance))))
         if isinstance(part, Agreement) and not part.misprint:
             found.append(("display", part, displayed))
         if isinstance(part, Conclusion):
@@ -57,9 +62,9 @@ def changed(expr: Any, chance: random.Random) -> Any:
     """Another expression: a sign, a factor, a summand, one summand lost."""
     if isinstance(expr, MatrixBase | MatrixExpr):
         return 2*expr
-    ways = [lambda e: 2*e + 1, lambda e: e + 1, lambda e: e*(1 + e**2)]
+    ways = [lambda e: 2*e + 1, lambda e: e + 1]
     if expr != 0:
-        ways += [lambda e: -e, lambda e: 2*e]
+        ways += [lambda e: -e, lambda e: 2*e, lambda e: e*(1 + e**2)]
     if expr.is_Add:
         ways += [lambda e: e - chance.choice(e.args), lambda e: e - 2*chance.choice(e.args)]*2
     return chance.choice(ways)(expr)
@@ -67,8 +72,8 @@ def changed(expr: Any, chance: random.Random) -> Any:
 
 def in_words(part: Words, chance: random.Random) -> Words:
     """A changed formula among those of a paragraph."""
-    i = chance.randrange(len(part.formulas))
-    made = [(a, changed(b, chance)) if k == i else (a, b) for k, (a, b) in enumerate(part.formulas)]
+    claim = chance.choice(part.claims)
+    made = [(f[0], changed(f[1], chance)) if f is claim else f for f in part.formulas]
     return replace(part, formulas=tuple(made))
 
 
@@ -103,7 +108,19 @@ def noticed(page: Result, part: Any, change: Any, chance: random.Random) -> bool
     """Does the check of the changed line fail?"""
     if change is None:
         return False
-    return not change(part, chance).checked(page.definitions)
+    made = change(part, chance)
+    if not isinstance(part, Let):
+        return not made.checked(page.definitions, *((systems(page),) if isinstance(part, Words) else ()))
+    where = {**page.definitions, part.symbol: made.value}
+    if part.symbol in unused(page.parts, where):   # an expression that stands nowhere
+        return True
+    return any(not p.checked(where, *((systems(page),) if isinstance(p, Words) else ()))
+               for p in page.parts if isinstance(p, Equality | Conclusion | Words) and enters(p, part.symbol, made.value, where))
+
+
+def systems(page: Result) -> list[System]:
+    """Those whose names its words may use."""
+    return [p.derived for p in page.parts if isinstance(p, Agreement) and not p.misprint]
 
 
 def pages(*names: str) -> list[tuple[str, Result]]:
@@ -132,7 +149,7 @@ def main() -> None:
         if noticed(page, part, change, chance):
             caught[kind] += 1
         else:
-            print(f"SURVIVES {name}: {kind}, {getattr(part, 'rule', 'the conclusion, which names no premises')}", flush=True)
+            print(f"SURVIVES {name}: {kind}, {getattr(part, 'rule', getattr(part, 'symbol', ''))}", flush=True)
     print("; ".join(f"{k}: {caught[k]} of {drawn[k]}" for k in kinds), f"| {caught.total()} of {drawn.total()} caught")
 
 

@@ -21,6 +21,10 @@ def test_every_step_holds(name):
         found = page.check()
         assert found.passed, found
         assert len(found.steps) >= 3
+        assert not page.unbound, f"{name}: {page.unbound}"
+        kinds = [kind for kind, _ in page.blocks()]
+        assert kinds.index("notation") < min(kinds.index(k) for k in ("text", "align") if k in kinds) and "not shown" in kinds
+        assert "$#" not in page.markdown()
         assert page.source and (page.conclusion is not None or any(isinstance(p, Conclusion) for p in page.parts))
         assert page.latex().startswith(r"\section{") and page.markdown().startswith("## ")
         page.bibtex()  # every key is known

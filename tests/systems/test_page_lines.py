@@ -22,7 +22,7 @@ from sympy import (
     symbols,
 )
 
-from hermitex import E, Result, check
+from hermitex import E, Result, System, check
 from hermitex.errors import BadInput
 from hermitex.symbols import V, alpha, q, z
 
@@ -152,3 +152,44 @@ def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
     for words, formulas in (("$#1$ and $#2$", [(a, a)]), ("$#2$", [(a, a), (a, 2*a)]), ("none", [(a, a)])):
         with pytest.raises(BadInput, match="in the paragraph"):
             page.text(words, *formulas)
+
+
+def test_a_definition_stands_in_words_and_is_counted_where_nothing_prints_it():
+    page = Result("A", "claim")
+    with pytest.raises(BadInput, match="has no definition"):
+        page.text("With $#1$.", Phi)
+    page.let(Phi, a**2, shown=False)
+    assert page.unbound == ("the definition of Phi",)
+    page.text("With $#1$ and $#2$.", Phi, (E(a*Phi*z**2, z), a**3))
+    assert page.unbound == () and [one.status for one in page.check().steps] == ["proved"]
+    assert r"With $\Phi = a^{2}$ and $" in page.markdown() and r"\equiv" not in page.latex()
+
+
+def test_a_letter_in_words_is_what_it_is_in_a_system_of_the_page():
+    beta = Symbol("beta", positive=True)
+    system = System({q: V/(1 + alpha*beta), V: 1/(1 + q)}, where={beta: 1/(1 + V)**2})
+    page = Result("A", "claim")
+    page.text("Here $#1$ and $#2$.", (beta, 1/(1 + 2*V + V**2)), (V, 1/(1 + q)))
+    page.same("itself", system, system, shown=False)
+    assert page.check().passed and page.check().steps[0].status == "proved"
+    for wrong in (1/(1 + V), 2/(1 + V)**2, -1/(1 + V)**2, beta):
+        other = Result("A", "claim")
+        other.text("Here $#1$.", (beta, wrong))
+        other.same("itself", system, system, shown=False)
+        assert not other.check().steps[0]
+
+
+def test_a_page_opens_with_its_notation_and_closes_with_what_it_does_not_show():
+    page = Result("A", "It is $#1$.", assumptions=["$z$ is normal"])
+    moment = page.step("closed form", E((a*z)**2, z), a**2)
+    page.not_shown("the limit.")
+    page.notation({a: "a scale", (x, r"\hat w"): r"$\|w\|^2$ of two"})
+    page.therefore(2*E((a*z)**2, z), 2*a**2, by=[moment], package=None)
+    found = page.check()
+    assert found.passed and found.given["defined"] == 2 and not found.unbound
+    for text in (page.markdown(), page.latex()):
+        places = [text.index(k) for k in ("= 2 a^{2}$.", "is normal", r"$a$: a scale; $x$, $\hat w$: $", "Conclusion", "the limit")]
+        assert places == sorted(places)
+    assert Result("A", "It is $a = 1$.").unbound == ("1 formula in words",)   # a claim is read, and so is the name of a rule
+    page.step("at $a = 1$", Derivative(a**2, a), 2*a)
+    assert page.unbound == ("1 formula in words",)

@@ -1,0 +1,61 @@
+"""What a page gives without a check: premises, the meaning of its letters, what it does not show; and what is typed by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hermitex.show.display import latex
+
+_TYPED = re.compile(r"\$([^$]*)\$")
+_EQUALS = re.compile(r"(?<![<>\\])=")
+
+
+@dataclass(frozen=True)
+class Premise:
+    """What is not shown here: assumed, or quoted from `source` at `place`."""
+
+    words: str
+    source: str | None = None
+    place: str = ""
+
+    @property
+    def badge(self) -> str:
+        """Assumed, or quoted and from where."""
+        return "assumed" if not self.source else "quoted"
+
+
+@dataclass(frozen=True)
+class Notation:
+    """What letters stand for, in words: of objects that no formula of the page contains (a norm, a trace, a sample)."""
+
+    letters: tuple[tuple[Any, str], ...]
+
+    @property
+    def words(self) -> str:
+        """One paragraph."""
+        return "; ".join(f"{_letter(x)}: {said}" for x, said in self.letters) + "."
+
+
+@dataclass(frozen=True)
+class NotShown:
+    """What a reader might take for shown and is not."""
+
+    words: str
+
+
+def typed(words: str) -> int:
+    """How many equalities stand between the dollars of words, typed by hand.
+
+    >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$")
+    1
+    """
+    return sum(bool(_EQUALS.search(formula)) for formula in _TYPED.findall(words.replace("$$", "$")))
+
+
+def _letter(x: Any) -> str:
+    """A letter between dollars; several as a tuple; a text is LaTeX."""
+    if isinstance(x, tuple):
+        return ", ".join(map(_letter, x))
+    return f"${x if isinstance(x, str) else latex(x)}$"

@@ -1,0 +1,38 @@
+"""Which definitions of a page enter what it checks: by their letter, or as an expression that a check contains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sympy import Basic, Expr, Symbol
+
+from hermitex.systems.conclusion import Conclusion
+from hermitex.systems.page import Agreement, Equality, Fact, Words
+
+
+def formulas(part: Any) -> Iterator[Basic]:
+    """The formulas of a part that are checked; of systems, those that are derived."""
+    if isinstance(part, Equality):
+        yield from (part.lhs, part.rhs)
+    elif isinstance(part, Words | Conclusion):
+        yield from (side for pair in (part.claims if isinstance(part, Words) else part.pairs) for side in pair)
+    elif isinstance(part, Agreement):
+        for some in (part.derived.equations, part.derived.where, part.derived.observables):
+            yield from some.values()
+
+
+def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:
+    """Is the letter in a formula of this part, by itself or through another name, or the expression that it stands for?"""
+    if isinstance(part, Fact):
+        return symbol in part.uses
+    found = list(formulas(part))
+    seen = {x for e in found for x in e.free_symbols}
+    while more := {x for name in seen & set(names) for x in names[name].free_symbols} - seen:
+        seen |= more
+    return symbol in seen or (bool(value.args) and any(e.has(value) for e in found))
+
+
+def unused(parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> list[Symbol]:
+    """The names that no check has anything to do with."""
+    return [x for x, value in names.items() if not any(enters(p, x, value, names) for p in parts)]
