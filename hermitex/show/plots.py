@@ -241,13 +241,13 @@ def cells(x: Sequence[float], y: Sequence[float], table: Sequence[Sequence[int]]
           xlabel: str = "$x$", ylabel: str = "$y$") -> Any:
     """A phase picture: which of the named regimes holds at each point of a grid, `table[row of y][column of x]`; -1 is none.
 
-    Each regime that occurs has a pale colour and a line in the legend below.
+    Each regime that occurs has a pale colour and a line in the legend below; beyond the colours there are, darker ones.
     """
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
     ax = new_axes(ax)
-    pale = [_paler(COLOURS[i % len(COLOURS)]) for i in range(len(names))]
+    pale = [_paler(COLOURS[i % len(COLOURS)], 0.45 if i < len(COLOURS) else 0.9) for i in range(len(names))]
     ax.pcolormesh(x, y, [[i if i >= 0 else float("nan") for i in row] for row in table], cmap=ListedColormap(pale), vmin=-0.5,
                   vmax=len(names) - 0.5, shading="nearest", rasterized=True)
     handles = []

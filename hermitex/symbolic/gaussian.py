@@ -224,7 +224,7 @@ class Expectation(Expr):
         return prettyForm(*head.right(inside))
 
 
-def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = None, symbols: Any = None) -> Expr:
+def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
     """The Gaussian expectation of `expr` over `variables`, unevaluated.
 
     E[f] = int f(z) phi(z) dz for independent standard normals, or with the declared covariance.
@@ -235,7 +235,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
     variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
         random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
-        numbers or symbols. Means are zero.
+        numbers or symbols; or the whole matrix, a row for each variable. Means are zero.
     symbols : the letters of a text beside the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
 
     Returns
@@ -266,6 +266,7 @@ def E(expr: Any, *variables: Any, cov: Mapping[tuple[Any, Any], Any] | None = No
         expr = hooks.formula(expr)
     body = field.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
+    cov = None if cov is None else _by_pairs(cov, chosen or list(field.normals(body)))
     if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):
         normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(field.normals(body)))
         if cov and any(str(v) in {str(x) for x in random} for pair in cov for v in pair):
@@ -302,6 +303,22 @@ def _scalar(expr: Any) -> Expr:
     if getattr(body, "is_Relational", False) or getattr(body, "is_Boolean", False):
         raise BadInput(f"E: {body} is a condition; its probability is E(Piecewise((1, {body}), (0, True)))")
     raise BadInput(f"E: the integrand is a scalar expression or a text, not {type(expr).__name__}")
+
+
+def _by_pairs(cov: Any, variables: Sequence[Any]) -> Mapping[tuple[Any, Any], Any]:
+    """A covariance by pairs of variables, from one that may be a matrix with a row for each of them."""
+    if isinstance(cov, Mapping):
+        if strange := next((pair for pair in cov if not (isinstance(pair, tuple) and len(pair) == 2)), None):
+            raise BadInput(f"E: cov names pairs of variables, {{(z1, z2): rho}}, not {strange}")
+        return cov
+    rows = cov.tolist() if hasattr(cov, "tolist") else cov
+    n = len(variables)
+    if not (isinstance(rows, (list, tuple)) and len(rows) == n and all(isinstance(r, (list, tuple)) and len(r) == n for r in rows)):
+        raise BadInput(f"E: cov is {{(z1, z2): rho}}, or a matrix with a row for each of {', '.join(map(str, variables))}, "
+                       f"not {cov!r}")
+    if uneven := next(((i, j) for i in range(n) for j in range(i) if str(rows[i][j]) != str(rows[j][i])), None):
+        raise BadInput(f"E: the matrix cov is not symmetric: {rows[uneven[0]][uneven[1]]} and {rows[uneven[1]][uneven[0]]}")
+    return {(variables[i], variables[j]): rows[i][j] for i in range(n) for j in range(i + 1)}
 
 
 def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDenseMatrix:

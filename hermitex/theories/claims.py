@@ -43,7 +43,7 @@ class Claim:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Claims(Shown):
+class Claims(Shown, Mapping[str, Any]):
     """Formulas by name, `claims["rate"]`, each with its status: `claims.status["rate"]`, `claims.source["rate"]`.
 
     Examples

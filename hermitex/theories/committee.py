@@ -34,6 +34,7 @@ from hermitex.theories.theory import Theory
 READOUTS = ("fixed", "trained")
 _NODES, _FEWER = 30, 25   # a field of unit variance; of the run and of its check
 _TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
+_AGAIN = 3                # runs with shorter steps, where two differ
 _GROWN = 1e6              # of an order parameter over its start: the flow diverges
 _MOST = 50_000           # rates of one integration
 Array = np.ndarray
@@ -168,9 +169,13 @@ class Committee(Theory):
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
         asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
         with limited(budget):
-            found, apart, steps = self._twice(given, times, asked/5)
-            if asked < apart < np.inf and self.rates.exact:  # the flow makes what a step leaves grow
-                again, closer, _ = self._twice(given, times, steps*max(asked/apart/4, 1e-4))
+            steps = asked/5
+            found, apart = self._twice(given, times, steps)
+            for _ in range(_AGAIN):  # the flow makes what a step leaves grow
+                if not asked < apart < np.inf:
+                    break
+                steps *= max(asked/apart/4, 1e-4)
+                again, closer = self._twice(given, times, steps)
                 found, apart = (again, closer) if closer < apart else (found, apart)
         held = bool(found.converged) and apart <= asked
         why = str(found.reason) or ("" if held else f"two integrations differ by {apart:.1e}; the flow makes errors grow, or an "
@@ -181,16 +186,16 @@ class Committee(Theory):
             raise NotConverged(found, f"committee: {why}")
         return found
 
-    def _twice(self, given: Mapping[str, Array], times: Array, rtol: float) -> tuple[Trajectory, float, float]:
-        """A run, how far another with longer steps and fewer nodes is from it, and the tolerance of the steps."""
+    def _twice(self, given: Mapping[str, Array], times: Array, rtol: float) -> tuple[Trajectory, float]:
+        """A run, and how far another with longer steps and fewer nodes is from it."""
         found = self._run(given, times, max(rtol/5, 3e-14), _NODES)
         if not found.converged:
-            return found, float("inf"), rtol
+            return found, float("inf")
         other = self._run(given, np.asarray(found["t"]), max(rtol, 1e-13), _FEWER)
         if not other.converged:
-            return found, float("inf"), rtol
+            return found, float("inf")
         size = max(np.max(np.abs(found[n])) for n in self.order_parameters)
-        return found, max(float(np.max(np.abs(found[n] - other[n])))/size for n in self.order_parameters), rtol
+        return found, max(float(np.max(np.abs(found[n] - other[n])))/size for n in self.order_parameters)
 
     def _run(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> Trajectory:
         rates, a, P, v = self.rates, given["a"], given["P"], given["v"]

@@ -127,3 +127,9 @@ def test_a_heat_map_has_a_row_for_each_value_that_goes_up():
 def test_staircases_have_a_step_for_each_direction():
     ax = plots.staircases({"one": [(1, "z1"), (2, "z2")], "two": [(1, "z1")]})
     assert ax.get_xlim()[1] > 2 and [t.get_text() for t in ax.texts] == ["z1", "z2"]
+
+
+def test_regimes_beyond_the_colours_are_told_apart():
+    names = [f"regime {i}" for i in range(len(plots.COLOURS) + 4)]
+    ax = plots.cells(list(range(len(names))), [0, 1], [list(range(len(names)))]*2, names)
+    assert len({patch.get_facecolor() for patch in ax.get_legend().get_patches()}) == len(names)

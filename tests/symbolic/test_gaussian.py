@@ -309,3 +309,20 @@ def test_a_short_cut_in_nests_gives_the_same_node(depth):
             long = node.subs(kappa, new)  # opens every node
             assert node.xreplace({kappa: new}) == long
             assert long.func(*long.args) == long
+
+
+@pytest.mark.parametrize("variables", [(z1, z2), (z2, z1)])
+def test_a_covariance_may_be_a_matrix(variables):
+    s = Symbol("s", positive=True)
+    pairs = E(z1**2*z2, *variables, cov={(variables[0], variables[0]): s, (z1, z2): rho})
+    for matrix in ([[s, rho], [rho, 1]], Matrix([[s, rho], [rho, 1]])):
+        assert E(z1**2*z2, *variables, cov=matrix) == pairs
+
+
+@pytest.mark.parametrize(("cov", "message"), [
+    ([[1, rho]], "a row for each of z1, z2"), ([[1, rho], [0, 1]], "not symmetric"),
+    (3, "a row for each"), ({z1: rho}, "pairs of variables"),
+])
+def test_a_covariance_that_is_none_is_told(cov, message):
+    with pytest.raises(BadInput, match=message):
+        E(z1*z2, cov=cov)

@@ -312,3 +312,8 @@ def test_what_diverges_says_so():
     found = committee("z**2", students=1, teachers=1).curve(t=[0, 50], gamma=20, Q=[[1]], M=[[0.5]])
     assert not found.all_converged
     assert "diverge" in str(found.reason)
+
+
+def test_two_runs_that_differ_are_run_again_with_shorter_steps():
+    found = committee(ERF, students=2, teachers=2).solve(t=[0, 300], gamma=5, dimension=200, tolerance=1e-4)
+    assert found.error <= 1e-4
