@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr
 
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
+from hermitex.exponents.stages import Threshold
 from hermitex.show.display import Shown
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.gaussian import Expectation
@@ -22,7 +22,7 @@ _OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "one_gia
 
 @dataclass(frozen=True, repr=False)
 class Findings(Shown):
-    """The fields of an `Exponents`."""
+    """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not."""
 
     target: Expr
     variables: tuple[str, ...]
@@ -39,6 +39,7 @@ class Findings(Shown):
     certificates: tuple[Certificate, ...]
     notes: tuple[str, ...] = field(default=())
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
+    silent: str = ""
 
     @property
     def weak_recovery(self) -> dict[str, Any]:
@@ -62,9 +63,9 @@ class Findings(Shown):
 
     def absent(self, name: str, *, long: bool = False) -> str:
         """What stands for a number that is None: "-" if it does not exist, "?" if it was not decided; in words if `long`."""
-        unknown = self.square_integrable is not False and not any(NONE_EXISTS in n for n in self.notes)
-        undecided = NO_LABEL not in self.notes and (unknown or not name.startswith(_OF_THE_MEAN))
-        return ("undetermined" if long else "?") if undecided else "does not exist" if long else "-"
+        of_mean = name.startswith(_OF_THE_MEAN) and (self.square_integrable is False or self.silent == "its mean")
+        none = self.silent == "the label" or of_mean
+        return ("does not exist" if long else "-") if none else "undetermined" if long else "?"
 
     @property
     def alpha_c(self) -> mpf | None:

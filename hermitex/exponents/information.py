@@ -23,11 +23,12 @@ MAX_ORDER = 40
 
 @dataclass(frozen=True)
 class Found:
-    """An exponent (None: none, or undetermined), what proves it, and what is to be said of it."""
+    """An exponent (None: undetermined, or `none`: proved that there is none), what proves it, and what is to be said of it."""
 
     order: int | None
     certificates: tuple[Certificate, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    none: bool = False
 
 
 def information_exponent(g: Expr, x: Symbol, *, max_order: int = MAX_ORDER, known: list[Certificate] | None = None) -> Found:

@@ -50,7 +50,7 @@ from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.levels import injective_in_modulus
 from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.labels.rising import injective
-from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, side, signs_and_size
+from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, sign_almost_everywhere, signs_and_size
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.summands import open_extremum
@@ -284,7 +284,7 @@ def _signed(u: Expr, variables: Sequence[Symbol], inner: Callable[[Expr], Expr])
         core: Expr = Abs(x)
     else:
         core = inner(h)
-        core *= side(core)
+        core *= sign_almost_everywhere(core)
     return almost_everywhere(s * core) if core not in (0, h) else u
 
 

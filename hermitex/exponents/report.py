@@ -229,7 +229,7 @@ def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol,
         information_exponent=first, leap_exponent=first, leap_coordinate=first, staircase=_staircase(first, direction),
         generative_exponent=generative.order, generative_staircase=_staircase(generative.order, direction),
         threshold=threshold, complexity=rates, certificates=(*information.certificates, *generative.certificates),
-        notes=tuple(notes))
+        notes=tuple(notes), silent="the label" if trivial else "its mean" if information.none else "")
 
 
 def _staircase(order: int | None, direction: list[list[Any]]) -> tuple[Stage, ...]:
@@ -243,7 +243,7 @@ def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial:
     if constant_value(mean, x) is not None:
         if not trivial:
             notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself does depend on z)")
-        return Found(None)
+        return Found(None, none=True)
     return information_exponent(mean, x, known=proofs)
 
 

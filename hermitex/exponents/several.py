@@ -37,7 +37,13 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     integrable = Part("square integrability", lambda: square_integrable(mean, variables, said), None)
     take_turns(integrable)
     notes += [*integrable.notes, *said, *([unknown] if unknown else [])]
-    search = _leap_search(mean, variables, integrable.value, notes)
+    search, silent = None, ""
+    if mean is not None and integrable.value:
+        if relevant(mean, variables).dimension:
+            search = LeapSearch(mean, variables)
+        else:
+            silent = "its mean"
+            notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
     climb = GenerativeSearch(g, law, variables)
     generative = Part("generative leap", climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
     threshold: Part[Threshold] = Part("alpha_c", lambda: _threshold(g, law, variables, generative.value), Threshold(None),
@@ -47,6 +53,7 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     stairs = generative.value
     recovery = _class(stairs) if threshold.value.kind is None else threshold.value
     if stairs.complete and not stairs.stages:
+        silent = "the label"
         notes.append(NO_LABEL)
     notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
@@ -57,21 +64,12 @@ def several(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
         leap_coordinate=found.coordinate, staircase=plain(found.staircase.stages),
         generative_exponent=stairs.leap, generative_staircase=plain(stairs.stages), threshold=recovery,
         complexity=rates, certificates=(*found.staircase.certificates, *stairs.certificates),
-        notes=tuple(dict.fromkeys(notes)))
+        notes=tuple(dict.fromkeys(notes)), silent=silent)
 
 
 def plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Stages with their directions as lists of exact rows."""
     return tuple({"order": s["order"], "directions": s["directions"].tolist()} for s in stages)
-
-
-def _leap_search(mean: Expr | None, variables: tuple[Symbol, ...], integrable: bool | None, notes: list[str]) -> LeapSearch | None:
-    if mean is None or not integrable:
-        return None
-    if relevant(mean, variables).dimension == 0:
-        notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
-        return None
-    return LeapSearch(mean, variables)
 
 
 def _threshold(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:

@@ -123,24 +123,19 @@ def _loses_nothing_less(inverse: mpf, error: mpf, g: Expr, channel: Named | Chan
 # -- numeric -----------------------------------------------------------------------------------------------------------
 def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     from hermitex.exponents.labels import levelsets, noise
+    from hermitex.exponents.laws.noisy import convolved, noisy_second
 
     labels = channel.labels(g)
-    if isinstance(channel, Channel) and channel.scaled is not None:
-        return noise.scaled(channel.scaled.u, x, channel.scaled.f, channel.scaled.s)
-    if isinstance(channel, Channel) and not channel.finite:
-        return noise.custom(channel.p, channel.y, x, channel.support)
-    if labels.probabilities:
+    if labels.probabilities and (isinstance(channel, Named) or channel.finite):
         return _finite_numeric(labels.probabilities, x)
-    if isinstance(channel, Named) and channel.name in ("gaussian", "poisson"):
-        from hermitex.exponents.laws.noisy import noisy_second
-
-        found = noisy_second(g, channel, (x,))
-        inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))
-        return inverse, mpf(found.error) + _ROUNDING * inverse
-    if channel.name == "multiplicative":
-        return noise.multiplicative(g, x)
-    u = peel(labels.levels, x)
-    return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
+    if isinstance(channel, Named) and channel.name not in _NOISES:
+        u = peel(labels.levels, x)
+        return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
+    found = convolved(channel, (x,)) if isinstance(channel, Channel) else noisy_second(g, channel, (x,))
+    if found is None:
+        return noise.custom(channel.p, channel.y, x, channel.support)
+    inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))
+    return inverse, mpf(found.error) + _ROUNDING * inverse
 
 
 def _how(channel: Named | Channel, *, labels: bool) -> str:

@@ -6,7 +6,7 @@ from sympy import sqrt
 
 import hermitex as hx
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.sizes import side
+from hermitex.exponents.labels.sizes import sign_almost_everywhere
 from hermitex.kernels.arrays import lambdify
 
 SAME = [("sign(z1)**2*z2", "z2"), ("sign(z1*z2)*sign(z1)", "sign(z2)"), ("Heaviside(z1) + Heaviside(-z1) + z2", "z2 + 1"),
@@ -53,7 +53,7 @@ VANISHING = ["1 - sin(pi/2*(z1+1)**2 - pi/2*z1**2 - pi*z1)", "1 - sin(sqrt(z1**2
 def test_a_factor_that_vanishes_on_a_set_is_of_no_sign(text):
     """It is never negative, and zero on a half line, or everywhere: the label is silent there."""
     h = hx.parse(text)
-    assert side(h) == 0 and side(h + sqrt(h**2)) == 0
+    assert sign_almost_everywhere(h) == 0 and sign_almost_everywhere(h + sqrt(h**2)) == 0
     g = hx.parse(f"sign(({text})*z2)")
     assert almost_everywhere(g) != hx.parse("sign(z2)")
 
@@ -72,7 +72,7 @@ def test_what_is_called_of_one_sign_is_so_at_many_points():
     for text in (drawn_factor(rng) for _ in range(40)):
         h = hx.parse(text)
         values = np.broadcast_to(lambdify([hx.symbols.z1, hx.symbols.z3], h, ["numpy"])(*z), z[0].shape) if h.free_symbols else z[0]
-        towards = side(h) if h.free_symbols else 0
+        towards = sign_almost_everywhere(h) if h.free_symbols else 0
         assert not towards or (values*towards > 0).all(), text
         decided += bool(towards)
     assert decided > 8

@@ -34,7 +34,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.labels.analytic import ODD_RISING, null_zeros
-from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, side
+from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.weak import in_heavisides
 
@@ -171,7 +171,7 @@ class _Signs:
         for f in factors:
             while isinstance(f, ODD_RISING):
                 f = f.args[0]
-            if towards := side(f):
+            if towards := sign_almost_everywhere(f):
                 out = towards*out
                 continue
             if not null_zeros(f):
@@ -229,7 +229,7 @@ def _factors(a: Expr) -> tuple[Expr, list[Expr]]:
         if n.is_Integer:
             if n % 2:
                 factors.append(base)
-            elif not (side(base) or nonzero_almost_everywhere(base)):
+            elif not (sign_almost_everywhere(base) or nonzero_almost_everywhere(base)):
                 factors.append(f)
         else:
             factors.append(f)

@@ -43,7 +43,7 @@ _BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, sin and cos
 _KINKS = (Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling)
 
 
-def side(h: Expr) -> int:
+def sign_almost_everywhere(h: Expr) -> int:
     """+1 or -1 if h is proved positive or negative almost everywhere, else 0.
 
     Quadrant by quadrant; terms of one sign; a polynomial by its real zeros, or by its discriminant in a variable; what is
@@ -51,10 +51,10 @@ def side(h: Expr) -> int:
 
     >>> from sympy import exp, log, sin
     >>> from hermitex.symbols import z1, z2
-    >>> side(log(1 + Abs(z1*z2))), side(-exp(-z1**2)), side(Max(z1, 0)), side(z1)
-    (1, -1, 0, 0)
-    >>> side(z1**2 + z1*z2 + z2**2), side(z1**2 + 3*z1*z2 + z2**2), side(sin(z1) - 1), side(exp(z1) + Max(z1, 0))
-    (1, 0, -1, 1)
+    >>> [sign_almost_everywhere(h) for h in (log(1 + Abs(z1*z2)), -exp(-z1**2), Max(z1, 0), z1, exp(z1) + Max(z1, 0))]
+    [1, -1, 0, 0, 1]
+    >>> [sign_almost_everywhere(h) for h in (z1**2 + z1*z2 + z2**2, z1**2 + 3*z1*z2 + z2**2, sin(z1) - 1)]
+    [1, 0, -1]
     """
     checkpoint("looking at the sign of a factor")
     if (h.is_nonnegative or h.is_nonpositive) and nonzero_almost_everywhere(h):
@@ -68,7 +68,7 @@ def _by_terms(h: Expr) -> int:
     """Terms of which none is of the other sign, and one is not zero."""
     if not isinstance(h, (Add, Mul)):
         return 0
-    sides = [side(a) or (0 if a.is_nonnegative or a.is_nonpositive else None) for a in h.args]
+    sides = [sign_almost_everywhere(a) or (0 if a.is_nonnegative or a.is_nonpositive else None) for a in h.args]
     if isinstance(h, Mul):
         return 0 if 0 in sides or None in sides else prod(s for s in sides if s)
     weak = {1 if a.is_nonnegative else -1 for a, s in zip(h.args, sides, strict=True) if s == 0}
@@ -105,7 +105,7 @@ def _by_zeros(h: Expr) -> int:
     for x in names:
         if p.degree(x) == 2:
             a, b, c = (p.as_expr().coeff(x, n) for n in (2, 1, 0))
-            if (towards := side(a)) and side((b*b - 4*a*c).expand()) == -1:
+            if (towards := sign_almost_everywhere(a)) and sign_almost_everywhere((b*b - 4*a*c).expand()) == -1:
                 return towards
     return 0
 
@@ -114,7 +114,7 @@ def _by_bounds(h: Expr) -> int:
     """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
     found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and (
         _finite(e.args[0]) if isinstance(e, (tanh, erf)) else takes_single_values_on_null_sets(e.args[0]))]
-    found += [e for e in h.atoms(exp) if e.free_symbols and side(e.args[0]) == -1]
+    found += [e for e in h.atoms(exp) if e.free_symbols and sign_almost_everywhere(e.args[0]) == -1]
     outer = sorted((e for e in found if not any(other.args[0].has(e) for other in found)), key=default_sort_key)
     if not outer or len(outer) > _NAMES:
         return 0
@@ -123,7 +123,7 @@ def _by_bounds(h: Expr) -> int:
     if not form.is_polynomial(*names) or any(n > 1 for m in Poly(form, *names).monoms() for n in m):
         return 0
     values = [form.xreplace(dict(zip(names, ends, strict=True))) for ends in product(*(_ends(e) for e in outer))]
-    sides = {side(v) for v in values if v != 0}
+    sides = {sign_almost_everywhere(v) for v in values if v != 0}
     return sides.pop() if len(sides) == 1 else 0
 
 
@@ -149,7 +149,7 @@ def signs_and_size(u: Expr) -> tuple[Expr, Expr] | None:
     h = Mul(*(f for f in factors if f not in signs))
     if not signs or not h.free_symbols:
         return None
-    towards = side(h) or side(h.factor())
+    towards = sign_almost_everywhere(h) or sign_almost_everywhere(h.factor())
     return (Mul(*signs), h * towards) if towards else None
 
 

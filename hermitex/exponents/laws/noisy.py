@@ -45,6 +45,7 @@ _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
+_NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
 _BLOCKS = "law of the label: independent blocks"
 _FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
 
@@ -60,11 +61,11 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     """
     if isinstance(channel, Channel):
         on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
-        convolved = _convolved(channel, variables) if on_grid.error > _FINE else None
-        if convolved is None and _vanishing_scale(channel, variables):
+        by_parts = convolved(channel, variables) if on_grid.error > _FINE else None
+        if by_parts is None and _vanishing_scale(channel, variables):
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
-        return on_grid if convolved is None else agreed([on_grid, convolved])
+        return on_grid if by_parts is None else agreed([on_grid, by_parts])
     clean = shown(g, channel)
     found: list[Second] = []
     try:
@@ -193,7 +194,7 @@ def _probabilities(channel: Named) -> Kernels:
     return lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels)
 
 
-def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
+def convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
     """The couplings of u(z) + noise, or u(z) times a noise, from the laws of the two; None where one of them is not seen."""
     found = channel.added or channel.scaled
     if found is None:
@@ -202,7 +203,7 @@ def _convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
     try:
         if found is channel.scaled and (found.f.diff(found.s) / (found.f * found.s)).simplify().is_number:
             return _scaled(found.u, place)  # f = C exp(-k s^2): one normal factor more
-        drawn, law = density_of(found.f, found.s), law_of(found.u, place)
+        drawn, law = density_of(found.f, found.s, _FAR if found is channel.scaled else _NEAR), law_of(found.u, place)
     except NoClosedForm:
         return None
     combined = added if found is channel.added else multiplied
@@ -218,15 +219,15 @@ def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
     return bool(np.min(size) < 0.02 * np.median(size))
 
 
-def density_of(f: Expr, s: Symbol) -> Law | None:
-    """The law of a noise with a density that is below 1e-17 somewhere within reach, and no direction."""
+def density_of(f: Expr, s: Symbol, reach: int = _NEAR) -> Law | None:
+    """The law of a noise, which carries no direction, if what lies beyond 2^reach is below 1e-17; else None."""
     compiled = lambdify(s, f, modules=["numpy", "scipy"])
 
     def values(y: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             return np.nan_to_num(np.broadcast_to(np.asarray(compiled(np.asarray(y, dtype=float)), dtype=float), np.shape(y)))
 
-    sizes = 2.0**np.arange(-8, 12)
+    sizes = 2.0**np.arange(-8, reach)
     low, high = (next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
                  for sign in (-1, 1))
     if low is None or high is None:
