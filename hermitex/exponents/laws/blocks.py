@@ -33,7 +33,6 @@ from hermitex.symbolic.terms import connected
 
 _MIXTURE = 64
 _SIZE = 60
-_ACCURATE = 1e-10
 
 
 def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
@@ -54,13 +53,11 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
-    if found is None and len(used) == 3:
-        found = homogeneous(g, place, drop, accuracy=_ACCURATE)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         other = _factored(g, used)
-        found = law_of(other, place) if other is not None else None
+        found = homogeneous(g, place, drop) if other is None else law_of(other, place)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found

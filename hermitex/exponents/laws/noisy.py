@@ -22,14 +22,13 @@ from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
-from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.budget import budget, checkpoint, effort, remaining
+from hermitex.symbolic.budget import checkpoint, effort, remaining
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
@@ -40,7 +39,6 @@ _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
 _POOR = 1e-3
-_ACCURATE = 1e-10
 _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
@@ -104,8 +102,6 @@ def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequenc
         yield replace(law, method=_BLOCKS)
     except NoClosedForm as err:
         reason = err
-    if _worst(found) > _ACCURATE and (better := _by_orbits(g, channel, place, has_one=bool(found))) is not None:
-        yield replace(better, method="law of the label: orbits of a scaling")
     if _worst(found) > _POOR and (planar := _strips_of(g, variables)) is not None:
         yield replace(apply_channel(planar, channel), method="law of the label: strips between lines")
     if reason is not None and not found:
@@ -131,20 +127,6 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
     found = second(law)
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
     return replace(found, couplings=couplings, error=max(found.error, law.lost))
-
-
-def _by_orbits(g: Expr, channel: Named, place: dict[Symbol, int], *, has_one: bool) -> Second | None:
-    """The couplings of a homogeneous label; what is there already is not lost if the time does not suffice."""
-    try:
-        with budget(remaining(_KEEP) if has_one else None):
-            law = homogeneous(g, place, zeros_by_flips(g, _used(g, list(place)), place))
-            return None if law is None else apply_channel(law, channel)
-    except NoClosedForm:
-        return None
-    except BudgetExceeded:
-        if not has_one:
-            raise
-        return None
 
 
 def _worst(found: Sequence[Second]) -> float:

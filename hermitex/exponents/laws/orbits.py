@@ -1,55 +1,64 @@
-"""y = s h(w), z_i = s^a_i w_i: the law of a label that is homogeneous under a scaling, orbit by orbit.
+"""y = s h(w), z_i = s^a_i w_i: the law of a label of two variables that is homogeneous under a scaling, orbit by orbit.
 
-On the faces w_k = +-1 of a cube dz = a_k s^(|a| - 1) ds dw, and s = y/h has one solution on every orbit: nu_a(y) is an
-integral over the other w_i (and over variables of weight 0) whose only singular places are the nodal lines h = 0 and the
-kinks, the same for all y. Off y = 0 the density is analytic, since sum a_i z_i dg/dz_i = g leaves no other critical value.
+On the sides w_k = +-1 of a square dz = a_k s^(|a| - 1) ds dw, and s = y/h has one solution on every orbit: nu_a(y) is an
+integral over the other w_i whose only singular places are the zeros of h and its kinks, the same for all y: nodes evenly
+spaced in the logarithm of the distance from them. Off y = 0 the density is analytic, since sum a_i z_i dg/dz_i = g.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from functools import lru_cache
+from itertools import pairwise, product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from sympy import Dummy, Expr, S, Symbol, ceiling, floor, frac, log, tan
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
-from hermitex.exponents.laws.cells import Box, CellRule, LevelCurve, nodes
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Couplings, second
 from hermitex.exponents.laws.scaling import curves, scaling, singular_edge
-from hermitex.kernels.panels import chebyshev
+from hermitex.kernels.panels import chebyshev, gauss, zeros_on
 from hermitex.symbolic.budget import checkpoint
 
-_RULES = (CellRule(0.27, 16), CellRule(0.2, 24), CellRule(0.15, 48), CellRule(0.12, 72))
+
+class LineRule(NamedTuple):
+    """The step of the trapezoidal rule in the logarithm of the distance from a zero, and the order of Gauss' rule elsewhere."""
+
+    step: float
+    order: int
+
+
+_RULES = (LineRule(0.27, 16), LineRule(0.2, 24), LineRule(0.15, 48), LineRule(0.12, 72))
 _GOOD = 1e-11
-_MOST = 6_000_000
 _REACH = 10.0
 _TINY = 1e-17
 _FAR = 1e-280
 _BOUND = 1e7
 _POINTS = 20
-_BIN, _DEGREE = 0.25, 16
 _CHUNK = 4_000_000
+_DEEPEST = 37.0  # exp(-37) = 9e-17
+_SCAN = np.arange(-90.0, 37.0, 0.27)  # log of a place next to 0, and of one next to the other end
+_BESIDE = 0.35  # a singularity so close to an end, beyond it, counts as one at the end
 
 
-def homogeneous(g: Expr, place: dict[Symbol, int], drop: Sequence[Index], *, accuracy: float | None = None) -> Law | None:
-    """The law of a homogeneous label of two or three variables, or None.
+def homogeneous(g: Expr, place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
+    """The law of a homogeneous label of two variables, or None.
 
     Parameters
     ----------
     g : the target;  place : the index of each variable;  drop : indices known to be exactly zero
-    accuracy : the largest error that is accepted, with equal weights only, which are cheap; None: any
 
     Its error `lost` is the difference of two rules, of which there are four.
     """
     used = [x for x in place if g.has(x)]
-    weights = scaling(g, used) if 2 <= len(used) <= 3 and not g.has(floor, ceiling, frac, tan, log) else None
-    if weights is None or (accuracy is not None and len(set(weights.tolist())) > 1):
+    weights = scaling(g, used) if len(used) == 2 and not g.has(floor, ceiling, frac, tan, log) else None
+    if weights is None:
         return None
     found: Law | None = None
     before: Couplings = {}
@@ -68,22 +77,22 @@ def homogeneous(g: Expr, place: dict[Symbol, int], drop: Sequence[Index], *, acc
         if before and lost < _GOOD:
             break
         before = now.couplings
-    return None if found is None or (accuracy is not None and found.lost > accuracy) else found
+    return found
 
 
 class Orbits:
-    """The nodes on all faces, and the sums over them at given labels."""
+    """The nodes on all sides, and the sums over them at given labels."""
 
     def __init__(self, g: Expr, used: Sequence[Symbol], spots: Sequence[int], weights: np.ndarray, drop: Sequence[Index],
-                 rule: CellRule) -> None:
+                 rule: LineRule) -> None:
         flips = flip_group(g, used)
         both = [(a, tuple(sorted(spots[i] for i in a))) for a in indices(len(used))]
         both = [(a, b) for a, b in both if b not in drop and all(prod(f[i] for i in a) == 1 for f in flips)]
         self.local, self.indices = [a for a, _ in both], tuple(b for _, b in both)
         faces = list(_faces(g, used, weights, flips))
         parts = [face.rule(rule) for face in faces if face.h != 0]
-        if not parts or sum(len(h) for _, _, h in parts) > _MOST:
-            raise NoClosedForm("alpha_c", "its orbits need too many nodes", "Give the target in another form")
+        if not parts:
+            raise NoClosedForm("alpha_c", "the label vanishes on every orbit", "Give the target in another form")
         self.flat = len(parts) < len(faces) or any(w[h == 0].sum() > 1e-6 * w.sum() for _, w, h in parts)
         self.sides: list[OrbitNodes] = []
         for side in (1.0, -1.0):
@@ -132,32 +141,13 @@ class OrbitNodes:
         with np.errstate(divide="ignore"):
             reach = np.min([(_REACH / np.abs(z[i])) ** (1 / a[i]) for i in live], axis=0)
         self.top = float(np.max(h * reach))
-        self.even = float(a[live[0]]) if len(set(a[live].tolist())) == 1 else None
         with np.errstate(over="ignore", invalid="ignore"):
             carried = np.stack([self.w * np.prod([self.b[i] for i in c] or [np.ones(self.size)], axis=0) for c in local], axis=1)
         self.carried = np.where(np.isfinite(carried), carried, 0.0)  # beyond every number: h = 0 there, and no label is in reach
-        if self.even is not None:
-            self._compress()
-
-    def _compress(self) -> None:
-        """All positive weights equal: nu_a depends on q = |B|^2 over them alone. Nodes are merged by interpolation in log q."""
-        q = np.log(np.sum(self.b[np.flatnonzero(self.a)] ** 2, axis=0))
-        cell = np.floor(q / _BIN).astype(int)
-        order = np.argsort(cell, kind="stable")
-        cells, starts = np.unique(cell[order], return_index=True)
-        nodes, to_values = chebyshev(_DEGREE)
-        found = []
-        for k, start, stop in zip(cells, starts, [*starts[1:], self.size], strict=True):
-            mine = order[start:stop]
-            t = 2 * (q[mine] / _BIN - k) - 1
-            series = np.polynomial.chebyshev.chebvander(t, _DEGREE - 1)
-            found.append(to_values.T @ (series.T @ self.carried[mine]))
-        self.q = np.exp(((cells[:, None] + (1 + nodes) / 2) * _BIN).ravel())
-        self.carried = np.concatenate(found)
 
     def densities(self, y: np.ndarray) -> np.ndarray:
         """y nu_a(+-y), y > 0, shape (k, labels)."""
-        size = max(1, _CHUNK // (len(self.q) if self.even is not None else self.size))
+        size = max(1, _CHUNK // self.size)
         parts = []
         for n in range(0, len(y), size):
             checkpoint("integrating over orbits")
@@ -167,10 +157,7 @@ class OrbitNodes:
     def _some(self, y: np.ndarray) -> np.ndarray:
         live = np.flatnonzero(self.a)
         constant = (2 * np.pi) ** (-len(live) / 2)
-        if self.even is not None:
-            exponent = y[:, None] ** (2 * self.even) * self.q
-        else:
-            exponent = (y[:, None] ** (2 * self.a[live])) @ self.b[live] ** 2
+        exponent = (y[:, None] ** (2 * self.a[live])) @ self.b[live] ** 2
         sums = (np.exp(-0.5 * exponent) @ self.carried).T
         powers = np.stack([y ** (self.a.sum() + sum(self.a[i] for i in a)) for a in self.local])
         found = constant * powers * sums
@@ -215,43 +202,74 @@ class Table:
         return np.where(inside, value, 0.0) / y
 
 
-# -- the faces ---------------------------------------------------------------------------------------------------------
-class Face:
-    """One orthant of one face: h over positive coordinates, of which those of weight 0 run to the window."""
+# -- the sides ---------------------------------------------------------------------------------------------------------
+class Face(NamedTuple):
+    """Half of a side: h at z_k = +-1 over the other coordinate, positive, which runs to the window where its weight is 0."""
 
-    def __init__(self, h: Expr, free: Sequence[Symbol], signs: Sequence[int], k: int, weights: np.ndarray, copies: int) -> None:
-        self.h, self.free, self.signs, self.k, self.a, self.copies = h, list(free), signs, k, weights, copies
+    h: Expr
+    x: Symbol
+    signs: Sequence[int]
+    k: int
+    weights: np.ndarray
+    copies: int
 
-    def rule(self, rule: CellRule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def rule(self, rule: LineRule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(z at s = 1, weights, h)."""
-        others = [n for n in range(len(self.a)) if n != self.k]
-        names = [self.free[n] for n in others]
-        ends = [1.0 if self.a[n] > 0 else WINDOW for n in others]
-        if len(names) == 1:
-            names, ends = [Dummy("one", positive=True), *names], [1.0, *ends]
-        v, w = names
-        singular = [singular_edge(self.h, x) for x in (v, w)]
-        box = Box((ends[0], ends[1]), (singular[0], singular[1]))
-        place = nodes([LevelCurve.of(c, v, w) for c in curves(self.h, (v, w))], box, rule)
-        value = array_function(self.h, v, w)(*place[:2])
-        z = np.ones((len(self.a), len(value)))
-        weight = place[2] * self.a[self.k] * self.copies
-        for n, x in zip(others[::-1], (place[1], place[0]), strict=False):
-            z[n] = x
-            if self.a[n] == 0:
-                weight = weight * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+        bounded = self.weights[1 - self.k] > 0
+        zeros = [array_function(c, self.x) for c in curves(self.h, (self.x,))]
+        t, weight = nodes(zeros, 1.0 if bounded else WINDOW, singular_edge(self.h, self.x), rule)
+        value = array_function(self.h, self.x)(t)
+        z = np.ones((2, len(t)))
+        z[1 - self.k] = t
+        weight = weight * self.weights[self.k] * self.copies * (1.0 if bounded else np.exp(-t * t / 2) / np.sqrt(2 * np.pi))
         good = np.isfinite(value)
         return z[:, good] * np.array(self.signs)[:, None], weight[good], value[good]
 
 
 def _faces(g: Expr, used: Sequence[Symbol], weights: np.ndarray, flips: set[tuple[int, ...]]) -> Iterator[Face]:
-    """One orthant of each that flips carry into one another."""
+    """One quadrant of each that flips carry into one another."""
     free = [Dummy(x.name, positive=True) for x in used]
     done: set[tuple[int, ...]] = set()
-    for signs in product((1, -1), repeat=len(used)):
+    for signs in product((1, -1), repeat=2):
         if signs in done:
             continue
         done |= {tuple(a * b for a, b in zip(signs, f, strict=True)) for f in flips}
         h = g.xreplace({x: s * p for x, s, p in zip(used, signs, free, strict=True)})
         for k in np.flatnonzero(weights):
-            yield Face(h.xreplace({free[k]: S.One}), free, signs, int(k), weights, len(flips))
+            yield Face(h.xreplace({free[k]: S.One}), free[1 - k], signs, int(k), weights, len(flips))
+
+
+def nodes(zeros_of: Sequence[Callable], end: float, singular: bool, rule: LineRule) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (0, end), each of shape (n,), graded towards the zeros of some functions and towards a `singular` 0."""
+    places = end * np.where(_SCAN < 0, np.exp(_SCAN), 1.0) / (1 + np.exp(-np.abs(_SCAN)))
+    far = end * np.linspace(1, 1 + _BESIDE, 20)
+    found = zeros_on(zeros_of, np.concatenate([end - far[::-1], places, far[1:]]))
+    near = 1e-9 * end
+    at_zero, at_end = singular or any(x <= near for x in found), any(x >= end - near for x in found)
+    cuts = [0.0, *[x for n, x in enumerate(found) if near < x < end - near and (not n or x - found[n - 1] > near)], end]
+    parts = []
+    for k, (a, b) in enumerate(pairwise(cuts)):
+        checkpoint("placing nodes between zeros")
+        t, weight = template((k > 0 or at_zero, k < len(cuts) - 2 or at_end), rule)
+        parts.append((np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t)), (b - a) * weight))
+    t, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+    kept = weight > 1e-19 * np.sum(weight)
+    return t[kept], weight[kept]
+
+
+@lru_cache(maxsize=64)
+def template(graded: tuple[bool, bool], rule: LineRule) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (0, 1), graded towards its ends or not.
+
+    x = 1/(1 + e^-s) is even in log x at both ends; x = 1/(1 + exp(-s - e^s)) is so at 0 and falls off faster at 1.
+    """
+    if not any(graded):
+        x, w = gauss(rule.order)
+        return np.concatenate([(1 + x) / 4, (3 + x) / 4]), np.concatenate([w, w]) / 4
+    if all(graded):
+        s = np.arange(-_DEEPEST, _DEEPEST + rule.step / 2, rule.step)
+        return 1 / (1 + np.exp(-s)), rule.step / (2 + 2 * np.cosh(s))
+    s = np.arange(-_DEEPEST, 3.7, rule.step)
+    x = 1 / (1 + np.exp(-s - np.exp(s)))
+    weight = rule.step * (1 + np.exp(s)) * x * (1 - x)
+    return (x, weight) if graded[0] else ((1 - x)[::-1], weight[::-1])
