@@ -24,7 +24,6 @@ from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.scattered import Kernels, scattered
-from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.arrays import lambdify
@@ -38,7 +37,6 @@ from hermitex.symbolic.pieces import breakpoints
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
-_POOR = 1e-3
 _KEEP = 0.8  # of the time that is left
 _EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
@@ -64,21 +62,21 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
-    clean = shown(g, channel)
+    clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
     found: list[Second] = []
     try:
         with precisely(len(variables)):
-            for second_of in _routes(clean, channel, variables, found):
-                found.append(second_of)
+            law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
+            found.append(replace(law, method=_BLOCKS))
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("looking for the law of the label")
-        if not found and not sampling:
+        if not sampling:
             raise
         reason = err
-    if sampling and _worst(found) > _FEW:
+    if sampling and not any(f.error <= _FEW for f in found):
         try:
-            points = scattered(*noisy_label(clean, channel), variables, zeros_by_flips(
-                clean, _used(clean, variables), {x: i for i, x in enumerate(variables)}))
+            points = scattered(*noisy_label(clean, channel), variables,
+                               zeros_by_flips(clean, [x for x in variables if clean.has(x)], place))
             found.append(replace(points, method="evenly spread points"))
         except (NoClosedForm, BudgetExceeded):
             if not found:
@@ -91,21 +89,6 @@ def precisely(count: int) -> Iterator[None]:
     """Bound what routes with many digits may take, in time and in effort, so that points can be spread if they do not finish."""
     with deadline(remaining(_KEEP)), effort(remaining(_EFFORTS.get(count, 1 - _KEEP))):
         yield
-
-
-def _routes(g: Expr, channel: Named, variables: Sequence[Symbol], found: Sequence[Second]) -> Iterator[Second]:
-    """The couplings by the structure of the label; what comes later has fewer digits or takes longer."""
-    place = {x: i for i, x in enumerate(variables)}
-    reason: NoClosedForm | None = None
-    try:
-        law = _scaled(g, place) if channel.name == "multiplicative" else apply_channel(law_of(g, place), channel)
-        yield replace(law, method=_BLOCKS)
-    except NoClosedForm as err:
-        reason = err
-    if _worst(found) > _POOR and (planar := _strips_of(g, variables)) is not None:
-        yield replace(apply_channel(planar, channel), method="law of the label: strips between lines")
-    if reason is not None and not found:
-        raise reason
 
 
 def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
@@ -127,24 +110,6 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
     found = second(law)
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
     return replace(found, couplings=couplings, error=max(found.error, law.lost))
-
-
-def _worst(found: Sequence[Second]) -> float:
-    """The error that is left."""
-    return min((f.error for f in found), default=1.0)
-
-
-def _used(g: Expr, variables: Sequence[Symbol]) -> list[Symbol]:
-    return [x for x in variables if g.has(x)]
-
-
-def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
-    """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
-    if len(variables) != 2:
-        return None
-    switches = discrete_over_planes(g, (), variables)
-    return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
-        g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 
 
 def apply_channel(law: Law, channel: Named) -> Second:
