@@ -131,8 +131,11 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     if isinstance(channel, Named) and channel.name not in _NOISES:
         u = peel(labels.levels, x)
         return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
-    found = convolved(channel, (x,)) if isinstance(channel, Channel) else noisy_second(g, channel, (x,))
-    if found is None:
+    if isinstance(channel, Named):
+        found = noisy_second(g, channel, (x,))
+    elif (parts := convolved(channel, (x,))) is not None:
+        found = parts
+    else:
         return noise.custom(channel.p, channel.y, x, channel.support)
     inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))
     return inverse, mpf(found.error) + _ROUNDING * inverse

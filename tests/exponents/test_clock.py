@@ -13,7 +13,7 @@ from hermitex.exponents.clock import Part, take_turns
 from hermitex.symbolic.budget import Store, checkpoint, patience
 from hermitex.symbolic.deadline import attempt, deadline
 
-BUDGETS = (0.1, 1.5)
+BUDGETS = (0.1, 1, 6)  # seconds
 TARGETS = ["(z1**2+z2**2+z3**2)**3*exp(-(z1**2+z2**2+z3**2))", "sign(z1*z2*z3) + He4(z1)", "Max(z1-1/2,z2)-sign(z1)",
            "tanh(z1*z2) + z3*sign(z1)", "floor(4*z**2*exp(-z**2))", "cos(z1) - cos(z2)*z1"]
 
@@ -35,7 +35,7 @@ def said(found):
 @pytest.mark.parametrize("text", TARGETS)
 def test_a_budget_decides_how_much_is_said_never_what(text):
     answers = []
-    for seconds in (*BUDGETS, 40):
+    for seconds in BUDGETS:
         try:
             answers.append(said(hx.exponents(text, budget=seconds)))
         except BudgetExceeded:

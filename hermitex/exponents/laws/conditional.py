@@ -29,10 +29,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
-_RELATIVE = 1e-12
-_ACCURATE = 1e-10
 _ROUGH = 1e-3  # an error that points at each u do not undercut by much
-_KEEP = 0.85  # of the time that is left
 Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 
@@ -68,7 +65,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
     drop = conditional_zeros(g, given, hidden)
     found: Second | None = None
     try:
-        with precisely(len(given) + len(hidden)):
+        with precisely():
             found = _by_structure(g, law, (given, hidden, drop))
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("averaging over what is known")

@@ -6,8 +6,8 @@ counts are sums over the law of g. A channel P(y|z) of the user's is integrated 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,8 @@ from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.budget import checkpoint, effort, remaining
-from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.budget import checkpoint, patient, remaining
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
@@ -37,8 +37,7 @@ from hermitex.symbolic.pieces import breakpoints
 _ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
-_KEEP = 0.8  # of the time that is left
-_EFFORTS = {2: 1/4, 3: 1/6}  # of that time, as effort, for so many variables
+_SECONDS = 12.0  # of the processor, after which points are spread
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
@@ -65,7 +64,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
     found: list[Second] = []
     try:
-        with precisely(len(variables)):
+        with precisely():
             law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
             found.append(replace(law, method=_BLOCKS))
     except (NoClosedForm, BudgetExceeded) as err:
@@ -84,11 +83,13 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     return agreed(found)
 
 
-@contextmanager
-def precisely(count: int) -> Iterator[None]:
-    """Bound what routes with many digits may take, in time and in effort, so that points can be spread if they do not finish."""
-    with deadline(remaining(_KEEP)), effort(remaining(_EFFORTS.get(count, 1 - _KEEP))):
-        yield
+def precisely() -> AbstractContextManager[None]:
+    """Bound what routes with many digits may take: so many seconds of the processor whatever the budget, but half of a small one.
+
+    Then points are spread, which always give some.
+    """
+    half = remaining(1/2)
+    return attempt(_SECONDS if half is None else min(_SECONDS, half/patient(1.0)))
 
 
 def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
