@@ -319,7 +319,7 @@ def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
 
 
 def panels(knots: np.ndarray, order: int = _ORDER, width: float = _WIDTH) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights between the knots, on panels no wider than `width`."""
+    """Gauss-Legendre nodes and weights (n,) between the knots (k,), on panels no wider than `width`."""
     x, w = on_panels(_edges(knots, width), order)
     return x.ravel(), w.ravel()
 

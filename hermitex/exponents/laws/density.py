@@ -67,7 +67,7 @@ class Law:
     lost: float = 0.0
 
     def breaks(self) -> np.ndarray:
-        """The ends and every knot and hint between them."""
+        """The ends and every knot and hint between them, shape (n,)."""
         inside = [p for p in (*self.knots, *self.hints) if self.lo < p < self.hi]
         return distinct(np.array([self.lo, *inside, self.hi]))
 
@@ -140,7 +140,7 @@ class Monotone:
         return found
 
     def preimage(self, y: np.ndarray) -> np.ndarray:
-        """The points of the branch with these labels (labels outside its range give rubbish, to be masked)."""
+        """The points of the branch with these labels, shape (labels,) (labels outside its range give rubbish, to be masked)."""
         if self.closed is not None:
             c, p, d = self.closed
             side = 1.0 if self.hi > 0 else -1.0
@@ -235,14 +235,14 @@ def _decades(lo: float, hi: float) -> tuple[float, ...]:
 
 
 def mass(law: Law, lo: float, hi: float) -> np.ndarray:
-    """nu_a([lo, hi]) over the indices, the continuous part."""
+    """nu_a([lo, hi]) over the indices, shape (indices,): the continuous part."""
     inside = [p for p in law.breaks() if lo < p < hi]
     nodes, weights = graded(distinct(np.array([lo, *inside, hi])), 20, 12)
     return law.density(nodes) @ weights
 
 
 def merged(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarray]]:
-    """Atoms with equal labels added."""
+    """Atoms with equal labels added: (label, masses of shape (indices,))."""
     found: list[tuple[float, np.ndarray]] = []
     for label, value in sorted(atoms, key=lambda a: a[0]):
         if found and abs(found[-1][0] - label) <= 1e-12 * max(1.0, abs(label)):

@@ -197,7 +197,7 @@ def largest(couplings: Couplings, variables: list[int], within: float = 1e-9) ->
 
 
 def supported_directions(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:
-    """(rows that the eigenvectors M of the largest eigenvalue charge, rows they leave at zero, the eigenvalue on the latter).
+    """(rows (k, r) that eigenvectors M of the largest eigenvalue charge, rows (m, r) left at zero, the eigenvalue on the latter).
 
     Rows are orthonormal; eigenvalues closer than `within`, their error, count as equal. F leaves the second rows at zero to
     first order; alone they have the last number for 1/alpha_c.

@@ -214,7 +214,7 @@ class Face(NamedTuple):
     copies: int
 
     def rule(self, rule: LineRule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(z at s = 1, weights, h)."""
+        """(z at s = 1, weights, h), shapes (2, n), (n,), (n,)."""
         bounded = self.weights[1 - self.k] > 0
         zeros = [array_function(c, self.x) for c in curves(self.h, (self.x,))]
         t, weight = nodes(zeros, 1.0 if bounded else WINDOW, singular_edge(self.h, self.x), rule)
@@ -259,7 +259,7 @@ def nodes(zeros_of: Sequence[Callable], end: float, singular: bool, rule: LineRu
 
 @lru_cache(maxsize=64)
 def template(graded: tuple[bool, bool], rule: LineRule) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on (0, 1), graded towards its ends or not.
+    """Nodes and weights on (0, 1), shape (n,), graded towards its ends or not.
 
     x = 1/(1 + e^-s) is even in log x at both ends; x = 1/(1 + exp(-s - e^s)) is so at 0 and falls off faster at 1.
     """

@@ -30,7 +30,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
 
     def quadrant(y: np.ndarray, side: int) -> np.ndarray:
-        """The part of x with the given sign, for labels of one sign."""
+        """The part of x with the given sign, shape (indices, labels), for labels of one sign."""
         other = side * int(np.sign(y[0]))
         (a1, b1), (a2, b2) = _range(one, side), _range(two, other)
         if not (b1 > a1 and b2 > a2):

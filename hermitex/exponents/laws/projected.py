@@ -100,7 +100,7 @@ class _Level:
         self.scatter = bias*np.sqrt(2/((degree + 1)*indices))
 
     def within(self, panels: np.ndarray) -> float:
-        """The trace of what the cells themselves hide: the variance of the fit inside them."""
+        """The trace of what the cells themselves hide, `panels` (k,): the variance of the fit inside them."""
         size, degree = self.mass.shape[1], self.fit.shape[2] - 1
         places = (2*np.arange(size) + 1)/size - 1
         slope = np.polynomial.legendre.legval(places, np.polynomial.legendre.legder(np.eye(degree + 1))).reshape(degree + 1, size) \

@@ -19,7 +19,7 @@ _ZERO = 1e-9
 
 
 def scaling(g: Expr, used: Sequence[Symbol]) -> np.ndarray | None:
-    """The weights a_i, all equal if they can be, as many positive as can be; None if there are none.
+    """The weights a_i, shape (variables,), all equal if they can be, as many positive as can be; None if there are none.
 
     Examples
     --------

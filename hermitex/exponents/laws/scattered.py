@@ -115,11 +115,11 @@ class Label:
             self.ends = self.ends[0] + np.array([0.0, 1.0])
 
     def values(self, z: np.ndarray) -> np.ndarray:
-        """The labels; what has none is one label of its own."""
+        """The labels (n,) of points (r, n); what has none is one label of its own."""
         return np.nan_to_num(self.g(*z), nan=1e300, posinf=1e300, neginf=-1e300)
 
     def edges(self, count: int) -> np.ndarray:
-        """The edges of `count` cells in each panel, equally filled."""
+        """The edges of `count` cells in each panel, equally filled, shape (panels*count + 1,)."""
         places = np.linspace(0, 1, count + 1)[:-1]
         cut = np.searchsorted(self.sample, self.ends)
         found = []
@@ -152,6 +152,6 @@ class Label:
         return Samples((mass @ p)[:, :, None], (moments @ p)[:, :, :, None])
 
     def refine(self, leaves: np.ndarray, count: int) -> None:
-        """The panels of the next pass: those of the last fit."""
+        """The panels of the next pass: those of the last fit, `leaves` (k, 2): panel and cell."""
         edges = self.edges(count)
         self.ends = np.unique(np.append(edges[leaves[:, 0]*count + leaves[:, 1]], edges[-1]))

@@ -108,7 +108,7 @@ def _sums(one: list[float], two: list[float]) -> tuple[float, ...]:
 
 
 def in_chunks(f: Callable[[np.ndarray], np.ndarray], y: np.ndarray, cost: int, rows: int) -> np.ndarray:
-    """f on pieces of y, so that memory stays bounded and the budget is heard."""
+    """f, (rows, n), on pieces of y, (n,), so that memory stays bounded and the budget is heard."""
     size = max(1, _CHUNK // max(cost, 1))
     parts = []
     for start in range(0, len(y), size):
