@@ -6,10 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.special import gammaln, xlogy
+from sympy import Symbol, exp, factorial
 
 import hermitex as hx
 from hermitex import Channel
 from hermitex.exponents.result import Exponents
+from hermitex.symbols import z
+
+COUNT = Symbol("y", real=True)
 
 # Draws: scale c, place a of the switch, and which side of it is silent.
 DRAWS = [(float(c), float(a), side) for c, a, side in
@@ -115,3 +119,31 @@ def test_a_law_whose_support_moves():
 
     inverse = mean(1, 0)**2/mean(0, 0) + quad(lambda y: mean(1, y - 1)**2/mean(0, y - 1), 1, 7.5, epsabs=1e-11)[0]
     assert float(found.alpha_c) == pytest.approx(1/inverse, rel=1e-8)
+
+
+def by_counts(log_law, counts):
+    """1/sum over counts of E[(z^2 - 1) p]^2/E[p], by panels in z."""
+    x, w = np.polynomial.legendre.leggauss(30)
+    ends = np.linspace(-8.8, 8.8, 45)
+    z = np.concatenate([(hi - lo)/2*x + (hi + lo)/2 for lo, hi in pairwise(ends)])
+    weight = np.tile((ends[1] - ends[0])/2*w, 44)*np.exp(-z*z/2)/math.sqrt(2*math.pi)
+    total = 0.0
+    for y in range(counts):
+        p = weight*np.exp(log_law(y, z))
+        total += (p @ (z*z - 1))**2/p.sum() if p.sum() > 1e-250 else 0.0
+    return 1/total
+
+
+def test_counts_without_a_bound_against_their_sum():
+    law = (1/(2 + z**2))*((1 + z**2)/(2 + z**2))**COUNT
+    found = hx.exponents("0*z", Channel(law, COUNT, "integers"))
+    value = by_counts(lambda y, x: y*np.log(1 + x*x) - (y + 1)*np.log(2 + x*x), 1500)
+    assert found.generative_exponent == 2 and float(found.alpha_c) == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.slow
+def test_counts_whose_law_passes_beyond_every_number_on_its_way():
+    """e^(y z^2/8) and y! overflow, not their ratio; the value: `by_counts` with 20,000 of them."""
+    law = exp(-exp(z**2/8))*exp(COUNT*z**2/8)/factorial(COUNT)
+    found = hx.exponents("0*z", Channel(law, COUNT, "integers"))
+    assert found.generative_exponent == 2 and float(found.alpha_c) == pytest.approx(6.105317435264382, rel=1e-10)

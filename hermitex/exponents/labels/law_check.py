@@ -45,7 +45,7 @@ def check_law(p: Expr, y: Symbol, support: Any) -> None:
     hermitex.errors.BadInput: Channel: P(y|z) integrates to 2.50663, not to 1, at z = 0.5; divide it by what it integrates to
     """
     z = tuple(sorted(normals(p), key=natural))
-    density = _DrawnLaw(p, y, z)
+    density = DrawnLaw(p, y, z)
     if not isinstance(support, str):
         _signs(density, z, [float(v) for v in support])
         for point in _points(len(z), 12):
@@ -57,8 +57,8 @@ def check_law(p: Expr, y: Symbol, support: Any) -> None:
         _is_one(total, error, "sums" if support == "integers" else "integrates", z, point)
 
 
-class _DrawnLaw:
-    """p(y, z) on arrays of y, by way of log p where p itself overflows."""
+class DrawnLaw:
+    """p(y, z) on arrays that broadcast, by way of log p where p itself overflows."""
 
     def __init__(self, p: Expr, y: Symbol, z: Sequence[Symbol]) -> None:
         smooth = p.replace(factorial, lambda n: gamma(n + 1))
@@ -67,28 +67,30 @@ class _DrawnLaw:
         self._plain = lambdify((y, *z), p, modules=["numpy", "scipy"])
         self._log = lambdify((y, *z), logarithm, modules=["numpy", "scipy"])
 
-    def __call__(self, y: Any, point: Sequence[float]) -> np.ndarray:
-        """p, nan where it is not known."""
+    def __call__(self, y: Any, point: Sequence[Any]) -> np.ndarray:
+        """p at labels and points, of the shape they broadcast to; nan where it is not known."""
         values = self._array(self._plain, y, point)
         if np.isfinite(values).all():
             return values
         return np.where(np.isfinite(values), values, np.exp(np.minimum(self.log(y, point), 700)))
 
-    def log(self, y: Any, point: Sequence[float]) -> np.ndarray:
-        """log p, -inf where p is zero."""
+    def log(self, y: Any, point: Sequence[Any]) -> np.ndarray:
+        """log p, -inf where p is zero, of the shape that labels and points broadcast to."""
         values = self._array(self._log, y, point)
-        return np.where(np.isnan(values), np.log(np.maximum(self._array(self._plain, y, point), 0)), values)
+        with np.errstate(divide="ignore"):
+            return np.where(np.isnan(values), np.log(np.maximum(self._array(self._plain, y, point), 0)), values)
 
     @staticmethod
-    def _array(f: Callable, y: Any, point: Sequence[float]) -> np.ndarray:
-        y = np.asarray(y, dtype=float)
+    def _array(f: Callable, y: Any, point: Sequence[Any]) -> np.ndarray:
+        y, *z = (np.asarray(v, dtype=float) for v in (y, *point))
+        shape = np.broadcast_shapes(y.shape, *(v.shape for v in z))
         try:
             with np.errstate(all="ignore"):
-                values = np.asarray(f(y, *map(np.float64, point)))
+                values = np.asarray(f(y, *z))
         except (TypeError, ValueError, NameError, ArithmeticError, AttributeError, KeyError):
-            return np.full(y.shape, np.nan)
+            return np.full(shape, np.nan)
         values = np.real(np.where(np.imag(values) == 0, values, np.nan)) if np.iscomplexobj(values) else values
-        return np.broadcast_to(values, y.shape).astype(float)
+        return np.broadcast_to(values, shape).astype(float)
 
 
 def _points(r: int, count: int, reach: float = 6.0) -> list[tuple[float, ...]]:
@@ -98,7 +100,7 @@ def _points(r: int, count: int, reach: float = 6.0) -> list[tuple[float, ...]]:
     return [tuple(0.5 + 0.25*i for i in range(r)), *spread] if r else [()]
 
 
-def _signs(law: _DrawnLaw, z: Sequence[Symbol], labels: Sequence[float]) -> None:
+def _signs(law: DrawnLaw, z: Sequence[Symbol], labels: Sequence[float]) -> None:
     y = np.array(labels, dtype=float)
     for point in _points(len(z), 200):
         with np.errstate(all="ignore"):
@@ -121,7 +123,7 @@ def _at(z: Sequence[Symbol], point: Sequence[float], lead: str) -> str:
 
 
 # -- totals ------------------------------------------------------------------------------------------------------------
-def _counted(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
+def _counted(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(sum over the counts, the size of what was left out)."""
     with np.errstate(all="ignore"):
         values = law(np.arange(float(_COUNTS)), point)
@@ -130,7 +132,7 @@ def _counted(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     return float(values.sum()), float(_COUNTS*np.abs(values[-10:]).max())
 
 
-def _integrated(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
+def _integrated(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(int p dy, its error): panels that accumulate at the peaks of p, halved where two rules disagree."""
     with np.errstate(all="ignore"):
         edges = _edges(law, point)
@@ -152,14 +154,14 @@ def _integrated(law: _DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     return total, error + (float("inf") if len(left) else 0.0)
 
 
-def _gauss(law: _DrawnLaw, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
+def _gauss(law: DrawnLaw, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
     x, w = gauss(order)
     half = (edges[1] - edges[0])/2
     y = (edges[0] + half)[:, None] + half[:, None]*x
     return half*(law(y, point) @ w)
 
 
-def _edges(law: _DrawnLaw, point: Sequence[float]) -> np.ndarray:
+def _edges(law: DrawnLaw, point: Sequence[float]) -> np.ndarray:
     """Panels over the line, uniform in t, y = sinh(pi/2 sinh t), and geometric about each peak of log p."""
     t = np.arange(-4.2, 4.2, 1/40)
     y = np.sinh(np.pi/2*np.sinh(t))
@@ -174,7 +176,7 @@ def _edges(law: _DrawnLaw, point: Sequence[float]) -> np.ndarray:
     return np.array([found[:-1], found[1:]])
 
 
-def _peak(law: _DrawnLaw, point: Sequence[float], low: float, high: float) -> float:
+def _peak(law: DrawnLaw, point: Sequence[float], low: float, high: float) -> float:
     for _ in range(40):
         y = np.linspace(low, high, 9)
         i = int(np.argmax(np.nan_to_num(law.log(y, point), nan=-np.inf, posinf=700.0)))

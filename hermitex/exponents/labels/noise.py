@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Symbol
 
+from hermitex.exponents.labels.law_check import DrawnLaw
 from hermitex.exponents.laws.density import unguarded
 from hermitex.exponents.laws.sections import switch_arguments
 from hermitex.kernels.panels import on_panels, zeros_on
@@ -33,7 +34,7 @@ def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
 
     At each label the line is cut where a switch of P(y|.) jumps or bends.
     """
-    law, switches = unguarded(p, y, x), [unguarded(e, y, x) for e in switch_arguments(p, x)]
+    law, switches = DrawnLaw(p, y, (x,)), [unguarded(e, y, x) for e in switch_arguments(p, x)]
     results = []
     for level in range(2):
         grid = np.linspace(-_WINDOW, _WINDOW, 140 * 2**level + 1)
@@ -41,9 +42,7 @@ def custom(p: Expr, y: Symbol, x: Symbol, support: Any) -> tuple[float, float]:
         def moments(label: float, grid: np.ndarray = grid) -> float:
             checkpoint("integrating over the labels")
             z, weight = _nodes(_cut(grid, label, switches))
-            with np.errstate(all="ignore"):
-                values = np.nan_to_num(np.asarray(law(np.full_like(z, label), z), dtype=float))
-            mass = weight * np.broadcast_to(values, z.shape)
+            mass = weight * np.nan_to_num(law(label, (z,)))
             b, a = float(mass.sum()), float(mass @ (z * z - 1))
             return a * a / b if b > 0 else 0.0
 

@@ -11,13 +11,13 @@ from sympy import Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
+from hermitex.exponents.labels.law_check import DrawnLaw
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.known import next_change, over_all_known
 from hermitex.exponents.laws.linearised import Couplings, Second, largest, of_masses
 from hermitex.exponents.laws.value import Value, measured
-from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 
@@ -39,7 +39,7 @@ class Drawn:
         if len(used) > 3:
             raise NoClosedForm("alpha_c", "a channel P(y|z) of more than three variables is not integrated",
                                "Write it as a named channel of g(z)")
-        self.law = lambdify((channel.y, *given, *used), channel.p, modules=["numpy", "scipy"])
+        self.law = DrawnLaw(channel.p, channel.y, (*given, *used))
         spots = {list(hidden).index(v): n for n, v in enumerate(used)}
         drop = zeros_by_flips(channel.p, used, {v: i for i, v in enumerate(hidden)})
         self.indices = [a for a in indices(len(hidden)) if set(a) <= set(spots) and a not in drop]
@@ -64,9 +64,7 @@ class Drawn:
         """The couplings by one grid in z, and what the sum over the labels has lost."""
         def masses(label: float) -> np.ndarray:
             checkpoint("integrating over the labels")
-            with np.errstate(all="ignore"):
-                p = np.asarray(self.law(*(np.full_like(z[0], v) for v in (label, *u)), *z), dtype=float)
-            return he @ np.broadcast_to(np.nan_to_num(p), he.shape[1:])
+            return he @ np.broadcast_to(np.nan_to_num(self.law(label, (*u, *z))), he.shape[1:])
 
         if self.channel.finite:
             return of_masses(self.indices, np.array([masses(float(v)) for v in self.channel.support]).T), 0.0
