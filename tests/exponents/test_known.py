@@ -31,7 +31,7 @@ def test_products_whose_scales_are_known(text, value):
     assert abs(float(stages[1]["alpha_c"]) - value) < min(float(stages[1]["error"]) + 2e-3*value, 0.1*value)
 
 
-@pytest.mark.parametrize("text", ["z1*z2 + He4(z1)", "z1*z2 + He6(z1)/7", "z1*z2**2 + z1**3*z2 + 2", "z1*z2*z3 + z1**2*z3**2 - 1"])
+@pytest.mark.parametrize("text", ["z1*z2 + He4(z1)", "z1*z2 + He6(z1)/7", "z1*z2*z3 + z1**2*z3**2 - 1"])
 def test_a_product_beside_a_constant_is_taken_apart_once(text):
     """Factored, z1*z2 + He4(z1) is z1 (z2 + z1^3 - 6 z1) + 3, and so is that."""
     names = sorted(parse(text).free_symbols, key=str)
