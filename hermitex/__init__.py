@@ -53,6 +53,8 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "experiment": ("experiments.own", "experiment"),
     "Curve": ("theories.curve", "Curve"),
     "exponents": ("face.exponents", "exponents"),
+    "report": ("face.report", "report"),
+    "Report": ("face.report", "Report"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.deadline", "deadline"),

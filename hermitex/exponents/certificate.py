@@ -75,9 +75,15 @@ class Certificate(Shown):
     @property
     def row(self) -> tuple[str, str, str]:
         """What is stated, its value and the proof, as HTML."""
-        name, known = self.parts
+        quantity, relation, known = self.formulas
         given = f" once {escape(known, quote=False)} is known" if known else ""
-        return math(_quantity_latex(name)), math(_relation(self)) + given, escape(self.how, quote=False)
+        return math(quantity), math(relation) + given, escape(self.how, quote=False)
+
+    @property
+    def formulas(self) -> tuple[str, str, str]:
+        """What is stated and its value as LaTeX, and in words what is taken as known there."""
+        name, known = self.parts
+        return _quantity_latex(name), _relation(self), known
 
     def __str__(self) -> str:
         relation = {"zero": "= 0", "nonzero": "!= 0", "undetermined": "undetermined"}[self.status]

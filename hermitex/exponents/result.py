@@ -39,7 +39,7 @@ class Exponents(Findings):
         if formulas:
             rates = [self.complexity[k] for k in _SHOWN]
             return (math(self.target), *self._three(), t.kind or self.absent("class"), _alpha_html(t, short=True, absent=absent),
-                    *(rate or self.absent(k) if rate in (None, "none", "open") else math(_power_latex(rate))
+                    *(rate or self.absent(k) if rate in (None, "none", "open") else math(power_latex(rate))
                       for k, rate in zip(_SHOWN, rates, strict=True)))
         return (_text(self.target), *self._three(), t.kind or self.absent("class"), alpha_text(t, short=True, absent=absent),
                 *(self.word(k, self.complexity[k]) for k in _SHOWN))
@@ -103,7 +103,7 @@ class Exponents(Findings):
         numbers = [*((f"{n} exponent", self.word(n, getattr(self, f"{n}_exponent"), long=True)) for n in _EXPONENTS),
                    *self._stairs(), ("weak recovery", self.threshold.kind or unknown),
                    (math(r"\alpha_c"), _alpha_html(self.threshold, absent=unknown))]
-        rates = [(f"{escape(RATES[key].algorithm)}", math(_power_latex(rate)) if rate else self.absent(key, long=True))
+        rates = [(f"{escape(RATES[key].algorithm)}", math(power_latex(rate)) if rate else self.absent(key, long=True))
                  for key, rate in self.complexity.items()]
         proofs = [c.row for c in self.certificates]
         channel = "" if self.channel == "deterministic" else f", channel {escape(self.channel)}"
@@ -147,7 +147,12 @@ def _climb(words: str) -> str:
     return ", then ".join(stages) or "-"
 
 
-def _power_latex(rate: str) -> str:
+def power_latex(rate: str) -> str:
+    """A rate of `complexity` as LaTeX.
+
+    >>> print(power_latex("d^(3/2)"), power_latex("d log d"))
+    d^{3/2} d\\log d
+    """
     if rate in ("none", "open"):
         return rf"\text{{{rate}}}"
     return rate.replace("^(", "^{").replace(")", "}").replace(" log ", r"\log ")

@@ -35,6 +35,7 @@ VERBS: dict[str, str] = {
     "bounds": "closed-form risk bounds after one giant gradient step",
     "spectrum": "bulk density, edges and outlier of the feature covariance",
     "generate": "formulas -> a standalone solver, a file of its own",
+    "report": "the sheet of a model: exponents, coefficients, learning curve, bounds, spectrum and papers on one page",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",
     "doctor": "versions, optional parts, a self-test",

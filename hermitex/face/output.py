@@ -94,6 +94,34 @@ def _float(value: float) -> float | str | None:
     return value
 
 
+def several(text: str) -> list[str]:
+    """The expressions of an option that takes several: commas outside of brackets part them.
+
+    Examples
+    --------
+    >>> several("relu, Max(z, -1)")
+    ['relu', 'Max(z, -1)']
+    """
+    depth, parts = 0, [""]
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    if len(parts) > 1 and not all(p.strip() for p in parts):
+        raise BadInput(f"{text[:60]!r} has a comma with nothing beside it; several expressions are written relu,tanh")
+    return [p.strip() for p in parts]
+
+
+def whole(text: str, name: str) -> int:
+    """The value of an option that is a whole number, 400 or 4e2."""
+    value = constant(text, name)
+    if value is None or not math.isfinite(value) or value != int(value):
+        raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
+    return int(value)
+
+
 def constant(text: str | None, name: str) -> float | None:
     """The value of an option: a number, or an exact constant such as sqrt(3)."""
     if text is None:

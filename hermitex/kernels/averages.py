@@ -8,6 +8,7 @@ still. Points (m, s) are one array axis, nodes another.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,14 @@ def compiled(expr: Expr, x: Symbol, around: Array) -> tuple[Callable[[Array], Ar
         raise
     except HermitexError:
         return None
-    raw = lambdify(x, expr, modules=["scipy", "numpy"])
+    raw = _function(x, expr)
     return lambda u: np.broadcast_to(np.asarray(raw(u), dtype=float), u.shape), kinks
+
+
+@lru_cache(maxsize=256)
+def _function(x: Symbol, expr: Expr) -> Callable[[Array], Any]:
+    """One function for one formula: a minimisation asks for its averages point by point."""
+    return lambdify(x, expr, modules=["scipy", "numpy"])
 
 
 def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:

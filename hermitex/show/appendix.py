@@ -21,7 +21,7 @@ _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside
 \makeatletter
 \ifx\@nodocument\relax\else
   \documentclass{article}
-  \usepackage{amsmath,amssymb}
+  \usepackage{amsmath,amssymb,array,graphicx}
   \usepackage[margin=2.5cm]{geometry}
   \allowdisplaybreaks
   \gdef\endofpages{\end{document}}

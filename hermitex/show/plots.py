@@ -289,6 +289,11 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     ending = Path(path).suffix[1:].lower()
     if ending not in FORMATS:
         raise BadInput(f"cannot write a picture to {str(path)!r}; end it in .{', .'.join(FORMATS)}")
+    return write_whole(path, encoded(figure, ending))
+
+
+def encoded(figure: Any, ending: str) -> bytes:
+    """A figure (or that of axes) in one of `FORMATS`; same picture, same bytes."""
     import matplotlib
 
     figure = getattr(figure, "figure", figure)
@@ -297,4 +302,4 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     # svg: ids from a fixed salt and text as text; pdf: fonts embedded as TrueType, as journals ask.
     with matplotlib.rc_context({"svg.hashsalt": "hermitex", "svg.fonttype": "none", "pdf.fonttype": 42}):
         figure.savefig(out, format=ending, metadata=dates or None, dpi=200 if ending == "png" else None)
-    return write_whole(path, out.getvalue())
+    return out.getvalue()

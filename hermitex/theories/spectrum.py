@@ -102,11 +102,15 @@ class Spectrum(Shown):
             rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
         return formula_table(rows, title=rf"Spectrum of $\Phi^\top\Phi/{self.normalisation}$, σ = {self.sigma.name}")
 
-    def plot(self, ax: Any = None, *, histogram: Any = None, bins: int = 60) -> Any:
-        """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view)."""
-        from hermitex.show.plots import curves, new_axes
+    def plot(self, ax: Any = None, *, histogram: Any = None, bins: int = 60, label: str = "density") -> Any:
+        """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view).
+
+        On axes with densities already the view grows to hold all of them.
+        """
+        from hermitex.show.plots import learning_curve, new_axes
 
         ax = new_axes(ax)
+        seen = (ax.get_xlim()[1], ax.get_ylim()[1]) if ax.get_lines() else (0.0, 0.0)
         right = max((high for _, high in self.edges if np.isfinite(high)), default=float(self.x.max(initial=1.0)))
         right = min(right, float(self.x.max(initial=right)))
         if histogram is not None:
@@ -118,10 +122,11 @@ class Spectrum(Shown):
         order = np.argsort(self.x)
         x, y = self.x[order], np.where(self.x > 1e-4*right, self.density, np.nan)[order]
         matrix = rf"$\Phi^T\Phi/{self.normalisation}$"
-        curves(x.tolist(), {"density": y.tolist()}, ax, xlabel=f"eigenvalue of {matrix}", ylabel="density")
+        learning_curve(x.tolist(), y.tolist(), ax, label=label, xlabel=f"eigenvalue of {matrix}", ylabel="density")
         finite = y[np.isfinite(y)]
-        ax.set_ylim(0, 1.15*float(np.quantile(finite, 0.98)) if finite.size else None)
-        ax.set_xlim(0, 1.05*right)
+        if finite.size:
+            ax.set_ylim(0, max(seen[1], 1.15*float(np.quantile(finite, 0.98))))
+        ax.set_xlim(0, max(seen[0], 1.05*right))
         return ax
 
     def bibtex(self) -> str:

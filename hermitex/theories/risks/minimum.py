@@ -53,7 +53,9 @@ def least(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = 
     values = f(grid)
     inner = np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] <= values[2:])) + 1
     best = Least(float(np.min(values)), float(grid[np.argmin(values)]), np.nan, 0.0)
-    for i in sorted(inner, key=lambda i: values[i])[:6]:
+    known = values[np.isfinite(values)]
+    flat = known.size == values.size and np.ptp(known) <= _ROUNDING*np.max(np.abs(known))  # no point is better than another
+    for i in [] if flat else sorted(inner, key=lambda i: values[i])[:6]:
         at = _closed_in(f, grid[i - 1], grid[i + 1])
         value = float(f(np.array([at]))[0])
         if value <= best.value:
@@ -78,7 +80,10 @@ def _closed_in(f: Callable[[Array], Array], low: float, high: float) -> float:
     # A parabola through values that differ by much more than their rounding places the minimum better than they do.
     step = max((high - low)*0.1, 1e-6*abs(found.x))
     t = found.x + step*np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    a = np.polynomial.polynomial.polyfit((t - found.x)/step, f(t), 4)
+    around = f(t)
+    if not np.all(np.isfinite(around)):  # one of them is no sound value
+        return float(found.x)
+    a = np.polynomial.polynomial.polyfit((t - found.x)/step, around, 4)
     roots = np.polynomial.Polynomial(a).deriv().roots()
     real = roots[np.abs(roots.imag) < 1e-9].real
     better = found.x + step*real[np.argmin(np.abs(real))] if real.size else found.x
