@@ -36,15 +36,15 @@ class ConventionError(BadInput):
 
 
 class UnknownName(BadInput):
-    """A name that is not known; carries the closest known ones."""
+    """A name that is not known; carries the closest known ones, or those that are meant by it as a rule (`meant`)."""
 
-    def __init__(self, name: str, known: Iterable[str] = (), what: str = "name") -> None:
+    def __init__(self, name: str, known: Iterable[str] = (), what: str = "name", meant: Iterable[str] = ()) -> None:
         from difflib import get_close_matches  # only a failure pays for this import
 
         known = sorted(set(known))
         lower = {k.lower(): k for k in known}
         near = get_close_matches(str(name).lower(), list(lower), n=3, cutoff=0.5)
-        self.name, self.close_matches = name, [lower[k] for k in near]
+        self.name, self.close_matches = name, list(meant) or [lower[k] for k in near]
         hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
         if not hint and 0 < len(known) <= _FEW:
             hint = f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"

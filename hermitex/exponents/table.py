@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from hermitex.exponents.result import Exponents
+from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.escape import tex
 
@@ -14,7 +15,7 @@ _KEYS = ("information_exponent", "leap_exponent", "generative_exponent")
 
 
 @dataclass(frozen=True, repr=False)
-class ExponentsTable(Shown, Sequence[Exponents]):
+class ExponentsTable(Tabled, Shown, Sequence[Exponents]):
     """The answers in the order asked: `table[0]` is an `Exponents`, `print(table)` the table of the command line.
 
     "-" is what does not exist, "?" what was not decided; the notes of the row say why.
@@ -48,18 +49,6 @@ class ExponentsTable(Shown, Sequence[Exponents]):
         columns |= {k: [f["weak_recovery"][k] for f in found] for k in ("class", "alpha_c", "alpha_c_exact")}
         columns |= {k: [f["complexity"][k] for f in found] for k in found[0]["complexity"]} if found else {}
         return columns
-
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame, one row a target."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
-
-    def to_csv(self, path: Any) -> Any:
-        """Write the columns of `table` to a file; returns its path."""
-        from hermitex.show.tables import save_csv
-
-        return save_csv(self.table(), path)
 
     def to_dict(self) -> dict[str, Any]:
         """{"targets": [the JSON of each]}."""

@@ -14,8 +14,9 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.face.curve import OPTIONS
 from hermitex.face.sheet import words
 from hermitex.face.sheet.page import Block, Section
-from hermitex.face.sheet.parts import Question, compose, setting
+from hermitex.face.sheet.parts import Model, compose, setting
 from hermitex.face.sheet.writers import WRITERS, Sheet, body
+from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
 from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.activations import activation
@@ -83,8 +84,6 @@ class Report(Shown):
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""
-        from hermitex.show.cite import bibtex
-
         return bibtex(self._sheet().sources)
 
     def _sheet(self) -> Sheet:
@@ -141,7 +140,7 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     if channel is not None and not isinstance(channel, str):
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
     read = {k: _floats(k, [v])[0] for k, v in given.items()}
-    asked = Question(sigmas, _target(g), channel, line, read, options, budget, progress)
+    asked = Model(sigmas, _target(g), channel, line, read, options, budget, progress)
     title = f"{', '.join(sigmas)} for {g.strip() if isinstance(g, str) else asked.target}"
     shared = f"import numpy as np\n\nimport hermitex as hx\n\ninf, alpha = np.inf, {words.line(line)}"
     return Report(title, tuple(setting(asked)), shared, tuple(compose(asked)))

@@ -18,16 +18,34 @@ def ridge(name: str, known: Collection[str]) -> str:
     return other if other is not None and name not in known and other in known else name
 
 
-class Columned:
+class Tabled:
+    """A result whose numbers are a table; a subclass has `table`."""
+
+    __slots__ = ()
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of equal length by name."""
+        raise NotImplementedError
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame of the columns of `table`, one row a point; pandas sits in the extra `data`."""
+        from hermitex.show.tables import to_dataframe
+
+        return to_dataframe(self.table())
+
+    def to_csv(self, path: Any) -> Any:
+        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
+        from hermitex.show.tables import save_csv
+
+        return save_csv(self.table(), path)
+
+
+class Columned(Tabled):
     """A result with numbers by name; a subclass has `__getitem__`, `_named` (the names it knows) and `table`."""
 
     __slots__ = ()
 
     def _named(self) -> Iterable[str]:
-        raise NotImplementedError
-
-    def table(self) -> dict[str, list[Any]]:
-        """Columns of equal length by name."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
@@ -41,18 +59,6 @@ class Columned:
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(n for n in self._named() if n.isidentifier())})
-
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame of the columns of `table`, one row a point; pandas sits in the extra `data`."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
-
-    def to_csv(self, path: Any) -> Any:
-        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
-        from hermitex.show.tables import save_csv
-
-        return save_csv(self.table(), path)
 
     def _shown_table(self, names: Sequence[str], title: str, words: Mapping[str, str] | None = None) -> str:
         from hermitex.show.display import number_table

@@ -118,11 +118,11 @@ class Coefficient(Shown):
     def plot(self, ax: Any = None, *, kappa: Any = None, r: float = 1.0, c: float = 1.0, label: str | None = None, **numbers: float
              ) -> Any:
         """The coefficient over kappa, -4 to 4 where no values are given, as a line -> axes."""
-        from numpy import asarray, linspace, ravel
+        from numpy import linspace, ravel
 
         from hermitex.show.plots import learning_curve
 
-        line = linspace(-4, 4, 161) if kappa is None else ravel(asarray(kappa, dtype=float))
+        line = linspace(-4, 4, 161) if kappa is None else ravel(_numbers("kappa", kappa))
         said = rf"{getattr(self.activation, 'name', 'sigma')}, $r = {r:g}$, $c = {c:g}$" if label is None else label
         return learning_curve(line.tolist(), ravel(self(line, r=r, c=c, **numbers)).tolist(), ax, label=said, xlabel=r"$\kappa$",
                               ylabel=f"${self._latex_name}$")
@@ -361,7 +361,7 @@ def values_at(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Map
     """Numbers for arrays: one vectorised rule for all points, mpmath for those it does not settle."""
     import numpy as np
 
-    points = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in at))
+    points = np.broadcast_arrays(*(_numbers(n, v) for n, v in zip(("kappa", "r", "c", "bias"), at, strict=True)))
     shape = points[0].shape
     ks, rs, cs, bs = (p.ravel() for p in points)
     means = rs*ks + bs
@@ -372,6 +372,16 @@ def values_at(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Map
     for i in np.flatnonzero(np.isnan(value)):
         value[i] = _by_mpmath(asked, (means[i], 1.0, cs[i]), parameters)
     return value.reshape(shape) if shape else float(value[0])
+
+
+def _numbers(name: str, value: Any) -> Any:
+    """An array of floats, or one line."""
+    from numpy import asarray
+
+    try:
+        return asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} is a number or an array of numbers, not {str(value)[:60]!r}") from None
 
 
 def _given(body: Expr, parameters: Mapping[str, float]) -> Expr:

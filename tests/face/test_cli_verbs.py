@@ -234,3 +234,10 @@ def test_a_budget_is_a_clear_answer():
     run = subprocess.run([sys.executable, "-m", "hermitex.face.cli", *command], capture_output=True, text=True,
                          timeout=60)
     assert run.returncode == 2 and run.stdout == "" and "--budget" in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_mu_without_a_closed_form_says_how_to_get_numbers(capsys):
+    assert cli.main(["mu", "tanh"]) == 0
+    out, err = capsys.readouterr()
+    assert "no closed form" in out and "--kappa" in err.splitlines()[-1]
+    assert cli.main(["mu", "relu"]) == 0 and "--kappa" not in capsys.readouterr().err

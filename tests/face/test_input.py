@@ -129,3 +129,18 @@ def test_help_shows_the_function():
 
     assert inspect.isfunction(hx.exponents) and "Every exponent of a target" in inspect.getdoc(hx.exponents)
     assert list(inspect.signature(hx.exponents).parameters) == ["target", "channel", "variables", "budget"]
+
+
+@pytest.mark.parametrize(("text", "meant"), [("x**2", "z"), ("tanh(x1)*x2", "z1"), ("Z", "z"), ("gelu(u)", "z"), ("y3 + z1", "z3")])
+def test_what_others_call_a_normal_is_z(text, meant):
+    with pytest.raises(hx.errors.UnknownName) as error:
+        hx.parse(text)
+    assert error.value.close_matches == [meant] and f"did you mean {meant}?" in str(error.value)
+
+
+@pytest.mark.parametrize("ask", [lambda m: m("x"), lambda m: m.plot(kappa="x"), lambda m: m([0, None, "a"]), lambda m: m(0, r="b")])
+@pytest.mark.parametrize("sigma", ["tanh", "relu"])
+def test_a_coefficient_at_what_is_no_number_is_one_line(ask, sigma):
+    with pytest.raises(hx.errors.BadInput, match="is a number or an array of numbers") as error:
+        ask(hx.mu(sigma, 1))
+    assert "\n" not in str(error.value)

@@ -6,9 +6,9 @@ import json
 import random
 import re
 import shlex
+from html import unescape
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 
 import hermitex as hx
@@ -18,7 +18,9 @@ from hermitex.face.sheet.page import Literal, Prose, Section, Tabular
 from hermitex.face.sheet.writers import WRITERS, Sheet
 
 FORMATS = tuple(WRITERS)
-PARTS = 6
+TITLES = {"What the target asks of an algorithm", "Coefficients", "Without feature learning", "After one gradient step",
+          "Bounds and the best rate", "Spectrum of the features"}
+PARTS = len(TITLES)
 NASTY = r"<script>a$x$ \end{document} | *b* _c_ `d` #e {f} \cite{T24} & % ~ ^"
 
 
@@ -79,8 +81,8 @@ def test_the_parts_and_their_numbers(sheet):
     found = data["What the target asks of an algorithm"]["exponents"]
     assert (found["information_exponent"], found["generative_exponent"]) == (3, 1)
     curve = data["After one gradient step"]["erf"]
-    assert curve["test_error"] == pytest.approx(hx.theories.one_step("erf", "He3").curve(alpha=[0.5, 1, 2], lam=0.2, alpha0=5, eta=1)
-                                                .test_error, rel=1e-9)
+    alone = hx.theories.one_step("erf", "He3").curve(alpha=[0.5, 1, 2], lam=0.2, alpha0=5, eta=1)
+    assert curve["test_error"] == pytest.approx(alone.test_error, rel=1e-9)
     assert data["Without feature learning"]["tanh"]["best_linear"] == pytest.approx(6)
     assert "cui2024" in sheet.bibtex() and "3 parts" not in repr(sheet)
 
@@ -90,14 +92,13 @@ def test_every_call_gives_the_numbers_beside_it(sheet):
     exec(sheet.shared, names)
     given = {s.title: [eval(line, names) for line in s.code.splitlines()] for s in sheet.sections}
     data = {s.title: list(s.data.values()) for s in sheet.sections}
-    for title in ("What the target asks of an algorithm", "Without feature learning", "After one gradient step", "Bounds and the best rate",
-                  "Spectrum of the features"):
+    for title in TITLES - {"Coefficients"}:
         assert len(data[title]) == len(given[title])
         for kept, again in zip(data[title], given[title], strict=True):
             assert json.dumps(hx_plain(again.to_dict())) == json.dumps(hx_plain(kept)), title
     expansions, constants = data["Coefficients"]
     assert [e.to_dict() for e in given["Coefficients"][:3]] == list(expansions.values())
-    assert [c["values"] for c in given["Coefficients"][3:]] == list(constants.values())
+    assert [{k: float(v) for k, v in c["values"].items()} for c in given["Coefficients"][3:]] == list(constants.values())
 
 
 def hx_plain(value):
@@ -106,6 +107,7 @@ def hx_plain(value):
     return plain(value)
 
 
+@pytest.mark.slow
 def test_every_command_line_is_answered(sheet, capsys):
     for section in sheet.sections:
         for command in section.shell:
@@ -119,7 +121,7 @@ def test_a_file_is_whole(sheet, ending, tmp_path):
     place = sheet.save(tmp_path/f"a b%_1{ending}")
     text = _whole(place, ending)
     assert "He3" in text and ("tanh" in text)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted({place.name, *(["a-b-_1_files"] if ending in (".md", ".tex") else [])})
+    assert {p.name for p in tmp_path.iterdir()} == {place.name, *(["a-b-_1_files"] if ending in (".md", ".tex") else [])}
     before = place.read_bytes()
     assert sheet.save(place).read_bytes() == before  # the same sheet, the same bytes
 
@@ -155,93 +157,110 @@ def test_a_text_of_a_user_is_itself_in_every_format(ending, tmp_path):
         outside = re.sub(r"\\begin\{verbatim\}.*?\\end\{verbatim\}", "", text, flags=re.DOTALL)
         assert outside.count(r"\end{document}") == 1 and text.count(r"\textless{}script\textgreater{}") >= 4
     else:
-        said = text if ending == ".md" else "".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "markdown")
+        cells = [] if ending == ".md" else json.loads(text)["cells"]
+        said = text if ending == ".md" else "".join(x for c in cells if c["cell_type"] == "markdown" for x in c["source"])
         outside = re.sub(r"```.*?```", "", said, flags=re.DOTALL)
         assert "<script" not in outside.replace(r"\<", "") and r"\*b\*" in outside and r"\$x\$" in outside
 
 
-@pytest.mark.parametrize(("sigma", "target", "without"), [
-    ("relu", "sign(z1*z2)", {"Without feature learning", "After one gradient step", "Bounds and the best rate", "Spectrum of the features"}),
-    ("sign", "He2", {"After one gradient step", "Spectrum of the features"}),  # sigma' is no function
-    ("tanh", "exp(z**2/2)", {"Coefficients", "Without feature learning", "After one gradient step", "Bounds and the best rate",
-                             "Spectrum of the features"})])
-def test_a_part_that_does_not_apply_says_why_in_a_line(sigma, target, without, tmp_path):
+@pytest.mark.parametrize(("sigma", "target", "there"), [
+    ("relu", "sign(z1*z2)", {"What the target asks of an algorithm", "Coefficients"}),
+    ("sign", "He2", TITLES - {"After one gradient step", "Spectrum of the features"}),  # sigma' is no function
+    ("tanh", "exp(z**2/2)", {"What the target asks of an algorithm"})])
+def test_a_part_that_does_not_apply_says_why_in_a_line(sigma, target, there, tmp_path):
     found = hx.report(sigma, target, alpha=[1])
-    assert set(found.absent) == without
+    assert TITLES - set(found.absent) == there
     assert all(why and "\n" not in why and "Traceback" not in why for why in found.absent.values())
     for ending in FORMATS:
-        assert all(why[:12] in _whole(found.save(tmp_path/f"s{ending}"), ending) for why in found.absent.values())
+        text = _letters(_whole(found.save(tmp_path/f"s{ending}"), ending))
+        assert all(_letters(why)[:20] in text for why in found.absent.values())
+
+
+def _letters(text):
+    return re.sub("[^a-z]", "", unescape(text))
 
 
 def test_no_time_is_said_in_every_part():
     found = hx.report("z*tanh(z)", "cos(z)*tanh(z)", alpha=[1], budget=1e-6)
-    assert len(found.sections) == PARTS
-    assert any("budget" in note for note in found.sections[0].data["exponents"]["notes"])
-    assert any("budget" in why for why in found.absent.values())
+    assert len(found.sections) == PARTS and found.sections[0].data["exponents"]["generative_exponent"] is None
+    assert all("budget" in why for why in found.absent.values()) and len(found.absent) >= 3
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (("tanhh", "sin"), "tanhh"), (("tanh", "sinn"), "sinn"), (("tanh", "a*z"), "'a'"), ((["tanh", "a*z"], "sin"), "'a'"), (([], "sin"), "activation")])
-def test_what_is_no_function_is_one_line(arguments, said):
+@pytest.mark.parametrize(("sigma", "target", "said"), [
+    ("tanhh", "sin", "tanhh"), ("tanh", "sinn", "sinn"), ("tanh", "a*z", "'a'"), (["tanh", "a*z"], "sin", "'a'"),
+    ([], "sin", "activation")])
+def test_what_is_no_function_is_one_line(sigma, target, said):
     with pytest.raises(BadInput, match=said) as error:
-        hx.report(*arguments)
+        hx.report(sigma, target)
     assert "\n" not in str(error.value)
 
 
 def test_numbers_and_options_are_checked():
-    for wrong in ({"alfa0": 1}, {"alpha": []}, {"alpha": ["x"]}, {"lam": "x"}, {"simulate": {"seed": 1}}, {"simulate": 3}, {"channel": 3}):
+    for wrong in ({"alfa0": 1}, {"alpha": []}, {"alpha": ["x"]}, {"lam": "x"}, {"simulate": {"seed": 1}}, {"simulate": 3},
+                  {"channel": 3}, {"alpha0": float("nan")}):
         with pytest.raises(BadInput):
             hx.report("tanh", "sin", **wrong)
 
 
+@pytest.mark.slow
 def test_command_line(capsys, tmp_path):
     place = tmp_path/"s.html"
-    asked = ["report", "--sigma", "relu, Max(z, -1)", "--target", "-z", "--alpha", "0.5,1"]
-    assert cli.main([*asked, "-o", str(place)]) == 0
-    out, err = capsys.readouterr()
-    assert out.strip() == str(place) and not err and "Max(z, -1)" in _whole(place, ".html")
-    assert cli.main([*asked, "--json"]) == 0
+    asked = ["report", "--sigma", "erf, Max(z, 0)", "--target", "tanh"]
+    assert cli.main([*asked, "--alpha", "0.5,1", "-o", str(place)]) == 0
+    out = capsys.readouterr().out
+    assert out.strip() == str(place) and "Max(z, 0)" in _whole(place, ".html")
+    assert cli.main([*asked, "--alpha", "0.5,1", "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
-    assert len(parts) == PARTS and parts[3]["numbers"]["relu"]["alpha"] == [0.5, 1]
-    for wrong in ([], ["-o", "x.pdf"], ["-o", "/nowhere/x.html"], ["-o", "x.html", "--seeds", "3"], ["-o", "x.html", "--alpha", "a"],
-                  ["-o", "x.html", "--channel", "fog"]):
-        assert cli.main([*asked, *wrong] if "--alpha" not in wrong else [*asked[:5], *wrong]) in (cli.BAD_INPUT, 0)
-        out, err = capsys.readouterr()
-        assert err.count("\n") >= 1 and "Traceback" not in err
+    assert len(parts) == PARTS and parts[3]["numbers"]["erf"]["alpha"] == [0.5, 1]
 
 
+@pytest.mark.parametrize("wrong", [[], ["-o", "x.pdf"], ["-o", "/nowhere/x.html"], ["-o", "x.html", "--seeds", "3"],
+                                   ["-o", "x.html", "--alpha", "a"], ["-o", "x.html", "--simulate", "--simulate-dimension", "2.5"]])
+def test_a_bad_command_is_one_line_and_no_file(wrong, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["report", "--sigma", "erf", "--target", "-z", *wrong]) == cli.BAD_INPUT
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "Traceback" not in err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
 def test_the_experiment_stands_beside_the_theory(tmp_path):
     found = hx.report("tanh", "tanh", alpha=[0.5, 2], simulate={"dimension": 30, "seeds": 2})
-    curve = found.sections[3].data["tanh"]
-    assert curve["simulation"]["parameters"]["dimension"] == 30 and len(curve["simulation"]["test_error"]) == 2
-    assert "simulate={'dimension': 30, 'seeds': 2}" in found.sections[3].code and "--simulate-dimension 30" in found.sections[3].shell[0]
+    part = found.sections[3]
+    measured = part.data["tanh"]["simulation"]
+    assert measured["parameters"]["dimension"] == 30 and len(measured["test_error"]) == 2
+    assert "simulate={'dimension': 30, 'seeds': 2}" in part.code and "--simulate-dimension 30" in part.shell[0]
     assert r"\pm" in _whole(found.save(tmp_path/"s.tex"), ".tex")
 
 
 def test_functions_of_python_and_formulas_are_named_so_that_calls_repeat_them():
-    from hermitex.symbols import z, z1, z2
+    from hermitex.symbols import z1, z2
 
-    found = hx.report(lambda x: x*hx.tanh(x), z1*z2 + z1, alpha=[1])
-    assert found.sections[1].code.splitlines()[0] == "hx.expand('z1*z2 + z1', order=6, basis=\"orthonormal\")"
-    assert hx.report(z**2, z, alpha=[1]).title == "z**2 for z"
+    found = hx.report(lambda x: x**3 - x, z1*z2 + z1, alpha=[1])
+    assert found.title == "z**3 - z for z1*z2 + z1"
+    assert found.sections[1].code.splitlines()[:2] == [
+        "hx.expand('z1*z2 + z1', order=6, basis=\"orthonormal\")", "hx.expand('z**3 - z', order=8, basis=\"orthonormal\")"]
 
 
 def _drawn(seed):
-    """An activation and a target of a class: polynomials, sums and products of named functions, jumps, several variables, too large."""
+    """An activation and a target of a class: polynomials, sums and products of functions, jumps, several variables, too large."""
     draw = random.Random(seed)
     names = ["tanh", "erf", "relu", "gelu", "sin", "sign", "He3", "softplus"]
-    one = lambda: draw.choice([f"{draw.choice(names)}({draw.choice(['z', '2*z', 'z - 1'])})", f"{draw.randint(1, 3)}*He{draw.randint(1, 4)}(z)",  # noqa: E731
-                               "Piecewise((z, z > 1), (0, True))", "z*exp(-z**2)"])
+
+    def one():
+        return draw.choice([f"{draw.choice(names)}({draw.choice(['z', '2*z', 'z - 1'])})", "Piecewise((z, z > 1), (0, True))",
+                            f"{draw.randint(1, 3)}*He{draw.randint(1, 4)}(z)", "z*exp(-z**2)"])
+
     sigma = draw.choice([draw.choice(names[:5]), f"{one()} + {one()}"])
-    target = draw.choice([one(), f"{one()}*{one()}", "sign(z1*z2)", "He2(z1) + z2*z3", "exp(z**2/3)", "3"])
+    target = draw.choice([one(), f"{one()}*{one()}", "sign(z1*z2)", "He2(z1) + z2*z3", "exp(z**2/3)"])
     return sigma, target
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_drawn_models(seed, tmp_path):
     sigma, target = _drawn(seed)
-    found = hx.report(sigma, target, alpha=[0.5, 1.5], budget=5)
+    found = hx.report(sigma, target, alpha=[0.5, 1.5], budget=8)
     assert len(found.sections) == PARTS
     for section in found.sections:
         assert section.absent or (section.code and section.data), section.title
@@ -255,4 +274,3 @@ def test_drawn_models(seed, tmp_path):
         for line, kept in zip(section.code.splitlines(), section.data.values(), strict=True):
             again = eval(line, names).to_dict()
             assert hx_plain(again) == hx_plain(kept)
-    assert np.isfinite(len(found.bibtex()))

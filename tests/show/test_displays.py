@@ -115,6 +115,7 @@ RESULTS = {
     "Theory, regression": lambda: hx.theories.glm(),
     "Theory, several directions": lambda: hx.theories.multi_index("sign(z1*z2)"),
     "Transitions": lambda: hx.theories.multi_index("sign(z1*z2)").transitions(),
+    "Report": lambda: hx.report("erf", "z1*z2"),
     "Bounds": lambda: hx.theories.bounds("tanh", "sin", r=0.9),
     "Bounds, several": lambda: hx.theories.bounds("tanh", "sin", r=[0.5, 0.9]),
     "Bounds, optimised": lambda: hx.theories.bounds("relu", "sin", optimise=True),

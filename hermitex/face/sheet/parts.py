@@ -29,7 +29,7 @@ _MANY = 12                    # rows of the certificates
 
 
 @dataclass(frozen=True)
-class Question:
+class Model:
     """What the sheet is of: activations, a target, how the label is drawn, and the numbers of the step.
 
     numbers : beta, lam, Delta, alpha0, eta;  simulate : None, or the options of the experiment
@@ -39,13 +39,13 @@ class Question:
     target: str
     channel: Any
     alpha: tuple[float, ...]
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, Any]
     simulate: Mapping[str, Any] | None
     budget: float | None
     progress: Any = None
     _known: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def some(self, *names: str) -> dict[str, float]:
+    def some(self, *names: str) -> dict[str, Any]:
         """Some of the numbers."""
         return {k: self.numbers[k] for k in names}
 
@@ -77,7 +77,7 @@ class Question:
         return self.alpha[len(self.alpha)//2]
 
 
-def setting(asked: Question) -> list[Block]:
+def setting(asked: Model) -> list[Block]:
     """The model in a paragraph, and the numbers that all parts share."""
     n = {k: number(v) for k, v in asked.numbers.items()}
     neurons = [x for s in asked.sigmas for x in (r" and $\sigma(z) =$ ", words.formula(s))][1:]
@@ -90,7 +90,7 @@ def setting(asked: Question) -> list[Block]:
         rf"$\eta = {n['eta']}$ and $\lambda = {n['lam']}$:"))]
 
 
-def exponents(asked: Question) -> Section:
+def exponents(asked: Model) -> Section:
     """Every exponent of the target, its rates and its certificates."""
     found = find_exponents(asked.target, channel=asked.channel, budget=asked.budget)
     rows = [(name.replace("_", " "), found.word(name, getattr(found, name), long=True))
@@ -119,7 +119,7 @@ def exponents(asked: Question) -> Section:
                    words.keys([found]))
 
 
-def coefficients(asked: Question) -> Section:
+def coefficients(asked: Model) -> Section:
     """Hermite coefficients of the target and of the activations, and the constants of the features."""
     from hermitex.symbolic.hermite import expand
     from hermitex.theories.conditional import mu
@@ -150,11 +150,12 @@ def coefficients(asked: Question) -> Section:
             *(f"hx.constants({s!r}, 12)" for s in made)]
     shell = [*(f"hermitex hermite --order {n} --basis orthonormal -- {shlex.quote(f)}" for f, n in orders.items()),
              f"hermitex constants --digits 12 -- {' '.join(map(shlex.quote, made))}"]
-    data = {"expansions": found, "constants": {s: dict(c["values"]) for s, c in made.items()}}
+    numbers = {s: {k: None if v is None else float(v) for k, v in c["values"].items()} for s, c in made.items()}
+    data = {"expansions": found, "constants": numbers}
     return Section("", blocks, "\n".join(code), shell, data, ["cui2024"])
 
 
-def baseline(asked: Question) -> Section:
+def baseline(asked: Model) -> Section:
     """What needs no feature learning: random features at the same sizes, and the best linear predictor."""
     kept = asked.some("lam", "beta", "Delta")
     with deadline(asked.budget):
@@ -171,7 +172,7 @@ def baseline(asked: Question) -> Section:
                    {s: b.to_dict() for s, b in lines.items()}, words.keys(lines.values()))
 
 
-def learning_curve(asked: Question) -> Section:
+def learning_curve(asked: Model) -> Section:
     """The test error after one gradient step against samples, with the experiment and the baselines."""
     found: dict[str, Any] = {}
     for s in asked.sigmas:
@@ -187,16 +188,17 @@ def learning_curve(asked: Question) -> Section:
     spikes = [(Literal(s), *(value(c.parameters[k], 8) for k in ("r", "c", "gamma"))) for s, c in found.items()]
     caption = "Test error against samples, in grey what needs no feature learning" + (f" ({first})" if len(found) > 1 else "")
     if asked.simulate is not None:
-        s = found[first].simulation
-        caption += rf"; points: trained at $d = {int(s.parameters['dimension'])}$, {len(s.seeds)} seeds, with their standard error"
-    rows = []
+        made = found[first].simulation
+        caption += (rf"; points: trained at $d = {int(made.parameters['dimension'])}$, {len(made.seeds)} seeds, with their "
+                    "standard error")
+    rows: list[tuple[str, ...]] = []
     for s, c in found.items():
         shown = range(len(c)) if c.simulation is None else [list(c.alpha).index(a) for a in c.simulation.alpha]
         for i in words.places(list(shown)):
             k = list(shown)[i]
-            measured = [] if c.simulation is None else [words.measured(c.simulation, i)]
-            rows.append((Literal(s), value(asked.alpha[k]), value(c.test_error[k]), value(c.train_error[k]), *measured))
-    heads = ("activation", r"$\alpha = n/d$", "test error", "train error")
+            beside = [] if c.simulation is None else [words.measured(c.simulation, i)]
+            rows.append((Literal(s), value(asked.alpha[k]), value(c.test_error[k]), value(c.train_error[k]), *beside))
+    heads: tuple[str, ...] = ("activation", r"$\alpha = n/d$", "test error", "train error")
     heads += () if asked.simulate is None else ("test error, measured",)
     blocks: list[Block] = [
         prose(r"The step makes of the random weights a spike of size $r$, with overlap $\gamma$ with the target, on a bulk of "
@@ -224,7 +226,7 @@ def _failed(curve: Any) -> str:
     return ""
 
 
-def bounds(asked: Question) -> Section:
+def bounds(asked: Model) -> Section:
     """Bounds on the risk at this step, and at the best rate of each bound."""
     from hermitex.theories.bounds import bounds as find_bounds
 
@@ -260,12 +262,13 @@ def bounds(asked: Question) -> Section:
     return Section("", [about, table, *notes], "\n".join(code), shell, data, ["cui2024"])
 
 
-def spectrum(asked: Question) -> Section:
+def spectrum(asked: Model) -> Section:
     """The spectrum of the features after the step, at one alpha."""
     from hermitex.theories.spectrum import spectrum as find_spectrum
     from hermitex.theories.spike import spike
 
-    laws, code, shell, rows, ax = {}, [], [], [], None
+    ax: Any = None
+    laws, code, shell, rows = {}, [], [], []
     for s in asked.sigmas:
         asked.theory(s)
         with deadline(asked.budget):
@@ -289,13 +292,13 @@ def spectrum(asked: Question) -> Section:
 
 
 #: the parts in the order of the page
-PARTS: tuple[tuple[str, Callable[[Question], Section]], ...] = (
+PARTS: tuple[tuple[str, Callable[[Model], Section]], ...] = (
     ("What the target asks of an algorithm", exponents), ("Coefficients", coefficients), ("Without feature learning", baseline),
     ("After one gradient step", learning_curve), ("Bounds and the best rate", bounds), ("Spectrum of the features", spectrum),
 )
 
 
-def compose(asked: Question) -> list[Section]:
+def compose(asked: Model) -> list[Section]:
     """All parts; one that does not apply says why."""
     made = []
     for title, part in PARTS:

@@ -12,6 +12,7 @@ from hermitex.exponents.stages import stage_values
 from hermitex.face.sheet.page import Literal, Tabular
 from hermitex.show.display import latex, number
 from hermitex.symbolic.parsing import parse
+from hermitex.symbols import is_normal_name
 
 LONGEST = 160  # characters of LaTeX of an exact value that a cell still holds
 _MANY = 12     # rows of a table of coefficients
@@ -28,8 +29,6 @@ def applied(text: str) -> str:
     >>> applied("tanh"), applied("z**2"), applied("z1")
     ('tanh(z)', 'z**2', 'z1')
     """
-    from hermitex.symbols import is_normal_name
-
     return f"{text}(z)" if text.isidentifier() and not is_normal_name(text) else text
 
 

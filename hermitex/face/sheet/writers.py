@@ -82,8 +82,8 @@ def body(sheet: Sheet) -> str:
         out.append(f"<h2>{k}. {escape(section.title)}</h2>")
         out += [f'<p class="absent">{escape(line(section.absent))}</p>'] if section.absent else map(_html_block, section.blocks)
         if section.code:
-            calls = "\n".join([sheet.shared, section.code, "", *(f"$ {s}" for s in section.shell)])
-            out.append(f"<details><summary>{_REPRODUCED}</summary><pre>{escape(calls)}</pre></details>")
+            calls = "".join(f"<pre>{escape(text)}</pre>" for text in (f"{sheet.shared}\n{section.code}", "\n".join(section.shell)))
+            out.append(f"<details><summary>{_REPRODUCED}</summary>{calls}</details>")
     if sheet.sources:
         items = "".join(f"<li>{escape(_entry(k))}</li>" for k in sheet.sources)
         out.append(f"<h2>References</h2><ol>{items}</ol><details><summary>{_ENTRIES}</summary>"

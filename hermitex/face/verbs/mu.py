@@ -68,6 +68,8 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
         answer["values"] = {name: _values(formula, exact[name], {**at, kappa: points})
                             for name, formula in formulas.items()}
     said = [f"{', '.join(names)}: {why}" if names else why for why, names in notes.items()]
+    if None in exact.values() and not points:
+        said[-1] += "; for numbers add --kappa 0,1,2"
     return {**{k: _numeric(v) if k in ("r", "c") else v for k, v in answer.items()}, "notes": said}
 
 

@@ -6,6 +6,7 @@ expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...)
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -155,7 +156,9 @@ class Reader:
         if name in _SPECIAL or name in function_names() or any(name in s for s in self.scopes):
             self.fail(node, f"a function without its argument; write {name}(z)")
         known = [*function_names(), *CONSTANTS, "z", "z1", "z2", *_SPECIAL, *self.scopes[0]]
-        self.unknown(node, UnknownName(name[:60], known), f"or declare it, symbols={{{name[:60]!r}: 'real'}}")
+        variable = re.fullmatch(r"[txyuvwXYZ](\d?)", name)  # what others call a standard normal
+        meant = [f"z{variable[1]}"] if variable else []
+        self.unknown(node, UnknownName(name[:60], known, meant=meant), f"or declare it, symbols={{{name[:60]!r}: 'real'}}")
 
     # -- arithmetic: chains are walked in a loop, for a sum of 1000 terms is a tree of depth 1000 ------------------
     def _binop(self, node: ast.BinOp, depth: int) -> Any:

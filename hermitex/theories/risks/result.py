@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, formula_table, number, number_table
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z
@@ -30,7 +31,7 @@ _LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upp
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Bounds(Shown):
+class Bounds(Tabled, Shown):
     """Bounds on the risk, the coefficients and the functions that realise them.
 
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
@@ -126,12 +127,6 @@ class Bounds(Shown):
         own = {**{n: getattr(self, n, None) for n in names}, **self.optimum}
         shape = np.shape(self.upper)
         return {n: np.broadcast_to(own[n], shape).ravel().tolist() for n in names if own[n] is not None}
-
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame, one row a point: r, c, gamma and the bounds there."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
 
     def plot(self, ax: Any = None, *, reach: float = 4.0) -> Any:
         """The target against the functions that realise the bounds, over kappa."""
