@@ -63,11 +63,16 @@ page.step("the trace of $A A^{-1}$", L*v + Vhat1*c*v*factor, 1)
 T0 = v**2/(1 - beta*(c*Vhat1*u*v)**2)
 T1 = c*u**2*T0
 T2 = c*u**2*T1 + beta*(c*v*u)**2
-page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$:")
-trace = c*root/(1 + b*root)
-for rule, slope, value in (("$T_0$", -Derivative(root, L), T0), ("$T_1$", -Derivative(root, Vhat1), T1),
-                           ("$T_1$ again", -Derivative(trace, L), T1), ("$T_2$", -Derivative(trace, Vhat1), T2)):
-    page.step(f"implicit differentiation, {rule}", slope, value)
+x = Symbol("V_2", positive=True)   # V_2 as a letter of its own
+L_of = 1/x - c*Vhat1/(1 + b*x)
+page.step("Marchenko-Pastur, solved for $L$", 1/v - c*Vhat1/(1 + b*v), L, "The equation is explicit in $L$,")
+page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$. With $L$ a function of $V_2$ and $\hat "
+          r"V_1$ a derivative of $V_2$ is a quotient of its derivatives, and that of $V_1$ runs through both:")
+by_V, by_hat = Derivative(L_of, x), Derivative(L_of, Vhat1)
+first = c*x/(1 + b*x)
+for rule, slope, value in (("$T_0$", -1/by_V, T0), ("$T_1$", by_hat/by_V, T1), ("$T_1$ again", -Derivative(first, x)/by_V, T1),
+                           ("$T_2$", -Derivative(first, Vhat1) + Derivative(first, x)*by_hat/by_V, T2)):
+    page.step(f"implicit differentiation, {rule}", slope, value.xreplace({v: x}))
 
 page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ and "
           r"$\hat "
