@@ -66,7 +66,8 @@ T2 = c*u**2*T1 + beta*(c*v*u)**2
 x = Symbol("V_2", positive=True)   # V_2 as a letter of its own
 L_of = 1/x - c*Vhat1/(1 + b*x)
 page.step("Marchenko-Pastur, solved for $L$", 1/v - c*Vhat1/(1 + b*v), L, "The equation is explicit in $L$,")
-page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$. With $L$ a function of $V_2$ and $\hat "
+page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$. With $L$ a function of $V_2$ "
+          r"and $\hat "
           r"V_1$ a derivative of $V_2$ is a quotient of its derivatives, and that of $V_1$ runs through both:")
 by_V, by_hat = Derivative(L_of, x), Derivative(L_of, Vhat1)
 first = c*x/(1 + b*x)
