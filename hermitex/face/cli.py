@@ -38,6 +38,7 @@ VERBS: dict[str, str] = {
     "report": "the sheet of a model: exponents, coefficients, learning curve, bounds, spectrum and papers on one page",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",
+    "completion": "what completes these verbs and their options in a shell",
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")

@@ -110,7 +110,6 @@ def test_a_failed_point_is_null_and_status_1(capsys):
     ([*BASE, "--alpha", "1", "--r", "nan", "--c", "1", "--gamma", "1", "--lam", "1"], "nan"),
     ([*BASE, "--alpha", "1", "--r", "1", "--c", "-1", "--gamma", "1", "--lam", "1"], "c = -1"),
     ([*BASE, "--alpha", "1", "--r", "1", "--c", "1", "--gamma", "1", "--lam", "-1"], "lam"),
-    ([*BASE, *STEP, "--alpha", "1,2,3", "--beta", "1,2"], "one length"),
     ([*BASE, *STEP, "--alpha", "1", "--optimise", "lamm"], "lam"),
     ([*BASE, *STEP, "--alpha", "1", "--within", "1:2"], "--optimise"),
     ([*BASE, *STEP, "--alpha", "1", "--beta", "1,2", "--simulate"], "--alpha alone"),
@@ -141,3 +140,36 @@ def test_every_option_of_an_entry_is_declared():
 def _text(capsys, *argv):
     assert cli.main(list(argv)) == 0
     return capsys.readouterr().out
+
+
+def test_several_activations_targets_and_numbers_are_a_curve_each(capsys, tmp_path):
+    words = ["curve", "one-step", "--target", "sin", "--alpha", "0.5,2", "--alpha0", "5", "--eta", "1"]
+    csv = tmp_path/"all.csv"
+    assert cli.main([*words, "--sigma", "tanh, Max(z, -1)", "--lam", "0.1,1", "--json", "--csv", str(csv),
+                     "--plot", str(tmp_path/"all.svg"), "--bib", str(tmp_path/"all.bib")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(f["parameters"]["sigma"], f["parameters"]["lam"]) for f in found] == [
+        ("tanh", 0.1), ("tanh", 1), ("Max(z, -1)", 0.1), ("Max(z, -1)", 1)]
+    assert cli.main([*words, "--sigma", "Max(z, -1)", "--lam", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found[3]
+    rows = hx.load(csv)
+    assert list(rows["test_error"]) == [v for f in found for v in f["test_error"]]
+    picture = (tmp_path/"all.svg").read_text()
+    assert picture.count("tanh") >= 2 and (tmp_path/"all.bib").read_text().count("@") == 1
+    assert cli.main([*words, "--sigma", "tanh", "--lam", "0.1,1"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "=" in line] == ["lam = 0.1", "lam = 1"]
+
+
+def test_with_one_alpha_the_longest_list_is_the_axis(capsys):
+    words = ["curve", "one-step", "--sigma", "tanh", "--target", "sin", "--alpha", "1", "--alpha0", "5", "--eta", "1", "--json"]
+    assert cli.main([*words, "--lam", "0.1,0.2,0.3", "--beta", "1,2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [f["parameters"]["beta"] for f in found] == [1, 2] and found[0]["lam"] == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("wrong", [["--sigma", "tanh,"], ["--sigma", "tanh", "--lam", "0.1:1:50"], ["--sigma", "tanh,tanhh"]])
+def test_bad_lists_are_one_line(wrong, capsys):
+    words = ["curve", "one-step", "--target", "sin", "--alpha", "1,2", "--alpha0", "5", "--eta", "1"]
+    assert cli.main([*words, *wrong]) == cli.BAD_INPUT
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "Traceback" not in err

@@ -6,6 +6,8 @@ A theory is one entry of `THEORIES`: its functions, its structure and its number
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,9 +59,10 @@ AXES: dict[str, tuple[str, str, str]] = {
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER, ARRAY = "text", "list", "number", "array"
+MOST_CURVES = 40
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
-    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z"),
+    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
     "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron; default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "sgd: correlation (default) or square"),
@@ -170,34 +173,70 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.plot, args.csv, args.bib):
         check_place(path)
     alpha = [float(a) for a in output.grid(getattr(args, entry.axis))]
-    several = [n for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER]
-    if args.simulate and (several or args.optimise):
-        raise BadInput(f"--simulate: the experiment is made along --{entry.axis} alone; give the others one value each")
-    if args.optimise:
-        keywords |= {"optimise": args.optimise}
-    if args.within is not None:
-        keywords |= {"bounds": _bounds(args.within)}
-    with guard.deadline(args.budget):
-        theory, numbers = face.build(FACTORIES[args.theory], args.theory, keywords)
-        if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
-            cli.say(said)
-        line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
-        found = face.curve(theory, **line, **numbers)
-        lines = face.baselines(theory, alpha, **numbers) if args.baselines else None
-    if args.simulate:  # a simulation takes as long as it takes
-        options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
-        if args.simulate_dimension is not None:
-            options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
-        measured = face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
-        found = found.with_simulation(measured)
+    members = _members(entry, keywords, alpha)
+    found, lines = [], None
+    for member in members:
+        several = [n for n, v in member.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER]
+        if args.simulate and (several or args.optimise):
+            raise BadInput(f"--simulate: the experiment is made along --{entry.axis} alone; give the others one value each")
+        if args.optimise:
+            member["optimise"] = args.optimise
+        if args.within is not None:
+            member["bounds"] = _bounds(args.within)
+        with guard.deadline(args.budget):
+            theory, numbers = face.build(FACTORIES[args.theory], args.theory, member)
+            if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
+                cli.say(said)
+            line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
+            made = face.curve(theory, **line, **numbers)
+            if args.baselines and lines is None:
+                lines = face.baselines(theory, alpha, **numbers)
+        if args.simulate:  # a simulation takes as long as it takes
+            made = made.with_simulation(_measured(args, theory, made, numbers))
+        found.append(made)
     _write(args, found, lines)
-    print(output.dumps(found.to_dict()) if args.json else _text(found, entry))
-    if found.all_converged:
-        for said in dict.fromkeys(f"{found.axis} = {x:g}: {r}" for x, r in zip(*_reasons(found), strict=True) if r):
-            cli.say(said)
-        return cli.ANSWERED
-    _say_failed(found)
-    return cli.FAILED
+    if args.json:
+        print(output.dumps(found[0].to_dict() if len(found) == 1 else [one.to_dict() for one in found]))
+    else:
+        texts = [_text(one, entry) for one in found]
+        print("\n\n".join(f"{head}\n{text}" if head else text for head, text in zip(_heads(members), texts, strict=True)))
+    for one in found:
+        if one.all_converged:
+            for said in dict.fromkeys(f"{one.axis} = {x:g}: {r}" for x, r in zip(*_reasons(one), strict=True) if r):
+                cli.say(said)
+        else:
+            _say_failed(one)
+    return cli.ANSWERED if all(one.all_converged for one in found) else cli.FAILED
+
+
+def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
+    """The keywords of each curve: one for every activation, target and value of the numbers that do not run along the curve."""
+    choices: dict[str, list[Any]] = {n: output.several(keywords[n]) for n in entry.functions if n in keywords}
+    lists = {n: v for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER}
+    if len(alpha) == 1 and lists:  # then the longest of them is the axis
+        lists.pop(max(lists, key=lambda n: len(lists[n])))
+    choices |= lists
+    count = math.prod(map(len, choices.values()))
+    if count > MOST_CURVES:
+        raise BadInput(f"{count} curves at once, at most {MOST_CURVES}; hermitex sweep solves grids of any size")
+    return [{**keywords, **dict(zip(choices, values, strict=True))} for values in itertools.product(*choices.values())]
+
+
+def _heads(members: list[dict[str, Any]]) -> list[str]:
+    """What each of several curves differs in from the others, as a line over its table."""
+    first = members[0]
+    differing = [n for n in first if any(m[n] is not first[n] and m[n] != first[n] for m in members)]  # an array is one for all
+    return [", ".join(f"{n} = {m[n]:g}" if isinstance(m[n], float) else f"{n} = {m[n]}" for n in differing) for m in members]
+
+
+def _measured(args: argparse.Namespace, theory: Any, found: Any, numbers: dict[str, Any]) -> Any:
+    """The experiment beside a curve."""
+    from hermitex.face import curve as face
+
+    options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
+    if args.simulate_dimension is not None:
+        options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
+    return face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
 
 
 def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
@@ -281,18 +320,28 @@ def _list(name: str, text: str) -> list[float]:
     return [_number(name, part) for part in text.split(",")]
 
 
-def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
+def _write(args: argparse.Namespace, found: list[Any], lines: Any) -> None:
     if args.plot:
         from hermitex.show.plots import save
 
         ax = lines.plot() if lines is not None else None
-        save(found.plot(ax), args.plot)
-    if args.csv:
-        found.to_csv(args.csv)
+        for one in found:
+            ax = one.plot(ax)
+        save(ax, args.plot)
+    if args.csv and len(found) == 1:
+        found[0].to_csv(args.csv)
+    elif args.csv:
+        from hermitex.show.tables import save_csv
+
+        tables = [one.table() for one in found]
+        names = dict.fromkeys(n for table in tables for n in table)
+        save_csv({n: [v for table, one in zip(tables, found, strict=True) for v in table.get(n, [None]*len(one))] for n in names},
+                 args.csv)
     if args.bib:
+        from hermitex.show.cite import bibtex
         from hermitex.show.files import write_whole
 
-        write_whole(args.bib, found.bibtex())
+        write_whole(args.bib, bibtex([k for one in found for k in one.sources]))
 
 
 def _text(found: Any, entry: CurveEntry) -> str:
