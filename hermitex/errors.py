@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
 _FEW = 16  # choices that still fit in a line
+NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
 
 
 def _plain(value: Any) -> str:
@@ -49,6 +50,19 @@ class UnknownName(BadInput):
         if not hint and 0 < len(known) <= _FEW:
             hint = f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
         super().__init__(f"unknown {what} {name!r}{hint}")
+
+
+def brief(value: Any) -> str:
+    """A value as it stands in a message: 60 characters of it at most.
+
+    >>> brief(1 + 1j), brief(10**5000)
+    ('(1+1j)', 'an integer of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:

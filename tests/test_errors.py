@@ -4,7 +4,9 @@ import copy
 import pickle
 
 import pytest
+from sympy import Symbol
 
+import hermitex as hx
 from hermitex import errors
 from hermitex.errors import HermitexError
 from hermitex.symbols import z
@@ -35,3 +37,28 @@ def test_every_error_is_tried():
 def test_a_name_is_answered_with_close_ones():
     assert errors.UnknownName("tann", ["tanh", "floor"]).close_matches == ["tanh"]
     assert "did you mean" not in str(errors.UnknownName("qqqqq", ["tanh", "floor"]))
+
+
+V, alpha = Symbol("V", positive=True), Symbol("alpha", positive=True)
+RIDGE = hx.System({V: 1/(alpha + V)})
+FALL = hx.Flow({V: -V})
+TAKES_A_NUMBER = {
+    "a parameter": lambda n: RIDGE.solve(alpha=n), "parameters": lambda n: RIDGE.solve(alpha=[1.0, n]),
+    "a start": lambda n: RIDGE.solve(alpha=1, start={"V": n}), "a kernel": lambda n: hx.compile("tanh(a)")(a=n),
+    "a grid": lambda n: hx.sweep(RIDGE, {"alpha": [1, n]}), "bounds": lambda n: RIDGE.minimise("V", over="alpha", bounds=(1, n)),
+    "an end": lambda n: RIDGE.follow("alpha", (1, n)), "times": lambda n: FALL.solve(t=[0, n], start={"V": 1}),
+    "where a flow begins": lambda n: FALL.solve(t=[0, 1], start={"V": n}),
+    "a domain": lambda n: hx.System({V: 1/(1 + V)}, domain={V: (0, n)}),
+    "its start": lambda n: hx.System({V: 1/(1 + V)}, start={V: n}),
+    "a theory": lambda n: hx.theories.one_step("tanh", "sin").solve(alpha=n, beta=1, lam=.1, r=1, c=1, gamma=.5),
+    "seeds": lambda n: hx.experiment(RIDGE, lambda seed, **_: {"V": 1.0}, seeds=n, alpha=1),
+    "an export": lambda n: RIDGE.export("never.py", reference={"alpha": 1}, start={"V": n}),
+}
+
+
+@pytest.mark.parametrize("what", TAKES_A_NUMBER)
+def test_what_is_no_number_in_double_precision_is_told_in_a_line(what):
+    for number in (10**400, 10**5000, -(10**309), 1j, "1 + ", [[1], [2, 3]], object):
+        with pytest.raises(HermitexError) as error:
+            TAKES_A_NUMBER[what](number)
+        assert "\n" not in str(error.value) and len(str(error.value)) < 300

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.systems.system import System
 from hermitex.theories.curve import Curve
@@ -81,7 +81,7 @@ def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis
         for k, x in enumerate(where):
             got = sample(np.random.default_rng([seed, k]), **{axis: float(x)}, **rest)
             if not isinstance(got, Mapping) or not got:
-                raise BadInput(f'experiment: the function returns {{"q": 0.5, ...}}, names with numbers, not {str(got)[:60]!r}')
+                raise BadInput(f'experiment: the function returns {{"q": 0.5, ...}}, names with numbers, not {brief(got)}')
             if unknown := [n for n in got if n not in names]:
                 raise UnknownName(str(unknown[0]), names, "unknown or observable of the system")
             measured.extend(got if not measured else ())
@@ -89,7 +89,7 @@ def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis
                 raise BadInput(f"experiment: the function returned {', '.join(measured)} first, and {', '.join(got)} then")
             try:
                 row.append([float(got[n]) for n in measured])
-            except (TypeError, ValueError):
+            except NO_NUMBER:
                 raise BadInput("experiment: a value that the function returned is no number") from None
         return {n: [values[i] for values in row] for i, n in enumerate(measured)}
 
@@ -100,5 +100,5 @@ def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis
 def _line(name: str, value: Any) -> Array:
     try:
         return np.atleast_1d(np.asarray(value, dtype=float))
-    except (TypeError, ValueError):
-        raise BadInput(f"experiment: {name} is a list of numbers, not {str(value)[:60]!r}") from None
+    except NO_NUMBER:
+        raise BadInput(f"experiment: {name} is a list of numbers, not {brief(value)}") from None

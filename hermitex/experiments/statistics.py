@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.show.display import Shown, letter, number, words_table
 
 MOST_SEEDS = 10_000
@@ -24,10 +24,10 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
         chosen = tuple(range(seeds)) if type(seeds) is int else tuple(map(_integer, seeds))  # type: ignore[arg-type]
     except BadInput:
         raise
-    except (TypeError, ValueError):
-        raise BadInput(f"seeds is a number of seeds or a list of them, not {seeds!r}") from None
+    except NO_NUMBER:
+        raise BadInput(f"seeds is a number of seeds or a list of them, not {brief(seeds)}") from None
     if not 1 <= len(chosen) <= MOST_SEEDS:
-        raise BadInput(f"an experiment has between 1 and {MOST_SEEDS} seeds, not {seeds!r}")
+        raise BadInput(f"an experiment has between 1 and {MOST_SEEDS} seeds, not {brief(seeds)}")
     if len(set(chosen)) < len(chosen):
         raise BadInput("a seed stands twice in the list: the runs would be the same")
     return chosen
@@ -41,13 +41,13 @@ def size_of(theory: str, dimension: Any) -> int:
     """
     try:
         return round(dimension)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{theory}: dimension is a finite number, not {str(dimension)[:40]!r}") from None
+    except NO_NUMBER:
+        raise BadInput(f"{theory}: dimension is a finite number, not {brief(dimension)}") from None
 
 
 def _integer(value: Any) -> int:
     if isinstance(value, bool | str) or int(value) != value or value < 0:
-        raise BadInput(f"a seed is an integer >= 0, not {value!r}")
+        raise BadInput(f"a seed is an integer >= 0, not {brief(value)}")
     return int(value)
 
 

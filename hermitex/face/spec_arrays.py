@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput
 
 _MOST = 100_000_000  # bytes of a file; entries of a formula are an eighth of it
 _RANGE = re.compile(r"(.*),\s*(\d{1,9})\s*\.\.\s*(\d{1,9})\s*", re.S)
@@ -27,7 +27,7 @@ def read_array(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         try:
             return np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             raise BadInput("an array is a list of numbers, or of rows of equal length") from None
     if not isinstance(value, str):
         raise BadInput('an array is a list of numbers, a file "eta.npy", or a formula with a range "k**(-3/2), 1..10000"')

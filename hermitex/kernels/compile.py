@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr
 
-from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels import quadrature
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
@@ -183,8 +183,8 @@ def _number(name: str, value: Any) -> np.ndarray:
     try:
         given = np.asarray(value)
         number = given.astype(float, casting="safe" if given.dtype.kind == "c" else "unsafe")
-    except (TypeError, ValueError):
-        raise BadInput(f"kernel: {name} = {value!r} is not a real number or an array of them") from None
+    except NO_NUMBER:
+        raise BadInput(f"kernel: {name} = {brief(value)} is not a real number or an array of them") from None
     if np.isnan(number).any():
         raise BadInput(f"kernel: {name} holds nan")
     return number

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 
 
 class Entry(NamedTuple):
@@ -59,8 +59,8 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
             raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over")
         try:
             value = np.asarray(numbers[name], dtype=float)
-        except (TypeError, ValueError):
-            raise BadInput(f"{asking}: {name} = {str(numbers[name])[:40]} is not an array of numbers") from None
+        except NO_NUMBER:
+            raise BadInput(f"{asking}: {name} = {brief(numbers[name])} is not an array of numbers") from None
         if value.ndim != depth:
             raise BadInput(f"{asking}: {name} is summed over {depth} {'index' if depth == 1 else 'indices'}, and its shape is "
                            f"{value.shape}; it is an array of {depth} {'dimension' if depth == 1 else 'dimensions'}")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import NO_NUMBER, BadInput
 
 Piece = dict[str, np.ndarray]
 MOST_POINTS = 1_000_000  # a row is kept in memory, some hundred bytes a column
@@ -116,7 +116,7 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
     for name, values in axes.items():
         try:
             v = np.atleast_1d(np.asarray(values, dtype=float))
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             raise BadInput(f"the grid of {name} is not made of numbers") from None
         if v.ndim != 1 or v.size == 0:
             raise BadInput(f"the grid of {name} must be a line of at least one number, not of shape {v.shape}")

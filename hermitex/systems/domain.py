@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.solvers.interval import Interval, outside, said
 
 _TWO = re.compile(r"(.+?)<(.+?)<(.+)\Z", re.S)
@@ -34,9 +34,9 @@ def domains(asking: str, given: Any, unknowns: Collection[str]) -> dict[str, Int
         try:
             lo, hi = _read(name, value) if isinstance(value, str) else value
             found[name] = float(lo), float(hi)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             raise BadInput(f"{asking}: the domain of {name} is an open interval, {{{name}: (0, 1)}} or \"0 < {name} < 1\", "
-                           f"not {str(value)[:60]!r}") from None
+                           f"not {brief(value)}") from None
         if not found[name][0] < found[name][1]:
             raise BadInput(f"{asking}: the domain of {name}, ({found[name][0]:g}, {found[name][1]:g}), is empty")
     return {n: d for n, d in found.items() if np.isfinite(d).any()}
@@ -79,8 +79,8 @@ def starts(asking: str, given: Any, domain: Mapping[str, Interval], unknowns: Ma
             raise UnknownName(name, unknowns, f"unknown in start of the {asking}")
         try:
             number = found[name] = float(value)
-        except (TypeError, ValueError):
-            raise BadInput(f"{asking}: the start of {name} is one number, not {str(value)[:60]!r}") from None
+        except NO_NUMBER:
+            raise BadInput(f"{asking}: the start of {name} is one number, not {brief(value)}") from None
         if not np.isfinite(number):
             raise BadInput(f"{asking}: the start of {name} is {number}; every start is finite")
         if name in domain and outside(number, domain[name]):
@@ -92,5 +92,5 @@ def starts(asking: str, given: Any, domain: Mapping[str, Interval], unknowns: Ma
 
 def _mapping(asking: str, what: str, given: Any, example: str) -> Mapping[Any, Any]:
     if not isinstance(given, Mapping):
-        raise BadInput(f"{asking}: {what} is given by unknown, {what}={example}, not as {str(given)[:60]!r}")
+        raise BadInput(f"{asking}: {what} is given by unknown, {what}={example}, not as {brief(given)}")
     return given

@@ -33,9 +33,16 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozen
     ['import numpy as np'] def _density(x):
         return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     """
+    imports, texts = _texts(tuple(map(tuple, groups)), tuple((rename or {}).items()), taken)
+    return list(imports), list(texts)
+
+
+@lru_cache(maxsize=64)
+def _texts(groups: tuple[tuple[Key, ...], ...], rename: tuple[tuple[Key, str], ...], taken: frozenset[str]
+           ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     wanted: frozenset[str] = frozenset()
     while True:  # what a method asks for is known when it is taken: until nothing new is
-        work, texts = _Excerpt(rename or {}, taken, wanted), []
+        work, texts = _Excerpt(dict(rename), taken, wanted), []
         for group in groups:
             known = set(work.texts)
             for key in group:
@@ -47,7 +54,7 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozen
         wanted = asked
     names = [work.name(k) for k in work.texts]
     assert len(set(names)) == len(names), f"two definitions have one name: {sorted(names)}"
-    return sorted(work.imports), texts
+    return tuple(sorted(work.imports)), tuple(texts)
 
 
 class _Excerpt:

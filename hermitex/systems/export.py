@@ -16,6 +16,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 from sympy import Eq, Rational, Symbol
 
-from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, UnknownName, brief
 from hermitex.kernels.words import Names, comment, literal, prose
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
@@ -117,8 +118,8 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     try:
         given = flat_start({str(u): v for u, v in (start or {}).items()}, [u.name for u in system.unknowns])
         first = {**system.start, **{u: float(v) for u, v in given.items()}}
-    except (TypeError, ValueError):
-        raise BadInput(f"export: start = {start!r} holds something that is no number; the file begins at one number each") from None
+    except NO_NUMBER:
+        raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None
     check_place(path)
     how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
     points = _reference(system, reference, first, how)
@@ -318,12 +319,18 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
     """{parameter: keyword of `solve` and option of the command line}, which shadow nothing of either."""
+    names = Names(_taken(own), first=[p.name for p in parameters])
+    return {p.name: names(p) for p in parameters}
+
+
+@lru_cache(maxsize=16)
+def _taken(own: str) -> frozenset[str]:
+    """The names that stand in `solve`, and the options of the command line."""
     tree = ast.parse(own)
     solve = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "solve")
     used = {n.id for n in ast.walk(solve) if isinstance(n, ast.Name)} | {n.arg for n in ast.walk(solve) if isinstance(n, ast.arg)}
     options = {str(n.value)[2:] for n in ast.walk(tree) if isinstance(n, ast.Constant) and str(n.value).startswith("--")}
-    names = Names(used | options - {"lam"} | {"help"}, first=[p.name for p in parameters])
-    return {p.name: names(p) for p in parameters}
+    return frozenset(used | options - {"lam"} | {"help"})
 
 
 def _parts(source: str) -> tuple[list[str], list[str], list[str]]:

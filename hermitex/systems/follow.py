@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import stability, trace
@@ -90,8 +90,8 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     own = parameter_of(system, name)
     try:
         lo, hi = (float(v) for v in bounds)
-    except (TypeError, ValueError):
-        raise BadInput(f"follow: along {own} from one number to another, (0.1, 2), not {str(bounds)[:60]!r}") from None
+    except NO_NUMBER:
+        raise BadInput(f"follow: along {own} from one number to another, (0.1, 2), not {brief(bounds)}") from None
     if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
         raise BadInput(f"follow: the bounds of {own} are finite and the first is the lower, not ({lo:g}, {hi:g})")
     if own in numbers:

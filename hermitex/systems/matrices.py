@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase, MatrixExpr, MatrixSymbol, Symbol, Trace
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput
 
 _MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
 _INVERTED = 4  # rows of a matrix whose inverse is written out
@@ -125,7 +125,7 @@ def _near(v: Any, w: Any) -> bool:
 
     try:
         return bool(np.allclose(np.asarray(v, dtype=float), np.asarray(w, dtype=float), rtol=1e-12, atol=0))
-    except (TypeError, ValueError):  # no numbers, or lists of several lengths: whoever reads the start says so
+    except NO_NUMBER:  # no numbers, or lists of several lengths: whoever reads the start says so
         return bool(np.array_equal(v, w))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, NotConverged
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, brief
 from hermitex.solvers.solution import Solution
 
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
@@ -37,8 +37,8 @@ def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: 
 def _pair(name: str, bounds: Any) -> tuple[float, float]:
     try:
         lo, hi = (float(v) for v in bounds)
-    except (TypeError, ValueError):
-        raise BadInput(f"minimise: the bounds of {name} are two numbers, bounds=(1e-4, 10), not {str(bounds)[:60]!r}") from None
+    except NO_NUMBER:
+        raise BadInput(f"minimise: the bounds of {name} are two numbers, bounds=(1e-4, 10), not {brief(bounds)}") from None
     if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
         raise BadInput(f"minimise: the bounds of {name} are finite and the first is the lower, not ({lo:g}, {hi:g})")
     return lo, hi

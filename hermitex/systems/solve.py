@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.solvers.chain import assemble
 from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
@@ -87,8 +87,8 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
     for name in program.parameters:
         try:
             value = np.asarray(numbers[name], dtype=float)
-        except (TypeError, ValueError):
-            raise BadInput(f"solve: {name} = {numbers[name]!r} is not a number or an array of numbers") from None
+        except NO_NUMBER:
+            raise BadInput(f"solve: {name} = {brief(numbers[name])} is not a number or an array of numbers") from None
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: {name} holds {value[~np.isfinite(value)].ravel()[0]}; every parameter must be finite")
         values[name] = value
@@ -105,8 +105,8 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
         try:
             value = np.asarray(given, dtype=float)
             values[name] = np.broadcast_to(value, shape).ravel() if value.ndim else value
-        except (TypeError, ValueError):
-            raise BadInput(f"solve: start {name} = {given!r} is not a number or an array of the shape {shape} of the "
+        except NO_NUMBER:
+            raise BadInput(f"solve: start {name} = {brief(given)} is not a number or an array of the shape {shape} of the "
                            "parameters") from None
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName
 from hermitex.show.columns import ridge
 from hermitex.solvers.grid import Piece, digest
 from hermitex.solvers.grid import grid as points
@@ -145,7 +145,7 @@ def _fixed(names: Collection[str], grid: Mapping[str, Any], numbers: Mapping[str
         raise BadInput(f"sweep: {', '.join(missing)} has no value; sweep it or give it in parameters")
     try:
         return {ridge(str(k), names): float(v) for k, v in numbers.items()}
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise BadInput("sweep: a fixed parameter is one number; several values go into the grid") from None
 
 

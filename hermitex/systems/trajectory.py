@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.solvers.interval import clipped, outside, said
 from hermitex.solvers.limit import over, ran_out
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
@@ -45,8 +45,8 @@ def checked_start(unknowns: Sequence[str], domain: Mapping[str, tuple[float, flo
     for u in unknowns:
         try:
             values[u] = float(start[u])
-        except (TypeError, ValueError):
-            raise BadInput(f"solve: start {u} = {start[u]!r} is not a number") from None
+        except NO_NUMBER:
+            raise BadInput(f"solve: start {u} = {brief(start[u])} is not a number") from None
         if not np.isfinite(values[u]):
             raise BadInput(f"solve: start {u} is {values[u]}; every start must be finite")
         if u in domain and outside(values[u], domain[u]):
@@ -60,8 +60,8 @@ def checked_times(t: Any) -> np.ndarray:
         raise BadInput("solve: t has no value; give t=(0, 10), the times to report, or the time to reach")
     try:
         times = np.asarray(t, dtype=float)
-    except (TypeError, ValueError):
-        raise BadInput(f"solve: t = {t!r} is not a number or a list of times") from None
+    except NO_NUMBER:
+        raise BadInput(f"solve: t = {brief(t)} is not a number or a list of times") from None
     if times.ndim > 1 or not times.size or not np.isfinite(times).all():
         raise BadInput("solve: t is a finite number, (t0, t1) or a list of times")
     if times.ndim == 0 or times.size == 1:

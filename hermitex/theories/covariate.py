@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Idx, IndexedBase, S, Sum, Symbol, sqrt, symbols
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -263,7 +263,7 @@ def _equations(loss: Pointwise, g: Activation, drawn: str) -> System:
 def _matrix(name: str, value: Any) -> np.ndarray:
     try:
         found = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise BadInput(f"covariate: the {name} are no array of numbers") from None
     if found.ndim != 2 or len(found) < 2 or not np.isfinite(found).all():
         raise BadInput(f"covariate: the {name} are finite numbers, a row for each of several samples, not of shape {found.shape}")

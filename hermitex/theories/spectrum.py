@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.show.display import Shown, formula_table
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z as _z
@@ -202,8 +202,8 @@ def spectrum(sigma: Any, *, r: float, c: float = 1.0, alpha: float, beta: float,
 def _number(name: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise BadInput(f"spectrum: {name} = {value!r} is not a number") from None
+    except NO_NUMBER:
+        raise BadInput(f"spectrum: {name} = {brief(value)} is not a number") from None
     if not np.isfinite(number):
         raise BadInput(f"spectrum: {name} must be finite")
     return number

@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Basic, DiracDelta, Expr, Rational, S, Symbol, oo, sqrt, sympify
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import BadInput, Divergent, NoClosedForm, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, Divergent, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -259,7 +259,7 @@ def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, floa
         raise BadInput(f"spike: {missing[0]}, a parameter of sigma or g, has no value; add {missing[0]}=...")
     try:
         return tuple((n, float(given[n])) for n in known)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise BadInput("spike: a parameter of sigma or g is one number") from None
 
 

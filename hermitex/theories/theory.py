@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hermitex.errors import BadInput, NotConverged, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
@@ -95,8 +95,8 @@ class Theory(Shown):
                 continue
             try:
                 array = np.asarray(v, dtype=float)
-            except (TypeError, ValueError):
-                raise BadInput(f"{self.name}: {key} = {v!r} is not a number or an array of numbers") from None
+            except NO_NUMBER:
+                raise BadInput(f"{self.name}: {key} = {brief(v)} is not a number or an array of numbers") from None
             if np.isnan(array).any() or not array.size:
                 raise BadInput(f"{self.name}: {key} {'is empty' if not array.size else 'holds NaN'}; a number is needed")
             values[key] = array

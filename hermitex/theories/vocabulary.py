@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, S, Symbol, diag, sqrt
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -159,8 +159,8 @@ class VocabularyOneStep(OneStepFamily):
 def _listed(name: str, given: Any) -> tuple[float, ...]:
     try:
         found = tuple(float(v) for v in (given if isinstance(given, Sequence | np.ndarray) else [given]))
-    except (TypeError, ValueError):
-        raise BadInput(f"one-step: {name} = {given!r} is not a list of numbers") from None
+    except NO_NUMBER:
+        raise BadInput(f"one-step: {name} = {brief(given)} is not a list of numbers") from None
     if not found or not np.all(np.isfinite(found)):
         raise BadInput(f"one-step: {name} = {given!r}; at least one number is needed, and every one finite")
     return found

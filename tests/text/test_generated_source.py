@@ -6,6 +6,8 @@ import pickle
 import random
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import count
 
 import numpy as np
@@ -57,7 +59,7 @@ def together(found, size):
     return ["\n".join(found[k:k + size]) for k in range(0, len(found), size)]
 
 
-@pytest.mark.parametrize("size", [10, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [10, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_source_and_a_title_are_prose(size, tmp_path):
     for k, text in enumerate(together(texts(3, 20), size)):
         system = System({V: 1/(a + V)}, source=text, name=text)
@@ -73,11 +75,18 @@ def test_a_source_and_a_title_are_prose(size, tmp_path):
 
 @pytest.mark.slow
 def test_files_with_odd_titles_run_by_themselves(tmp_path):
-    for k, text in enumerate(ODD):
-        System({V: 1/(a + V)}, source=text, name=text).export(tmp_path / f"{k}.py", reference={"a": 1.0})
-        for option in ("--selftest", "--help")[k % 4 > 0:]:  # export has run the self-test of each
-            done = subprocess.run([sys.executable, "-I", tmp_path / f"{k}.py", option], capture_output=True, text=True)
+    """Each text says itself in the help of its file; several together, in a process that knows nothing of the package."""
+    for k, text in enumerate([*ODD, *together(ODD, 9)]):
+        path, system = tmp_path / f"{k}.py", System({V: 1/(a + V)}, source=text, name=text)
+        if k >= len(ODD):
+            system.export(path, reference={"a": 1.0})  # runs its self-test
+            done = subprocess.run([sys.executable, "-I", path, "--help"], capture_output=True, text=True)
             assert done.returncode == 0, (text, done.stderr)
+            continue
+        path.write_text(export.render(system, [({"a": 1.0}, {"V": (5**0.5 - 1)/2})], how=HOW), encoding="utf-8")
+        with pytest.raises(SystemExit) as end, redirect_stdout(StringIO()) as said:
+            module(path).main(["--help"])
+        assert end.value.code == 0 and "--selftest" in said.getvalue(), text
 
 
 def test_names_are_identifiers_that_shadow_nothing(tmp_path):

@@ -34,6 +34,18 @@ FIELDS = {
     "a grid's value": "[equations]\nV = '1/(alpha + V)'\n[grid]\nalpha = [{t}]\n",
     "an option": "[equations]\nV = '1/(1 + V)'\n[sweep]\nchunk = {t}\n",
     "an option's name": "[equations]\nV = '1/(1 + V)'\n[sweep]\n{t} = 1\n",
+    "an array": "[arrays]\neta = {t}\n[equations]\nV = '1/(1 + Sum(eta[k]*V, k))'\n",
+    "an array's name": "[arrays]\n{t} = [1, 2]\n[equations]\nV = '1/(1 + V)'\n",
+    "an array's number": "[arrays]\neta = [{t}, 1]\n[equations]\nV = '1/(1 + Sum(eta[k]*V, k))'\n",
+    "a law": "[laws]\nx = {t}\n[equations]\nV = 'E(tanh(V + x), x) + 1'\n",
+    "a law's name": "[laws]\n{t} = 'Rademacher()'\n[equations]\nV = '1/(1 + V)'\n",
+    "a law's number": "[laws]\nx = 'Poisson({q})'\n[equations]\nV = 'E(tanh(V + x), x) + 1'\n",
+    "a domain": "[domain]\nV = {t}\n[equations]\nV = '1/(1 + V)'\n",
+    "a domain's name": "[domain]\n{t} = '0 < V < 1'\n[equations]\nV = '1/(1 + V)'\n",
+    "a start": "[start]\nV = {t}\n[equations]\nV = '1/(1 + V)'\n",
+    "a start's name": "[start]\n{t} = 1\n[equations]\nV = '1/(1 + V)'\n",
+    "a flow": "[flow]\nV = {t}\n",
+    "a flow's name": "[flow]\n{t} = '-V'\n",
 }
 TEXTS = [t for t in texts(21, 8) if not any("\ud800" <= c <= "\udfff" for c in t)]  # TOML has no half characters
 
@@ -41,7 +53,8 @@ TEXTS = [t for t in texts(21, 8) if not any("\ud800" <= c <= "\udfff" for c in t
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_field_of_a_spec_is_prose_or_refused(field):
     for text in TEXTS:
-        written = FIELDS[field].replace("{t}", json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f"))
+        quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+        written = FIELDS[field].replace("'Poisson({q})'", quoted[:1] + "Poisson(" + quoted[1:-1] + ")\"").replace("{t}", quoted)
         try:
             found = spec.from_toml(written, "s.toml")
         except BadInput as error:

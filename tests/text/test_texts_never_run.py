@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hostile import assert_nothing_ran, texts
-from sympy import Symbol, tanh
+from sympy import Idx, IndexedBase, Sum, Symbol, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput
@@ -17,6 +17,8 @@ V = Symbol("V", positive=True)
 NODE = hx.E(tanh(kappa*z), z)
 RIDGE = hx.System({V: 1/(alpha + V)})
 MU = hx.mu("tanh", 1)
+_eta, _k = IndexedBase("eta"), Idx("k", Symbol("N", integer=True))
+ARRAY = hx.System({V: 1/(1 + Sum(_eta[_k]*V, _k))})
 HOLES = {  # what is called with a text where a formula, a name or a number stands
     "parse": hx.parse, "a declared name": lambda t: hx.parse("a", symbols={t: "real"}),
     "an assumption": lambda t: hx.parse("a", symbols={"a": t}), "E": lambda t: hx.E(t, z),
@@ -47,6 +49,26 @@ HOLES = {  # what is called with a text where a formula, a name or a number stan
     "a network": lambda t: hx.theories.one_step("tanh", "sin", network=t),
     "rows": lambda t: hx.theories.one_step("tanh", "sin", rows=t),
     "features": lambda t: hx.theories.random_features(t, "sin"), "a grid": lambda t: hx.sweep(RIDGE, {"alpha": [t]}),
+    "a system's domain": lambda t: hx.System({V: 1/(alpha + V)}, domain={V: t}),
+    "a domain's name": lambda t: hx.System({V: 1/(alpha + V)}, domain={t: (0, 1)}),
+    "a system's start": lambda t: hx.System({V: 1/(alpha + V)}, start={V: t}),
+    "along": lambda t: RIDGE.follow(t, (1, 2)), "an end": lambda t: RIDGE.follow("alpha", (1, t)),
+    "over": lambda t: RIDGE.minimise("V", over=t, bounds=(1, 2)),
+    "what is least": lambda t: RIDGE.minimise(t, over="alpha", bounds=(1, 2)),
+    "method": lambda t: RIDGE.solve(alpha=1, method=t), "a flow": lambda t: hx.Flow({V: t}),
+    "a flow's unknown": lambda t: hx.Flow({t: -V}), "a time": lambda t: hx.Flow({V: -V}).solve(t=t, start={"V": 1}),
+    "a flow's start": lambda t: hx.Flow({V: -V}).solve(t=[0, 1], start={"V": t}),
+    "an array": lambda t: ARRAY.solve(eta=t), "a student": lambda t: hx.theories.committee(t, students=1, teachers=1),
+    "a committee's size": lambda t: hx.theories.committee("erf(z)", students=t, teachers=1),
+    "a kernel": lambda t: hx.theories.kernel_limit(t), "an exponent": lambda t: hx.theories.source_capacity(t, "1/2"),
+    "a kernel's target": lambda t: hx.theories.kernel_ridge("relu", t),
+    "a kernel's function": lambda t: hx.theories.kernel_ridge(t, "z"),
+    "a measured name": lambda t: hx.experiment(RIDGE, lambda seed, **_: {t: 1.0}, seeds=1, alpha=1),
+    "what is measured": lambda t: hx.experiment(RIDGE, lambda seed, **_: {"V": t}, seeds=1, alpha=1),
+    "where it is measured": lambda t: hx.experiment(RIDGE, lambda seed, **_: {"V": 1.0}, seeds=1, alpha=1, at=t),
+    "a page's text": lambda t: hx.Result("a", "b").text(t), "a page's step": lambda t: hx.Result("a", "b").step(t, t, t),
+    "an assumption of a page": lambda t: hx.Result("a", "b").assume(t, quoted=t),
+    "a name of a page": lambda t: hx.Result("a", "b").name(t, t),
     "an axis": lambda t: hx.sweep(RIDGE, {t: [1.0]}), "cite": lambda t: hx.Result("a", "b", source=t).bibtex(),
 }
 CODE = [t for t in texts(5, 0) if "hermitex_canary" in t]

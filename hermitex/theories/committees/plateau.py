@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, NotConverged
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged
 from hermitex.show.display import Shown
 from hermitex.theories.committees.rates import neurons, require_few
 
@@ -212,7 +212,7 @@ def _number(name: str, value: Any) -> float:
     """One number, 0 or more."""
     try:
         found = float("nan" if isinstance(value, bool) else value)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         found = float("nan")
     if not 0 <= found < np.inf:
         raise BadInput(f"committee: {name} is a finite number, 0 or more, not {value!r}")

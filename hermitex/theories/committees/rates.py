@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr, diff
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.symbols import z
 from hermitex.theories.committees.products import NODES, Product, compiled, product, slope, with_quadrature
 from hermitex.theories.committees.quadrature import average as numeric
@@ -244,7 +244,7 @@ def neurons(name: str, n: Any) -> int:
     """
     try:
         value = float("nan" if isinstance(n, bool) else n)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         value = float("nan")
     if not (value >= 1 and value == np.floor(value) < np.inf):
         raise BadInput(f"committee: {name} is a whole number of neurons, 1 or more, not {n!r}")

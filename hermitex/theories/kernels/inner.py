@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Expr, Rational, S, Symbol, factorial, gamma, pi, sqrt, sympify
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.text.plain import plain
@@ -241,7 +241,7 @@ def along(f: Callable[[Array], Array], radius: Array) -> Array:
 def _rows(x: Any) -> Array:
     try:
         rows = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         rows = np.zeros(0)
     if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
         raise BadInput("a kernel's matrix is that of rows of finite numbers, of shape (n, d)")

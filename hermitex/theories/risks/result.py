@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, formula_table, number, number_table
 from hermitex.symbolic.text.plain import plain
@@ -150,8 +150,8 @@ def as_numbers(name: str, value: Any) -> Array:
     """A parameter as an array of floats, of the shape it was given in; BadInput, by its name, for what is no number."""
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise BadInput(f"bounds: {name} = {value!r} is not a number") from None
+    except NO_NUMBER:
+        raise BadInput(f"bounds: {name} = {brief(value)} is not a number") from None
     if np.isnan(array).any():
         raise BadInput(f"bounds: {name} holds nan")
     return array
