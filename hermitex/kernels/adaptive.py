@@ -40,6 +40,7 @@ _POLES = 24.0  # beyond the frequency that stands in a formula: what the rest of
 _TURN = 24.0  # radians on one panel
 _PANEL, _MANY = 31, 256
 _FINEST = 20 / 2**15  # the least step that a formula may ask for
+_OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
 
 
 class Quadratures:
@@ -68,6 +69,12 @@ class Quadratures:
         self._taken: dict[str, list[tuple]] = {}  # by part: what its averages over all axes came to
         self._settled: dict[str, bool] = {}  # by axis: the rule of twice the step would have done
         self._best: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
+
+    def finer(self) -> Quadratures:
+        """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
+        graded = 20 if len(self.rules) == 1 else 0
+        self.rules |= {a: quadrature.unit(8, graded, _OUT) for a in self.rules if a in self.kinked}
+        return self
 
     @property
     def ndim(self) -> int:

@@ -15,9 +15,15 @@ def loss(value: Expr) -> Expr | None:
     >>> loss(exp(x)) is None, loss(erfc(x) - exp(-x**2)) is None
     (True, False)
     """
+    found = size(value)
+    return None if found is None else found/Abs(recognise(value))
+
+
+def size(value: Expr) -> Expr | None:
+    """The sum of the absolute values of what `value` adds up; None where no sum with a function in it can cancel."""
     form = recognise(value)
-    size = _size(form)
-    return None if size == Abs(form) or not form.free_symbols else size/Abs(form)
+    found = _size(form)
+    return None if found == Abs(form) or not form.free_symbols else found
 
 
 def _size(e: Expr) -> Expr:
@@ -47,4 +53,4 @@ def magnitude(expr: Expr) -> Expr:
     return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
 
 
-__all__ = ["loss", "magnitude"]
+__all__ = ["loss", "magnitude", "size"]

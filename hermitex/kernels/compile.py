@@ -12,7 +12,6 @@ import numpy as np
 from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
-from hermitex.kernels import quadrature
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
@@ -22,7 +21,6 @@ from hermitex.show.display import Shown, latex, letter
 from hermitex.symbolic.sums import arrays, unsummed
 
 _CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
-_OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
 _EPSILON = 4*float(np.finfo(float).eps)
 _CHUNK = 2_000_000  # numbers in one array, about
 
@@ -229,8 +227,6 @@ def _compiled(formula: Expr, names: list[str], tolerance: float, *, exact: bool)
     results = {"value": lowered.outputs[0], **{f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}}
     writer.function("kernel", list(lowered.statements), results, doc=str(formula)[:200])
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
-    if not exact:  # for what closed forms leave: far out, or within a hair of a kink
-        graded = 20 if len(rules.rules) == 1 else 0
-        rules.rules |= {a: quadrature.unit(8, graded, _OUT) for a in rules.rules if a in rules.kinked}
+    rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, exact=False) if lowered.losses else None
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays())

@@ -44,6 +44,7 @@ from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.cancellation import loss
 from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.kernels.recognition import recognise
+from hermitex.kernels.rounding import Shaken, shaking, written
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.sums import Arrays, Entry
 from hermitex.kernels.temperature import inward
@@ -107,6 +108,8 @@ class Lowered:
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
     losses: tuple[Expr, ...] = ()
+    shaken: tuple[Expr, ...] = ()  # formulas with every closed form off by what rounding may make of it
+    trembling: frozenset[Symbol] = frozenset()  # the averages that only they take
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 
     @cached_property
@@ -171,7 +174,7 @@ class Lowered:
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
-          exact: bool = True, losses: bool = False) -> Lowered:
+          exact: bool = True, losses: bool = False, cancelling: bool = True, shaken: Sequence[Expr] = ()) -> Lowered:
     """Lower formulas to statements.
 
     Parameters
@@ -181,17 +184,27 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     taken : names of parameters and unknowns, which no axis may bear
     exact : try closed forms first
     losses : give the formulas of what each closed form loses by cancellation too
+    cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
+    shaken : formulas to be given with every such form off by what rounding may make of it too; none, where there is no such form
     """
     names, taken = {s: inward(resolve(e)) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [inward(resolve(e)) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses, {base: s**2 for base, s in roots.items()})
+    work.cancelling = cancelling
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
     lost = tuple(dict.fromkeys(work.lost)) if losses else ()
-    whole = work.schedule([*outputs, *lost], named)
-    return replace(whole, outputs=whole.outputs[:len(outputs)], losses=whole.outputs[len(outputs):])
+    rounded = [work.flat(_without(inward(resolve(e)), roots), ()) for e in shaken]
+    free = (s for s in work.fresh if s.name not in work.taken)
+    off = shaking(rounded, named, work.contractions, work.forms, free) if shaken else None
+    off = off or Shaken()
+    work.contractions += off.contractions
+    whole = work.schedule([*outputs, *lost, *off.outputs], {**named, **off.named})
+    n, m = len(outputs), len(outputs) + len(lost)
+    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:],
+                   trembling=frozenset(symbol for symbol, _, _ in off.contractions))
 
 
 def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
@@ -235,6 +248,9 @@ class _Lowering:
         self.values: set[Symbol] = set()
         self.memo: dict[tuple, Expr] = {}
         self.lost: list[Expr] = []  # for each closed form whose terms may cancel, by what factor
+        self.cancelling = True  # whether such closed forms are taken
+        self.forms: dict[Symbol, Expr] = {}  # {a symbol: such a closed form}: they are written out when all is flat
+        self.form_symbols: dict[Expr, Symbol] = {}
         self.letters: dict[Symbol, Symbol] = {}  # an entry of an array, or an index -> the symbol of its array along the axis
 
     def definition(self, expr: Expr) -> Expr:
@@ -313,16 +329,26 @@ class _Lowering:
         axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
-        if self.exact and not body.free_symbols & (self.values | self.hiding) and promising(body, {a.symbol for a in axes}):
-            done = self._closed(body, [a.symbol for a in axes])
+        whole = written(body, self.forms)
+        if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
+            done = self._closed(whole, [a.symbol for a in axes])
             lost = None if done is None else loss(done)
-            if done is not None and not (lost is not None and self.losses and index):
-                if lost is not None:
-                    self.lost.append(lost)
+            if done is not None and lost is None:
                 return done
-        if not body.free_symbols & self.hiding:
-            body = drawn_wider(body, [a.symbol for a in axes], [a.symbol for a in outer])
+            if done is not None and lost is not None and self.cancelling and not (self.losses and index):
+                self.lost.append(lost)
+                return self._form(done)
+        if not whole.free_symbols & self.hiding:
+            wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
+            body = body if wider == whole else wider
         return self._contracted(body, axes)
+
+    def _form(self, done: Expr) -> Symbol:
+        """The symbol of a closed form whose terms may cancel."""
+        if done not in self.form_symbols:
+            symbol = Symbol(f"C{len(self.forms)}'", real=True, positive=done.is_positive or None)  # no user's name bears a prime
+            self.form_symbols[done], self.forms[symbol] = symbol, done
+        return self.form_symbols[done]
 
     def _closed(self, body: Expr, axes: Sequence[Symbol]) -> Expr | None:
         """The closed form of an average. A square root in the integrand says that its radicand is positive.
@@ -370,8 +396,9 @@ class _Lowering:
     # -- statements ------------------------------------------------------------------------------------------------
     def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
         """Common subexpressions over everything at once, then an order that respects every dependence."""
-        bodies = [body for _, body, _ in self.contractions]
-        exprs = [recognise(e) for e in (*named.values(), *bodies, *outputs)]
+        named = {s: written(e, self.forms) for s, e in named.items()}
+        bodies = [written(body, self.forms) for _, body, _ in self.contractions]
+        exprs = [recognise(e) for e in (*named.values(), *bodies, *(written(e, self.forms) for e in outputs))]
         given = {s.name for e in exprs for s in e.free_symbols} | self.taken
         fresh = (s for s in numbered_symbols("t", real=True) if s.name not in given)
         shared, reduced = cse(exprs, symbols=fresh, order="canonical", list=True)
@@ -391,7 +418,7 @@ class _Lowering:
         results = tuple(e.xreplace(rename) for e in reduced[len(named) + len(bodies):])
         known = {e: s for s, e in named.items() if not e.is_Atom}
         notes = {target: f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
-                 for target, body, over in self.contractions}
+                 for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
         return Lowered(tuple(_ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
 

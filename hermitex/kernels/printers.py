@@ -22,7 +22,7 @@ _NUMPY = {
     "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "Abs": "abs", "sign": "sign", "floor": "floor", "ceiling": "ceil", "Max": "maximum", "Min": "minimum", "atan2": "arctan2",
-    "logaddexp": "logaddexp", "log1p": "log1p", "expm1": "expm1",
+    "logaddexp": "logaddexp", "modulus": "abs", "log1p": "log1p", "expm1": "expm1",
 }
 _RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}
 _INVERSES = {"asec": "arccos", "acsc": "arcsin", "acot": "arctan", "asech": "arccosh", "acsch": "arcsinh", "acoth": "arctanh"}
@@ -279,6 +279,9 @@ class NumPyPrinter(SymPyPrinter):
             value = self._print(branch)
             text = value if condition == S.true else f"np.where({self._print(condition)}, {value}, {text})"
         return text
+
+    def _print_ITE(self, e: Any) -> str:
+        return f"np.where({', '.join(map(self._print, e.args))})"
 
     # -- conditions --------------------------------------------------------------------------------------------------
     def _print_Relational(self, e: Any) -> str:

@@ -16,10 +16,10 @@ from hermitex.errors import BadInput
 from hermitex.kernels.helpers import HELPERS
 from hermitex.kernels.printers import CONSTANTS, NUMPY, SPECIAL
 from hermitex.kernels.proximal import SOLVER
-from hermitex.kernels.words import reserved
+from hermitex.kernels.words import INTEGRATED, reserved
 
 _ARITHMETIC = (ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)
-_RESULTS = ("kernel", "tables", "right_hand_sides", "observables")
+_RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "rounded")
 #: What generated modules may import of scipy.special: the functions of formulas, and those that the helpers need.
 IMPORTED = SPECIAL | {n for needs, _ in HELPERS.values() for n in needs}
 Docs = dict[str, str]  # function -> its docstring
@@ -92,7 +92,7 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
         elif node.name.startswith("sum_") and reserved(node.name):
             docs[node.name] = _BlockSums(node, known).doc
             known.add(node.name)
-        elif node.name in _RESULTS or (node.name.startswith("block_") and reserved(node.name)):
+        elif node.name.removesuffix(INTEGRATED) in _RESULTS or (node.name.startswith("block_") and reserved(node.name)):
             docs[node.name] = _Formulas(node, known).doc
         else:
             raise _refused(node.lineno, f"a function {node.name[:40]}")

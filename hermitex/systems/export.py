@@ -25,7 +25,7 @@ import numpy as np
 from sympy import Eq, Rational, Symbol
 
 from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, UnknownName, brief
-from hermitex.kernels.words import Names, comment, literal, prose
+from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.budget import budget
@@ -50,6 +50,7 @@ _ENTRIES, _LONGEST = 5, 60  # of an array in a reference point
 _TIME = 1.0  # that a flow is followed for where no time is given
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
 _SELFTEST_SECONDS = 600.0
+_OTHERS = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
 _ALONE = """import runpy, sys
 sys.modules["hermitex"] = None
 sys.argv = [sys.argv[1], "--selftest"]
@@ -278,19 +279,24 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
 
     program, parameters = system.compile(), _parameters(system)
     imports, helpers, functions = _parts(program.source)
-    axes = program.axes
+    axes, other = program.axes, program.later.program() if program.later is not None else None
+    every = (program, *([other] if other is not None else []))
+    if other is not None:
+        more, below, integrated = _parts(_apart(other.source))
+        imports, helpers, functions = [*imports, *more], list(dict.fromkeys([*helpers, *below])), [*functions, *integrated]
     flow = system.is_flow
     page_of, runs = (FLOW_PAGE, ("flow_all", "rows_of")) if flow else (PAGE, ("solve_all",))
-    own = [(_STANDALONE, n) for n in (*(("Axis",) if axes else ("Exact",)), "Code", "NotSolved", *runs)]
+    averaged = any(p.axes for p in every)
+    rules_of = (*(("Axis",) if averaged else ()), *(("Exact",) if not all(p.axes for p in every) else ()))
+    own = [(_STANDALONE, n) for n in (*rules_of, "Code", "NotSolved", *runs)]
     own += [("hermitex.kernels.sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
     if flow:
         own += [("hermitex.solvers.grid", "check_size"), ("hermitex.systems.program", "BlockCode")]
-    groups = [[(_ADAPTIVE, "Quadratures")] if axes else [], own]
+    groups = [[(_ADAPTIVE, "Quadratures")] if averaged else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
     more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
     imports = _merged([*imports, *more, *_STANDARD])
-    grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
-    rules = f"lambda: Quadratures(AXES, {program.kinked}{grid})" if axes else "Exact"
+    rules = _rules(program, "AXES")
     own_page = {
         **dict.fromkeys(PLACES, ""), "start": "{}", "domain": "{}",
         "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(how["tolerance"]),
@@ -310,7 +316,7 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "axes": "AXES = (" + " ".join(map(_axis, axes)) + ")\n" if axes else "",
-        "code": _code(program), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
+        "code": _code(program) + _later(other), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
         "reference": _points(points, arguments),
     }
     docs = page_of.docstrings({**page, **said})
@@ -342,7 +348,7 @@ def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         texts |= {n: "\n".join(lines[first - 1:node.end_lineno]) for n in names if n}
     imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
-    results = [n for n in texts if n in FORMULAS or n.startswith("block_")]
+    results = [n for n in texts if n.removesuffix(INTEGRATED) in FORMULAS or n.startswith("block_")]
     used, left = set(results), list(results)
     while left:
         found = {n.id for n in ast.walk(ast.parse(texts[left.pop()])) if isinstance(n, ast.Name)} & set(texts) - used
@@ -458,11 +464,33 @@ def _code(program: Any) -> str:
         notes += f"    positive={_tuple(program.positive)},\n"
     if program.domain:
         notes += f"    domain={_domain(program.domain)},\n"
+    if program.cancels:
+        notes += "    cancels=True,\n"
     if program.start:
         notes += f"    start={{{_values(program.start)}}},\n"
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
             f"    observables={_tuple(program.observables)},\n"
             f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n{notes}")
+
+
+def _rules(program: Any, axes: str) -> str:
+    grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
+    return f"lambda: Quadratures({axes}, {program.kinked}{grid})" if program.axes else "Exact"
+
+
+def _later(other: Any) -> str:
+    """The second set of formulas, for points where the terms of closed forms cancel."""
+    if other is None:
+        return ""
+    axes = f"({' '.join(map(_axis, other.axes))})"
+    fields = f"    functions=globals(),\n{_code(other)}    quadratures={_rules(other, axes)},\n    behind={literal(INTEGRATED)},\n"
+    return f"    later=lambda: Code(\n{textwrap.indent(fields, '    ')}    ),\n"
+
+
+def _apart(source: str) -> str:
+    """The functions of a module under names of their own."""
+    text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
+    return re.sub(r"\b(prox|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + _OTHERS}", text)
 
 
 def _domain(domain: Mapping[str, tuple[float, float]]) -> str:

@@ -4,13 +4,14 @@
     block_k(s, quad)     right-hand sides and exact partial derivatives of block k, or its matrix and constant
     residuals(s, quad)   x - rhs of every equation: the verdict
     observables(s, quad)
+    rounded(s, quad)     both again, every closed form whose terms may cancel off by its rounding
 
 The text runs in the session, in a worker (it pickles) and in an exported file alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -45,6 +46,20 @@ class BlockCode:
     explicit: tuple[bool, ...] = ()  # of the torn unknowns: residual is x - rhs
 
 
+@dataclass
+class Postponed:
+    """A program that is made when it is asked for."""
+
+    make: Callable[[], Program]
+    made: Program | None = field(default=None, repr=False)
+
+    def program(self) -> Program:
+        """Made once."""
+        if self.made is None:
+            self.made = self.make()
+        return self.made
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """The generated module with its blocks and quadratures; pickles from its source."""
@@ -64,11 +79,16 @@ class Program:
     positive: tuple[str, ...] = ()  # unknowns known to be
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
     start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
+    cancels: bool = False  # whether there is a function `rounded`
+    later: Postponed | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
+    fine: bool = False  # whether its rules reach far out, and near to kinks
+    whole: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the arrays, where they are known
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def quadratures(self) -> Quadratures:
         """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
-        return Quadratures(self.axes, self.kinked, self.grid)
+        rules = Quadratures(self.axes, self.kinked, self.grid)
+        return rules.finer() if self.fine else rules
 
     def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
         """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""
@@ -87,7 +107,11 @@ class Program:
         if self.arrays is None or self.given:
             return self, dict(numbers)
         given, rest = self.arrays.read(numbers, 1 + len(self.axes), asking)
-        return replace(self, given=given), rest
+        return replace(self, given=given, whole={n: numbers[n] for n in self.arrays.names}), rest
+
+    def integrated(self, *, fine: bool) -> Program | None:
+        """The same system by quadrature where the terms of closed forms may cancel; None where they do not."""
+        return None if self.later is None else replace(self.later.program().bound(self.whole)[0], fine=fine)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,8 +124,13 @@ class Program:
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
-                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None) -> Program:
-    """Lower every formula of a system at once (so that all share their tables) and write the module."""
+                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None, shaken: bool = False,
+                    cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
+                    start: Mapping[str, float] | None = None) -> Program:
+    """Lower every formula of a system at once (so that all share their tables) and write the module.
+
+    shaken : write the function `rounded` too;  cancelling : take closed forms whose terms may cancel, see `lower`
+    """
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
     missing: list[str] = []
@@ -110,8 +139,11 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
-    lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken)
+    off = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}} if shaken else {}
+    lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
+                    shaken=list(off.values()))
     output = dict(zip(labels, lowered.outputs, strict=True))
+    rounded = dict(zip(off, lowered.shaken, strict=False))
     places = marks(lowered)
     fixed, places = _fixed(lowered, set(unknowns), places, set(parameters))
     fixed -= set(members)
@@ -124,19 +156,21 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     writer.state = set(unknowns)
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
-    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns))
+    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), rounded)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
-                   lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive))
+                   lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
+                   domain=domain or {}, start=start or {}, cancels=bool(rounded))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     """The axes over which averages with unknowns in them are taken, where one such average varies along several."""
     reach = lowered.reach()
-    moving = [s for s in lowered.statements if s.axes and s.target not in fixed and not s.axes[0].summed]
+    moving = [s for s in lowered.statements
+              if s.axes and s.target not in fixed | lowered.trembling and not s.axes[0].summed]
     several = any(len((reach[s.target] | {a.symbol for a in s.axes}) - lowered.indices) > 1 for s in moving)
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
@@ -221,7 +255,8 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 
 
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
-           observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol]) -> None:
+           observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol],
+           rounded: Mapping[str, Expr]) -> None:
     """The functions of the module, each with only what it needs."""
     of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
     for label, target in output.items():
@@ -255,6 +290,9 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     boundary &= targets
     writer.function("tables", lowered.needed(boundary), {b.name: b for b in sorted(boundary, key=str)},
                     doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.", absent=unknowns)
+    if rounded:  # what only it needs is no table
+        bodies.append((_OFF, lowered.needed(rounded.values(), boundary), dict(rounded),
+                       "Right-hand sides and observables with their closed forms off by what rounding may make of them."))
     left = set(unknowns)  # what blocks further down solve for is not there yet
     for (name, statements, results, title), block in zip_longest(bodies, blocks):
         left -= set(block.unknowns) if block is not None else left
@@ -270,6 +308,6 @@ def _unused(name: str, taken: set[str]) -> str:
     return name
 
 
-_MAP = "right_hand_sides"
+_MAP, _OFF = "right_hand_sides", "rounded"
 _RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d", "terms"),
             "nonlinear": ("rhs", "d", "terms")}

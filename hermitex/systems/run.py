@@ -20,6 +20,7 @@ from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.starts import off_poles
+from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates
 from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
@@ -36,6 +37,7 @@ FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whiche
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT = "the quadrature reached"
+NEAR = 1e-6  # a residual from which a solution is near
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
@@ -45,6 +47,8 @@ class Run:
     def __init__(self, program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, Any],
                  tolerance: float) -> None:
         self.program, self.points, self.tolerance = program, points, tolerance
+        self.numbers = numbers
+        self.place, self.cancelled = np.arange(points), dict[int, float]()  # how much the closed forms of a point lose
         self.quad = program.quadratures()
         self.s: State = {n: self._column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
@@ -112,6 +116,7 @@ class Run:
 
         other = copy(self)
         other.points, other.quad, other.rounding, other.outputs = len(points), self.quad.of(points), {}, {}
+        other.place = self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
         other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
         return other
@@ -356,13 +361,19 @@ class Run:
         error = np.minimum(self._row(self.quad.error), felt)  # of averages over all axes
         quadrature = np.maximum(np.minimum(error, self.moved), self.unsettled)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
+        radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
+        lost = self._lost(np.asarray(found.converged) & ok, verdict, radius, done)
+        quadrature = np.maximum(quadrature, lost)
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
         if poor > 10 * self.tolerance:
-            notes = (*notes, f"quadrature: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
+            what = "closed forms whose terms cancel" if poor == np.max(lost[done], initial=0.0) else "quadrature"
+            notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
+                f"closed forms whose terms cancel leave a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
+                "they are written, at these numbers" if lost[k] == quadrature[k] else
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")
         for u, domain in self.program.domain.items():
@@ -372,13 +383,25 @@ class Run:
         for u, depth in below.items():
             for k in np.flatnonzero(ok & (depth > most*SMALL + self.rounding.get(u, 0.0))):
                 ok[k], reason[k] = False, f"{u} = {-depth[k]:.6g} is negative, but {u} is declared positive"
-        radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
         return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius,
                        reason=reason, notes=(*notes, *why),
                        unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
+
+    def _lost(self, ok: np.ndarray, verdict: State, radius: np.ndarray, done: np.ndarray) -> np.ndarray:
+        """How far what rounding leaves of closed forms moves the solution; 0 where there is none, or their terms do not cancel."""
+        if not self.program.cancels or not done.any():
+            return np.zeros(self.points)
+        gap, far = losses(self, verdict, radius)
+        far = np.where(ok, far, 0.0)
+        some = done & np.where(ok, far > self.tolerance, gap > self.tolerance)
+        for k in np.flatnonzero(done):
+            self.cancelled.pop(int(self.place[k]), None)
+            if some[k]:
+                self.cancelled[int(self.place[k])] = float(far[k]) if ok[k] else np.inf
+        return far
 
     def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.solvers.chain import assemble
+from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
-from hermitex.systems.run import SHORT, Run
+from hermitex.systems.run import NEAR, SHORT, Run
 
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
@@ -121,7 +121,10 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
 def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
            tolerance: float) -> Solution:
     """A batch; what misses the quadrature alone gets rules of its own, for those of others may not have suited it."""
-    found = Run(program, numbers, points, guess, tolerance).solution()
+    run = Run(program, numbers, points, guess, tolerance)
+    found = run.solution()
+    if run.cancelled and not over():
+        found = _uncancelled(run, found, guess)
     parts = [(np.arange(points), found)]
     told = 0
     for k in _short(found):
@@ -134,6 +137,36 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
             again = _with_advice(program, one, near, again)
         parts.append((np.array([k]), again))
     return replace(assemble(parts, points, program.unknowns), origin=found.origin) if parts[1:] else found
+
+
+def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
+    """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
+
+    It begins where the closed forms have led, then where they began. Where it sees nothing it is taken far out and near to kinks.
+    """
+    near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
+    unseen, lost = set[int](), dict(run.cancelled)
+    for start, fine in ((found.value, False), (guess, False), (found.value, True)):
+        wanted = unseen if fine else near if start is not guess else run.cancelled.keys() - unseen
+        k = np.array(sorted(wanted), dtype=int)
+        other = run.program.integrated(fine=fine) if k.size and not over() else None
+        if other is None:
+            continue
+        at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, start))
+        again = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance)
+        better = again.solution()
+        solved = [i for i in np.flatnonzero(better.converged) if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
+        blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != np.asarray(found[u])[k[i]] for u in other.unknowns)]
+        good = [i for i in solved if i not in blind or np.isinf(lost[k[i]])]
+        unseen |= {int(k[i]) for i in solved if any(np.asarray(better[u])[i] == 0 for u in other.unknowns) and not np.isinf(lost[k[i]])}
+        whole = len(good) == run.points
+        worst = better.origin["quadrature_error"] if whole else max(s.origin["quadrature_error"] for s in (found, better))
+        parts = [(np.arange(run.points), found), (k[good], pick(better, np.array(good, dtype=int)))]
+        found = replace(assemble(parts, run.points, other.unknowns), notes=better.notes if whole else found.notes,
+                        origin={**found.origin, "quadrature_error": worst})
+        for i in good:
+            run.cancelled.pop(int(k[i]), None)
+    return found
 
 
 def _short(found: Solution) -> list[int]:

@@ -42,6 +42,10 @@ class Code(NamedTuple):
     positive: tuple[str, ...] = ()
     domain: Mapping[str, tuple[float, float]] = {}
     start: Mapping[str, float] = {}
+    cancels: bool = False
+    later: Any = None  # the same by quadrature where the terms of closed forms cancel
+    whole: Mapping[str, Any] = {}
+    behind: str = ""  # what stands behind the names of its functions
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,7 +57,14 @@ class Code(NamedTuple):
         if self.arrays is None or self.given:
             return self, dict(numbers)
         given, rest = self.arrays.read(numbers, self.quadratures().ndim, "solve")
-        return self._replace(given=given), rest
+        return self._replace(given=given, whole={n: numbers[n] for n in self.arrays.names}), rest
+
+    def integrated(self, *, fine: bool) -> Code | None:
+        """The same by quadrature where the terms of closed forms may cancel; None where they do not."""
+        if self.later is None:
+            return None
+        other = self.later().bound(self.whole)[0]
+        return other._replace(quadratures=lambda: other.quadratures().finer()) if fine else other
 
     def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None) -> Any:
         """Run a generated function, with another `average` (one that records its errors) if given."""
@@ -61,7 +72,7 @@ class Code(NamedTuple):
         try:
             if average is not None:
                 self.functions["average"] = average
-            return self.functions[name]({**self.given, **s}, quad)
+            return self.functions[name + self.behind]({**self.given, **s}, quad)
         finally:
             self.functions["average"] = plain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Sum, Symbol
@@ -29,7 +29,7 @@ from hermitex.systems.letters import letters, read
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name, check_distinct, listed
-from hermitex.systems.program import compile_program
+from hermitex.systems.program import Postponed, compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
@@ -308,9 +308,11 @@ class System(Shown):
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             try:
-                made = compile_program(self.written, found, parameters=self.parameters, where=where, scalars=scalars,
-                                       observables=observables, positive=self.positive, doc=self.source, kept=self._names)
-                cache[blocks] = replace(made, domain=self.domain, start=self.start)
+                make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
+                               observables=observables, positive=self.positive, doc=self.source, kept=self._names,
+                               domain=self.domain, start=self.start)
+                made = make(shaken=True)
+                cache[blocks] = replace(made, later=Postponed(partial(make, shaken=True, cancelling=False))) if made.cancels else made
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
                 at = next((k.name for k, e in places.items() if e.has(error.integral)), "")

@@ -120,3 +120,19 @@ def test_a_huber_loss_too_wide_to_be_felt_is_the_square_loss(alpha, Delta, lam):
     wide, square = (hx.theories.glm(loss).solve(alpha=alpha, lam=lam, Delta=Delta) for loss in ("huber:1000", "square"))
     for u in ("V", "q", "m"):
         assert wide[u] == pytest.approx(square[u], rel=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "lam"), [(2.0, 30.0), (5.0, 30.0), (5.0, 1e3), (0.3, 1e3)])
+def test_a_hinge_that_hardly_anyone_reaches(alpha, lam):
+    """omega ~ alpha/lam is small: nearly all samples pull with the whole force, and its averages are differences of erf near 1."""
+    numbers = {"alpha": alpha, "lam": lam, "Delta": 0.0, "rho": 1.0}
+    found = solved("hinge", "inf", numbers)
+    assert found.converged, found.reason
+    assert off("hinge", "inf", numbers, found) < HELD
+
+
+@pytest.mark.slow
+def test_a_residual_loss_may_have_labels_of_signs():
+    found = hx.theories.glm("huber:1", "sign").solve(alpha=1.0, lam=1e3)
+    assert found["m"] == pytest.approx(np.sqrt(2/np.pi)/1e3, rel=5e-3)  # every sample pulls with the force 1

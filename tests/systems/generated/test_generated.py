@@ -17,7 +17,7 @@ from hermitex.errors import HermitexError
 from hermitex.systems import export
 
 QUICK, ALL, CHUNK = 60, 1000, 100
-FILES = range(2000, 2120)
+FILES = range(2000, 2060)
 HOW = {"tolerance": 1e-11, "method": "newton", "damping": 1.0}
 
 ALONE = '''
@@ -165,11 +165,11 @@ def test_a_point_is_solved_in_its_batch_as_it_is_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(FILES.start, FILES.stop, 40))
+@pytest.mark.parametrize("first", range(FILES.start, FILES.stop, 20))
 def test_a_file_is_its_session(first, tmp_path):
     """The same numbers to 1e-10, the same points without a solution."""
     wanted, here = {}, {}
-    for seed in range(first, first + 40):
+    for seed in range(first, first + 20):
         d, system, found = asked(seed)
         if system is None or any(f is None for f in found):
             continue
@@ -190,7 +190,7 @@ def test_a_file_is_its_session(first, tmp_path):
             elif one.converged:
                 off = max(abs(file[u] - v)/max(abs(v), 1e-6) for u, v in zip(d.unknowns, values(d, one), strict=True))
                 differing += [f"{name}, {d.words} at {point}: {off:.1e}"] if not off < 1e-10 else []
-    assert len(here) > 25 and not differing
+    assert len(here) > 12 and not differing
 
 
 def test_the_judge_sees_an_error_in_the_sixth_digit():

@@ -1,0 +1,73 @@
+"""C -> C + 2^-30 sum_i |t_i| for each closed form C = sum_i t_i: the formulas of a system with its closed forms off by
+what is many times their rounding, and so little that everything moves in proportion.
+
+An average that holds such a form, a name that stands for one, and what holds these are taken a second time; the rest is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sympy import Abs, Expr, Float, Function, S, Symbol
+
+from hermitex.kernels.cancellation import size
+
+OFF = 2.0**-30  # of the sum of the terms
+_GOLDEN = 0.6180339887498949  # so that no two forms are off by the same part: a difference of them would not move
+
+
+class modulus(Function):  # a function's name in source
+    """|x|, which no one reads as a place where something breaks."""
+
+    is_extended_nonnegative = True
+
+
+@dataclass(frozen=True)
+class Shaken:
+    """Formulas with their closed forms off by rounding, and the averages and names that only they need."""
+
+    outputs: list[Expr] = field(default_factory=list)
+    named: dict[Symbol, Expr] = field(default_factory=dict)
+    contractions: list[tuple[Symbol, Expr, Any]] = field(default_factory=list)
+
+
+def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
+    """A formula with the symbols of closed forms written out."""
+    return e.xreplace(forms) if forms and not forms.keys().isdisjoint(e.free_symbols) else e
+
+
+def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]],
+            forms: Mapping[Symbol, Expr], fresh: Iterator[Symbol]) -> Shaken | None:
+    """The outputs with all closed forms in them off by rounding; None where nothing in them cancels.
+
+    Parameters
+    ----------
+    named : definitions;  contractions : (symbol, body, axes) of averages, all of them with symbols for the closed forms in them
+    forms : {symbol: closed form whose terms may cancel};  fresh : symbols for further averages
+    """
+    whole = [written(e, forms) for e in outputs]
+    own = [size(e) for e in whole]
+    if not forms and not any(own):
+        return None
+    parts = iter(range(1, 1 + len(forms) + len(own)))
+    swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
+    bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
+    touched: dict[Symbol, Symbol] = {}
+    while more := [v for v, e in bodies.items() if v not in touched and not e.free_symbols.isdisjoint(swap)]:
+        touched |= {v: next(fresh) for v in more}
+        swap |= {v: touched[v] for v in more}
+    again = {c: e.xreplace(touched) for c, e in swap.items() if c in forms}  # a closed form may hold a name that moves
+
+    def off(e: Expr) -> Expr:
+        return e.xreplace({**touched, **again})
+
+    moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(outputs, own, strict=True)]
+    return Shaken(moved, {touched[v]: off(e) for v, e in named.items() if v in touched},
+                  [(touched[v], off(e), axes) for v, e, axes in contractions if v in touched])
+
+
+def _off(size: Expr | None, k: int) -> Expr:
+    """Between one and two parts OFF of the sum of the terms."""
+    return S.Zero if size is None else Float((1 + k * _GOLDEN % 1) * OFF) * size.replace(Abs, modulus)

@@ -1,0 +1,119 @@
+"""Closed forms whose terms cancel, inside of systems: digits that hold, or a verdict that says that they do not."""
+
+from __future__ import annotations
+
+import random
+import runpy
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Abs, Eq, Heaviside, Max, Symbol, erf, exp, lambdify, sqrt
+
+import hermitex as hx
+from hermitex.symbols import z
+
+s, b = Symbol("s", positive=True), Symbol("b", positive=True)
+x, mu, y = Symbol("x", real=True), Symbol("mu", real=True), Symbol("y", positive=True)
+
+
+def laplace(size):
+    """E |z| exp(-s |z|) at 80 digits."""
+    with mpmath.workdps(80):
+        t = mpmath.mpf(size)
+        return float(2/mpmath.sqrt(2*mpmath.pi) - t*mpmath.exp(t*t/2)*mpmath.erfc(t/mpmath.sqrt(2)))
+
+
+@pytest.fixture(scope="module")
+def widths():
+    return hx.System({x: b*hx.E(Abs(z)*exp(-s*Abs(z)), z)})
+
+
+@pytest.mark.parametrize("size", [0.1, 50.0, 1e3, 1e4, 1e5, 1e6])
+def test_a_laplace_weight_of_any_width(widths, size):
+    found = widths.solve(b=2.0, s=size)
+    assert found.converged and abs(found["x"]/(2*laplace(size)) - 1) < 1e-9
+
+
+def test_a_batch_of_points_that_lose_digits_and_points_that_do_not(widths):
+    sizes = np.array([1.0, 1e5, 10.0, 1e3])
+    found = widths.solve(b=1.0, s=sizes)
+    assert np.allclose(found["x"], [laplace(v) for v in sizes], rtol=1e-9, atol=0)
+    assert found["x"][0] == widths.solve(b=1.0, s=1.0)["x"]
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("unknown", [x, y])
+def test_moments_of_a_rectified_tail(power, unknown):
+    system = hx.System({unknown: hx.E(Max(0, mu + s*z)**power, z)})
+    for mean in (5.0, -2.0, -8.0, -12.0, -30.0):
+        with mpmath.workdps(1500):
+            m = mpmath.mpf(mean)
+            below, at = mpmath.erfc(-m/mpmath.sqrt(2))/2, mpmath.exp(-m*m/2)/mpmath.sqrt(2*mpmath.pi)
+            exact = float({1: m*below + at, 2: (1 + m*m)*below + m*at, 3: (m**3 + 3*m)*below + (m*m + 2)*at}[power])
+        assert abs(system.solve(mu=mean, s=1.0)[unknown.name]/exact - 1) < 1e-10
+
+
+@pytest.mark.parametrize("size, digits", [(1.0, 1e-13), (1e-3, 1e-8), (1e-5, None), (1e-8, None)])
+def test_a_formula_as_it_is_written_has_no_other_way(size, digits):
+    found = hx.System({y: (exp(s) - 1 - s)/s**2}).solve(s=size, raise_on_failure=False)
+    with mpmath.workdps(50):
+        exact = float((mpmath.exp(mpmath.mpf(size)) - 1 - mpmath.mpf(size))/mpmath.mpf(size)**2)
+    assert bool(found.converged) == (digits is not None)
+    assert digits is None or abs(found["y"]/exact - 1) < digits
+    assert size == 1 or "cancel" in " ".join(found.notes)
+
+
+def test_what_is_lost_before_an_unknown_is_amplified_in_it():
+    """1 - C with C = 1 - 4e-9: the closed form holds to 1e-16, the unknown that feeds on 1/(1 - C) does not."""
+    rest = hx.E(Heaviside(z - s), z)
+    inner = erf(s/sqrt(2))/2 + hx.E(Heaviside(z), z)
+    for size, good in ((3.0, True), (7.9, False)):
+        found = hx.System({x: Eq(x*(1 - inner) - rest, 0)}).solve(s=size, raise_on_failure=False)
+        assert not found.converged or abs(found["x"] - 1) < 1e-8
+        assert bool(found.converged) or not good
+
+
+@pytest.mark.slow
+def test_the_file_integrates_where_the_session_does(widths, tmp_path):
+    widths.export(tmp_path/"widths.py", reference={"b": 1.0, "s": 1e4})
+    solve = runpy.run_path(str(tmp_path/"widths.py"))["solve"]
+    for size in (1.0, 1e3, 1e5):
+        assert solve(b=1.0, s_=size)["x"] == widths.solve(b=1.0, s=size)["x"]
+
+
+def drawn(seed):
+    """A system whose right-hand side is a closed form that cancels at some widths, and its value at many digits."""
+    r = random.Random(seed)
+    part = r.choice([Abs(z), z**2, Max(0, z), Heaviside(z - 1)*z])
+    body = r.choice([part*exp(-s*Abs(z)), Max(0, z - s)**r.choice([1, 2]), Abs(z)**3*exp(-s*z**2),
+                     (Max(0, z - s) - Max(0, z - s - 1))*part, part*exp(-s*z)*Heaviside(z)])
+    form = hx.E(body, z).doit()
+    if form.has(type(hx.E(body, z))):
+        return
+    kind, closed = r.choice(["explicit", "implicit", "root", "below"]), lambdify(s, form, "mpmath")
+    node = hx.E(body, z)
+    equation = {"explicit": b*node, "implicit": Eq(x*(1 + b) - node, 0), "root": node/(1 + b*x**2), "below": node/(node + b)}[kind]
+    system = hx.System({x: equation})
+    for size in (0.3, 3.0, 9.0, 40.0, 400.0):
+        weight = r.choice([0.5, 2.0])
+        with mpmath.workdps(1500):
+            c = mpmath.re(closed(mpmath.mpf(size)))
+            value = {"explicit": lambda c=c, w=weight: w*c, "implicit": lambda c=c, w=weight: c/(1 + w),
+                     "below": lambda c=c, w=weight: c/(c + w),
+                     "root": lambda c=c, w=weight: mpmath.findroot(lambda v: v*(1 + w*v*v) - c, c/(1 + w*c*c))}[kind]()
+        found = system.solve(s=size, b=weight, raise_on_failure=False)
+        if found.converged:  # a number below 1e-6 is held as one of that size
+            assert abs(found["x"] - float(value)) <= 1e-8*max(abs(float(value)), 1e-6), (seed, kind, body, size)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_closed_forms(seed):
+    drawn(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(4, 16)])
+def test_drawn_closed_forms_at_length(seeds):
+    for seed in seeds:
+        drawn(seed)
