@@ -19,7 +19,8 @@ from hermitex.kernels.helpers import HELPERS
 INTEGRATED = "_integrated"  # behind a function's name: without closed forms whose terms may cancel
 FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "rounded", "minimise", "middle")
 _NUMBERED = re.compile(rf"((prox|sum)_\d+|block_\d+({INTEGRATED})?)\Z")
-_RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, *(f + INTEGRATED for f in FUNCTIONS), "np", "s", "quad", "block_size"})
+_RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, *(f + INTEGRATED for f in FUNCTIONS), "np", "s", "quad",
+                       "block_size"})
 _DROPPED, _BLANKS = re.compile(r"[\\{}]"), re.compile(r"[\^,*+.() -]+")
 _LONGEST = 80
 

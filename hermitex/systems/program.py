@@ -139,7 +139,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
-    off = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}} if shaken else {}
+    both = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}}
+    off = both if shaken else {}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
                     shaken=list(off.values()))
     output = dict(zip(labels, lowered.outputs, strict=True))

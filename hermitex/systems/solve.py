@@ -158,7 +158,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         solved = [i for i in np.flatnonzero(better.converged) if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
         blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != np.asarray(found[u])[k[i]] for u in other.unknowns)]
         good = [i for i in solved if i not in blind or np.isinf(lost[k[i]])]
-        unseen |= {int(k[i]) for i in solved if any(np.asarray(better[u])[i] == 0 for u in other.unknowns) and not np.isinf(lost[k[i]])}
+        nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
+        unseen |= {int(k[i]) for i in solved if nothing[i] and not np.isinf(lost[k[i]])}
         whole = len(good) == run.points
         worst = better.origin["quadrature_error"] if whole else max(s.origin["quadrature_error"] for s in (found, better))
         parts = [(np.arange(run.points), found), (k[good], pick(better, np.array(good, dtype=int)))]

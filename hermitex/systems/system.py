@@ -312,7 +312,8 @@ class System(Shown):
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start)
                 made = make(shaken=True)
-                cache[blocks] = replace(made, later=Postponed(partial(make, shaken=True, cancelling=False))) if made.cancels else made
+                later = Postponed(partial(make, shaken=True, cancelling=False)) if made.cancels else None
+                cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
                 at = next((k.name for k, e in places.items() if e.has(error.integral)), "")
