@@ -22,7 +22,8 @@ _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside
 \ifx\@nodocument\relax\else
   \documentclass{article}
   \usepackage{amsmath,amssymb,array,graphicx}
-  \usepackage[margin=2.5cm]{geometry}
+  \usepackage[margin=2.5cm,right=4.5cm,marginparwidth=3.5cm]{geometry}
+  \providecommand\extrafloats[1]{}\extrafloats{500}
   \allowdisplaybreaks
   \gdef\endofpages{\end{document}}
   \begin{document}
@@ -56,6 +57,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
     """One result as a section."""
     cite = _cited(source)
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     where = f" ({tex(place)})" if place else ""
     out = [rf"\section{{{prose(' '.join(title.split()))}}}", ""]
     for kind, content in _gathered(blocks):
@@ -69,7 +71,7 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
         elif kind == "text":
             out += [prose(content)]
         elif kind == "align":
-            out += [_align(content)]  # no blank line: the text goes on in the same paragraph
+            out += [*_margin(content, slug), _align(content, slug=slug)]  # no blank line: the text goes on in the same paragraph
         elif kind == "facts":
             out += ["", prose(f"Checked by computation: {'; '.join(content)}."), ""]
         elif kind == "tally":
@@ -79,7 +81,11 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
             out += [*_items(f"{prose(p.rule)}: {prose(p.words)}" for p in content if p.words), ""]
         elif kind == "conclusion":
             value, words = content
-            out += [rf"\paragraph{{Conclusion.}} {prose(words)}", _display(value), ""]
+            lines = value if isinstance(value, list) and all(isinstance(v, Line) for v in value) else []
+            out += [rf"\paragraph{{Conclusion.}} {prose(words)}", *_margin(lines, slug),
+                    _align(lines, slug=slug) if lines else _display(value), ""]
+        elif kind == "premises":
+            out += [f"It follows from {', '.join(_reference(slug, key) for key in content)}.", ""]
     return "\n".join(out)
 
 
@@ -140,8 +146,25 @@ def doubted(page: str, rules: Sequence[str]) -> str:
     return f"{title}\n\n{said}\n{rest}"
 
 
-def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True) -> str:
-    """An align block; the rules and badges in a column, or behind their lines where one is wide."""
+def _margin(lines: Sequence[Line], slug: str) -> list[str]:
+    """How far each numbered line is established, beside the text that leads to them."""
+    badges = dict.fromkeys(line.badge for line in lines if line.badge and line.key)
+    lists = {b: ", ".join(_reference(slug, line.key) for line in lines if line.key and line.badge == b) for b in badges}
+    said = [f"{badge}: {places}" for badge, places in lists.items()]
+    return [rf"\marginpar{{\raggedright\scriptsize {'; '.join(said)}}}"] if said else []
+
+
+def _reference(slug: str, key: str) -> str:
+    return rf"\eqref{{eq:{slug}:{key}}}"
+
+
+def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, slug: str = "") -> str:
+    """An align block; the rules and badges in a column, or behind their lines where one is wide.
+
+    slug : the page's name in its labels; the badges then stand in the margin.
+    """
+    labels = [rf" \label{{eq:{slug}:{line.key}}}" if slug and line.key else "" for line in lines]
+    lines = [line._replace(badge="") if label else line for line, label in zip(lines, labels, strict=True)]
     notes = [_note(line.rule, line.source if cited else None, line.badge) for line in lines]
     column = max((signs(left) for left in (line.left for line in lines) if signs(left) <= _WIDEST // 2), default=0)
     words = [" ".join(filter(None, (line.rule, line.badge))) for line in lines]
@@ -150,14 +173,14 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True) 
     beside = before + after + max(map(signs, words), default=0) <= _WIDEST
     unnumbered = r" \nonumber \\" if numbered else r" \\"
     written = []
-    for line, note, said in zip(rows, notes, words, strict=True):
+    for line, note, said, label in zip(rows, notes, words, labels, strict=True):
         *most, (left, right) = line
         if note and not beside:
             fits = before + signs(right) + signs(said) <= _WIDEST
             most, right, left = (most, rf"{right} \qquad {note}", left) if fits else ([*most, (left, right)], rf"\qquad {note}", "")
         elif note:
             right = rf"{right} && {note}"
-        written.append(f"{unnumbered}\n".join(f"{a} &{b}".strip() for a, b in [*most, (left, right)]))
+        written.append(f"{unnumbered}\n".join(f"{a} &{b}".strip() for a, b in [*most, (left, right)]) + label)
     name = "align" if numbered else "aligned"
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """LaTeX of both sides; `badge`: "proved", "to 30 digits at 4 points", "tested", "defined", or nothing yet."""
+    """LaTeX of both sides; `badge`: "proved", "to 30 digits at 4 points", "tested", "defined", or nothing yet; `key`: by which it
+    is referred to on its page."""
 
     left: str
     sign: str
@@ -14,3 +15,4 @@ class Line(NamedTuple):
     rule: str = ""
     source: str | None = None
     badge: str = ""
+    key: str = ""

@@ -263,9 +263,10 @@ class Result(Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     def blocks(self) -> Iterator[tuple[str, Any]]:
         """The page in reading order, as (kind, content): "claim", "assumptions", "notation", "text", "align", "fact", "misprints",
-        "variants", "conclusion", "not shown", "tally".
+        "variants", "conclusion", "premises", "not shown", "tally".
 
-        An align block is a list of `Line`; a fact (its name, its badge); assumptions are (words, badge, source, place).
+        An align block is a list of `Line`; premises are the keys of lines; a fact (its name, its
+        badge); assumptions are (words, badge, source, place).
         """
         yield "claim", self._claimed()
         premises = [p for p in self.parts if isinstance(p, Premise)]
@@ -284,7 +285,7 @@ class Result(Shown):
                     yield "align", lines
                 lines = []
                 yield "text", words
-            lines += lines_of(part, names, badge)
+            lines += [one._replace(key=str(place) if i == 0 else "") for i, one in enumerate(lines_of(part, names, badge))]
             if isinstance(part, Let) and part.folds:
                 names[part.symbol] = part.value
             if (fact := name_of_fact(part)) is not None:
@@ -303,8 +304,11 @@ class Result(Shown):
         for place, part in enumerate(self.parts):
             if isinstance(part, Conclusion):
                 badge = self.found[place].badge if place in self.found else ""
-                shown = [Line(latex(a), "=", latex(b), badge=badge) for a, b in part.pairs]
+                shown = [Line(latex(a), "=", latex(b), badge=badge, key=f"{place}.{i}") for i, (a, b) in enumerate(part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
+                by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
+                      if lines_of(q, {})]
+                yield from [("premises", by)] if by else []
                 said = ", ".join(f"`{name}`" for name in part.package)
                 yield "text", f"In the package: {said}." if said else "The package has no object for it."
         yield from (("not shown", p.words) for p in self.parts if isinstance(p, NotShown))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
 from sympy import Function, Symbol, sqrt, symbols
 
 import hermitex as hx
@@ -21,6 +25,7 @@ def _page(**options):
 def _widths(page):
     """Signs in each row of the page's displays, notes included."""
     inside = page.latex().split(r"\begin{align}")[1:]
+    inside = [re.sub(r"\\label\{[^}]*\}", "", block) for block in inside]
     rows = [row for block in inside for row in block.split(r"\end{align}")[0].replace(r"\nonumber", "").split(r"\\")]
     return [signs(row.replace("&", "")) for row in rows]
 
@@ -69,3 +74,44 @@ def test_what_is_compared_by_computation_is_named():
     page.test("the second numbers", lambda: 12)
     assert "Checked by computation: the first numbers (tested); the second numbers (tested)." in page.latex()
     assert "Checked by computation: the first numbers (tested); the second numbers (tested)." in page.markdown()
+
+
+def _defects(tex):
+    """What LaTeX stops at, or prints as ??: braces, environments, brackets that stretch, empty lines in displays, references."""
+    found, depth, opened = [], 0, []
+    tex = re.sub(r"\\(begin|end)\{document\}", "", tex)   # the one is defined before the other stands
+    for sign in re.findall(r"\\begin\{\w+\}|\\end\{\w+\}|\\.|[{}]", tex):
+        depth += (sign == "{") - (sign == "}")
+        if sign.startswith(r"\begin"):
+            opened.append(sign[7:-1])
+        elif sign.startswith(r"\end{") and (not opened or opened.pop() != sign[5:-1]):
+            found.append(f"{sign} ends what was not begun")
+        if depth < 0:
+            found.append("a brace too many")
+    found += ["a brace is open"]*(depth != 0) + [f"{name} is open" for name in opened]
+    for block in re.findall(r"\\begin\{align\}(.*?)\\end\{align\}", tex, re.DOTALL):
+        found += ["an empty line in a display"]*bool(re.search(r"\n\s*\n", block))
+        for row in [*re.split(r"\\\\(?![A-Za-z])", block), tex]:
+            found += ["brackets"]*(len(re.findall(r"\\left(?![a-z])", row)) != len(re.findall(r"\\right(?![a-z])", row)))
+            found += ["two labels on one line"]*(row is not tex and row.count(r"\label") > 1)
+    labels = re.findall(r"\\label\{([^}]*)\}", tex)
+    found += ["one label twice"]*(len(set(labels)) < len(labels))
+    found += [f"{ref} has no label" for ref in re.findall(r"\\eqref\{([^}]*)\}", tex) if ref not in labels]
+    items = re.findall(r"\\bibitem\{([^}]*)\}", tex)
+    return found + [f"{key} is not listed" for key in re.findall(r"\\cite\{([^}]*)\}", tex) if key not in items]
+
+
+@pytest.mark.parametrize("name", ["_template", "gaussian_equivalence", "tree_weights", "one_giant_step"])
+def test_an_appendix_has_numbers_labels_and_references(name):
+    from hermitex.face.userfile import module_of
+
+    path = Path(__file__).parents[2]/"derivations"/f"{name}.py"
+    pages = [v for v in vars(module_of(path)).values() if isinstance(v, hx.Result)]
+    if name == "_template":   # the badges of what was checked
+        pages[0].check()
+    tex = document([page.latex() for page in pages], list(dict.fromkeys(k for page in pages for k in page.sources)))
+    assert not _defects(tex) and r"\marginpar{" in tex and r"It follows from \eqref" in tex
+    label = "\\label{" + re.search(r"\\eqref\{([^}]*)\}", tex)[1] + "}"
+    for old, new in ((label, ""), (label, label + label), (r"\left", ""), (r"\end{align}", ""), ("}", ""),
+                     (r"\begin{align}", "\\begin{align}\n\n")):
+        assert old in tex and _defects(tex.replace(old, new, 1)), f"{old} becomes {new}, and nothing is noticed"

@@ -44,7 +44,7 @@ def test_it_follows_and_is_the_packages():
     page, by, pair = written()
     page.therefore(*pair, by=by, package=OBJECTS)
     assert page.check().passed and said(page).status == "proved"
-    assert "In the package: `hx.mu" in page.markdown() and "[proved]" in page.latex()
+    assert "In the package: `hx.mu" in page.markdown() and "proved: \\eqref" in page.latex()
 
 
 @pytest.mark.parametrize("lost", range(4))

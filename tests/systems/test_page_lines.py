@@ -116,12 +116,15 @@ def test_every_line_says_of_which_kind_it_is():
     page.test("numbers", lambda: 9)
     page.misprint("a factor", Derivative(a**2, a), a)
     assert "[assumed]" in page.markdown() and "[quoted, Goldt et al. 2022, Theorem 2]" in page.markdown()
-    assert r"\text{[defined]}" in page.latex() and "proved" not in page.latex()   # before anything was checked
+    assert r"\text{[defined]}" in page.markdown() and "proved" not in page.latex()   # before anything was checked
+    for said in (r"\marginpar{\raggedright\scriptsize defined: \eqref{eq:kinds:2}}", r"\label{eq:kinds:2}"):
+        assert said in page.latex()
     found = page.check()
     assert found.kinds == {"proved": 1, "agrees": 0, "tested": 2, "quoted": 1, "assumed": 1, "defined": 1, "refuted": 1}
     assert found.to_dict()["kinds"] == found.kinds
     for text in (page.latex(), page.markdown()):
-        assert "[proved]" in text and "a fact (tested)" in text and "numbers (tested to 9 digits)" in text
+        assert "[proved]" in text or "proved: \\eqref{eq:kinds:3}" in text
+        assert "a fact (tested)" in text and "numbers (tested to 9 digits)" in text
     assert r"\cite{goldt2022}, Theorem 2]" in page.latex()
 
 
