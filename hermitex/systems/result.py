@@ -307,7 +307,7 @@ class Result(Shown):
                 shown = [Line(latex(a), "=", latex(b), badge=badge, key=f"{place}.{i}") for i, (a, b) in enumerate(part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
-                      if lines_of(q, {})]
+                      if not isinstance(q, Conclusion) and lines_of(q, {})]
                 yield from [("premises", by)] if by else []
                 said = ", ".join(f"`{name}`" for name in part.package)
                 yield "text", f"In the package: {said}." if said else "The package has no object for it."
