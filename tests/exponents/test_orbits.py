@@ -67,6 +67,7 @@ def test_known_thresholds(text, value):
     ("Abs(z1*z2)", "Abs(z1**2 - z2**2)"),
     ("Max(z1, 0)*z2", "Max(z1 + z2, 0)*(z1 - z2)"),
     ("z1**3*z2 - z1*z2**3", "z1**4 - 6*z1**2*z2**2 + z2**4"),  # a turn by pi/8
+    ("(z1**4 + z2**4)*(z1**4 + (z1 + z2)**4)", "(z1**4 + z2**4)*(z1**4 + (z1 - z2)**4)"),  # of degree 8
 ])
 def test_equal_thresholds(one, two):
     assert abs(alpha(one) / alpha(two) - 1) < 1e-11

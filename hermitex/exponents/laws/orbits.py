@@ -39,7 +39,7 @@ _GOOD = 1e-11
 _REACH = 10.0
 _TINY = 1e-17
 _FAR = 1e-280
-_BOUND = 1e7
+_BOUND = 1e7  # of a label in units of the variables
 _POINTS = 20
 _CHUNK = 4_000_000
 _DEEPEST = 37.0  # exp(-37) = 9e-17
@@ -103,7 +103,7 @@ class Orbits:
 
     def law(self) -> Law | None:
         """The law of the label; None where it is not bounded on the faces."""
-        if any(side.size and not side.top < _BOUND for side in self.sides):
+        if any(side.size and not side.top ** side.a.max() < _BOUND for side in self.sides):
             return None
         tables = [Table(side) if side.size else None for side in self.sides]
         if not any(tables):
