@@ -116,6 +116,14 @@ class BudgetExceeded(HermitexError):
         super().__init__(f"the time budget of {seconds:g} s ran out{where}; allow more with --budget SECONDS (budget=)")
 
 
+class WorkExceeded(BudgetExceeded):
+    """A search took more steps than it was given; it is for the caller to go another way."""
+
+    def __init__(self, steps: int, doing: str = "") -> None:
+        super().__init__(steps, doing)
+        self.args = (f"more than {steps} steps of work" + (f" while {doing}" if doing else ""),)
+
+
 class NotConverged(HermitexError):
     """A solve ended above its tolerance; carries the last state as `.solution`."""
 

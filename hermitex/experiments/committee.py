@@ -6,7 +6,7 @@ side as one array, a row each; the standard error is over them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,18 @@ _DIMENSION, _MOST, _CHUNK = 500, 3_000_000, 2_000_000
 
 
 def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 8,
-             progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+             start: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
     """Online SGD at finite size -> Curve of the risk and the order parameters along t, standard errors over the seeds.
 
     Parameters
     ----------
     theory : ``committee(sigma, g, students=p, teachers=k)``; t : increasing times gamma n/(p d), from 0 on
     dimension : d (default 500); seeds : how many runs, or which
+    start : {"Q": matrix, "M": matrix} among the numbers, or here
     numbers : gamma, Delta, Q, M, P, a, v, second, as of the theory; without Q and M the start that the theory draws at d
     """
     chosen, d = seeds_of(seeds), _DIMENSION if dimension is None else int(dimension)
-    given = theory.complete(theory.given({**numbers, "t": t, "dimension": numbers.get("dimension", d)}))
+    given = theory.complete(theory.given({**numbers, **(start or {}), "t": t, "dimension": numbers.get("dimension", d)}))
     line = np.atleast_1d(given["t"])
     gamma, p = float(given["gamma"]), theory.students
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)) or not gamma > 0:

@@ -48,8 +48,9 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         further keywords (sigma=, target=, loss=, ...)
     alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
     simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
-        dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha
-        (where to measure; by default at most 8 of the points)
+        dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha, or
+        the theory's axis (where to measure; by default at most 8 of the points). A curve along t starts where the
+        theory does, whatever the experiment's d; d is that of the start, too, where nothing else says where it lies
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
     numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one that is a list is the axis, where
@@ -77,7 +78,9 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         raise BadInput(f"{theory.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
     if numbers.get(axis) is None:
         raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
-    options, line = _options(simulate), numbers.pop(axis)
+    options, line = _options(simulate, axis), numbers.pop(axis)
+    if options and _starts_at_dimension(theory, numbers) and "dimension" in options:
+        numbers["dimension"] = options["dimension"]  # the one d that is said is that of both
     found = theory.curve(line, title=title or "", **numbers)
     if title is None and (auto := _title(numbers)):
         found = replace(found, title=auto)
@@ -99,7 +102,12 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
         raise BadInput(f"{theory.name}: the theory is at dimension={asked:g}, so the experiment cannot be at {own['dimension']!r}; "
                        "leave dimension out of simulate")
     own.setdefault("dimension", _finite(numbers.get("dimension")))
+    start, taken = numbers.get("start"), inspect.signature(simulate).parameters
     rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", *own)}
+    if "start" in taken and start is not None:
+        rest["start"] = start
+    elif asked is not None and own["dimension"] != asked:
+        rest |= theory.begins({k: v for k, v in numbers.items() if k not in ("start", "tolerance")})
     return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)
 
 
@@ -221,15 +229,21 @@ def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> t
     return make(**taken), rest
 
 
-def _options(simulate: Any) -> dict[str, Any] | None:
+def _options(simulate: Any, axis: str) -> dict[str, Any] | None:
     if isinstance(simulate, bool | np.bool_):
         return {} if simulate else None
     if not isinstance(simulate, Mapping):
-        raise BadInput(f"simulate is True, False or a mapping of {', '.join((*OPTIONS, 'alpha'))}, not {simulate!r}")
+        raise BadInput(f"simulate is True, False or a mapping of {', '.join((*OPTIONS, axis))}, not {simulate!r}")
     for key in simulate:
-        if key not in (*OPTIONS, "alpha"):
-            raise UnknownName(str(key), (*OPTIONS, "alpha"), "option of the experiment")
-    return dict(simulate)
+        if key not in (*OPTIONS, "alpha", axis):
+            raise UnknownName(str(key), (*OPTIONS, axis), "option of the experiment")
+    return {"alpha" if key == axis else key: value for key, value in simulate.items()}
+
+
+def _starts_at_dimension(theory: Any, numbers: Mapping[str, Any]) -> bool:
+    """Is it a curve whose start a dimension decides, and is no start given?"""
+    return (getattr(theory, "axis", "") == "t" and "dimension" in theory.letters()
+            and all(numbers.get(n) is None for n in ("dimension", "start", "m0", "M")))
 
 
 def _finite(dimension: Any) -> Any:

@@ -1,7 +1,8 @@
 """Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work.
 
 A budget is wall time, which a user sees; an effort is processor time, by which one way is given up for another: what is
-reached must not depend on what else the machine does.
+reached must not depend on what else the machine does. `work` counts the checks themselves: what is reached is the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import wraps
 from math import inf
 from typing import Any, TypeVar
 
-from hermitex.errors import BadInput, BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded, WorkExceeded
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
@@ -22,6 +23,7 @@ DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
 _patience: ContextVar[float] = ContextVar("hermitex_patience", default=1.0)
 _effort: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_effort", default=None)
+_work: ContextVar[work | None] = ContextVar("hermitex_work", default=None)
 
 
 class _Until(AbstractContextManager[None]):
@@ -60,6 +62,41 @@ def effort(seconds: float | None) -> AbstractContextManager[None]:
     return _Until(_effort, time.process_time, seconds)
 
 
+class work(AbstractContextManager[None]):
+    """Bound the work inside to that many checks; an enclosing bound counts them, too.
+
+    >>> with work(3):
+    ...     try:
+    ...         while True:
+    ...             checkpoint()
+    ...     except BudgetExceeded as over:
+    ...         print(over)
+    more than 3 steps of work
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.left = self.steps = steps
+        self.outer: work | None = None
+        self.token: Token[work | None] | None = None
+
+    def __enter__(self) -> None:
+        self.outer = _work.get()
+        self.token = _work.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        token, self.token = self.token, None
+        if token is not None:
+            _work.reset(token)
+
+    def count(self, doing: str) -> None:
+        """One check more, here and in what is around."""
+        self.left -= 1
+        if self.outer is not None:
+            self.outer.count(doing)
+        if self.left < 0:
+            raise WorkExceeded(self.steps, doing)
+
+
 @contextmanager
 def patience(factor: float) -> Iterator[None]:
     """Let every `attempt` inside take that many times its time: what was given up once is tried again for longer."""
@@ -77,6 +114,8 @@ def patient(seconds: float) -> float:
 
 def checkpoint(doing: str = "") -> None:
     """Raise `BudgetExceeded` if the budget in force has run out, or the effort."""
+    if (counted := _work.get()) is not None:
+        counted.count(doing)
     now = _current.get()
     if now is not None and time.monotonic() > now[0]:
         raise BudgetExceeded(now[1], doing)

@@ -46,7 +46,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Theory": ("theory", "Theory"),
 }
 # name on the command line and in a spec -> public name
-_BY_NAME = {"one-step": "one_step", "random-features": "random_features", "sgd": "sgd", "bayes-amp": "multi_index",
+_BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm": "glm", "sgd": "sgd", "bayes-amp": "multi_index",
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
             "covariate": "covariate", "tree": "tree", "giant-step": "giant_step", "committee": "committee"}
 

@@ -128,6 +128,10 @@ class Committee(Theory):
             raise BadInput("committee: Q, M and P are no overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
         return out
 
+    def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """M as it is drawn at the dimension."""
+        return {} if numbers.get("M") is not None else {"M": self.complete(self.given(numbers))["M"]}
+
     def recorded(self, given: Mapping[str, Array]) -> dict[str, float]:
         """Every number of a run by a name of its own: gamma, ..., P11, v1, start_Q11, start_M11, and a1 or start_a1."""
         found = {n: float(given[n]) for n in ("gamma", "Delta", "second", "dimension", "seed") if n in given}

@@ -146,6 +146,7 @@ class SpikedCovariance(Shown):
         "spherical": the neuron is sigma(<w, x>), whose variance s^2 grows with the overlap, L = E sigma(s z)^2/2 - E[sigma(s z1)
         g(z2)]; "normalised": it is sigma(<w, x>/s), L = -E[sigma(z1) g(z2)] at correlation c. Status: derived. For k >= 3 the
         first is pushed back to omega = 0 from omega ~ d^(-1/2), the second learns.
+        Times are those of half the square, E(f - y)^2/2; of the whole square they are half as long.
 
         sigma : the student (default: the target)
 

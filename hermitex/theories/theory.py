@@ -102,6 +102,10 @@ class Theory(Shown):
             values[key] = array
         return {**{k: np.asarray(d, dtype=float) for k, d in known.items() if d is not self.REQUIRED and d is not None}, **values}
 
+    def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """Where a curve starts, if the dimension says it: as numbers that an experiment at another dimension takes, too."""
+        return {}
+
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
               budget: float | None = None, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Solution:
         """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state.

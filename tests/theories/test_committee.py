@@ -6,15 +6,18 @@ import sys
 
 import numpy as np
 import pytest
-from sympy import cos, erf, exp, sin, sqrt
+from sympy import Heaviside, Max, cos, erf, exp, sin, sqrt
 
+import hermitex as hx
 from hermitex import E
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.experiments.committee import simulate
 from hermitex.experiments.statistics import agreement
+from hermitex.symbolic.budget import work
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbols import z, z1, z2, z3
 from hermitex.theories import committee, sgd
+from hermitex.theories.committees import plateau
 from hermitex.theories.committees.products import product
 from hermitex.theories.committees.rates import Rates, product_by_quadrature
 
@@ -170,6 +173,23 @@ def test_the_experiment_agrees():
     assert scores.worst("risk", *theory.order_parameters) < 3.5
 
 
+@pytest.mark.parametrize("asked", [
+    {"dimension": 40}, {"dimension": 40, "seed": 3}, {"start": {"Q": START["Q"], "M": START["M"]}}, START, {}])
+@pytest.mark.parametrize("name", ["committee", "sgd"])
+def test_an_experiment_starts_where_its_curve_does(name, asked):
+    """Whatever its own d: from a start that is given, or that is drawn at the dimension of the theory."""
+    theory = committee(ERF, students=2, teachers=1) if name == "committee" else sgd("erf", "sign")
+    if name == "sgd":
+        asked = {"dimension": 40} if "dimension" in asked else {"m0": 0.2} if asked else {}
+    rate = {"gamma": 0.5} if name == "committee" else {"step": 0.1}
+    found = hx.curve(theory, t=[0, 0.2], **rate, **asked, simulate={"dimension": 20, "seeds": 2, "t": [0, 0.1]})
+    first = "M11" if name == "committee" else "m"
+    assert found.simulation.parameters["dimension"] == 20 and found.simulation.alpha.tolist() == [0, 0.1]
+    assert found.simulation[first][0] == pytest.approx(found[first][0], abs=1e-12)
+    if not asked:
+        assert found.parameters["dimension"] == 20
+
+
 # -- planted errors --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("lost", ["steps", "noises"])
 def test_a_lost_step_term_is_seen(lost, monkeypatch):
@@ -180,6 +200,17 @@ def test_a_lost_step_term_is_seen(lost, monkeypatch):
     assert not getattr(theory.rates, lost)
     found = theory.curve(t=t, gamma=gamma, Delta=Delta, tolerance=1e-6, **start)
     assert found.all_converged and np.max(np.abs(found.risk - risk)) > 1e-5
+
+
+def test_a_search_in_vain_is_not_begun_and_one_that_is_cut_short_is_no_answer():
+    step, ramp = Heaviside(z), Max(0, z)
+    with work(0):
+        for functions in ((step, step, erf(z), erf(z)), (step**2, ramp, erf(z)), (S**2*DS**2, S**2*z), (S**4*step,)):
+            assert product(*functions).closed is None
+    for functions in ((step, erf(z/5)*z), (erf(z/6), erf(z/7))):
+        with work(2), pytest.raises(BudgetExceeded):
+            product(*functions).closed  # noqa: B018
+        assert product(*functions).closed is not None
 
 
 # -- products ----------------------------------------------------------------------------------------------------------------
@@ -233,6 +264,16 @@ def test_the_phases(students, t, phase):
     found = committee(ERF, teachers=2).phases(gamma=[3.0], students=[students], t=t)
     assert found.phase.tolist() == [[phase]]
     assert (found.risk[0, 0] < found.plateau_risk[0, 0]/2) == (phase == "specialised")
+
+
+def test_every_phase_has_a_colour_of_its_own():
+    from matplotlib.patches import Patch
+
+    names = plateau._NAMES
+    found = plateau.Phases(np.arange(1.0, len(names) + 1), (1,), np.ones((1, len(names))), np.ones((1, len(names))),
+                                      np.array([names], dtype=object), {})
+    drawn = [h.get_facecolor() for h in found.plot().get_legend().get_patches() if isinstance(h, Patch)]
+    assert len(set(drawn)) == len(names)
 
 
 def test_no_plateau_and_what_diverges():

@@ -1,5 +1,7 @@
 """Generalised linear models on Gaussian data: printed equations, numbers, simulation, bad input."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -168,3 +170,29 @@ def test_products_of_classification_are_one(tmp_path):
 def test_bad_input(call, said):
     with pytest.raises(BadInput, match=said):
         call()
+
+
+# -- the command line ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("argv", "theory", "at"), [
+    (["--loss", "logistic", "--labels", "mixture", "--intercept", "--fraction", "0.3", "--Delta", "0.5"],
+     {"loss": "logistic", "labels": "mixture", "intercept": True}, {"fraction": 0.3, "Delta": 0.5}),
+    (["--labels", "sign", "--intercept", "--bias", "1/4", "--rho", "2"], {"labels": "sign", "intercept": True},
+     {"bias": 0.25, "rho": 2}),
+    (["--loss", "huber:1", "--Delta", "0.3"], {"loss": "huber:1"}, {"Delta": 0.3})])
+def test_the_command_line_has_labels_losses_and_an_intercept(argv, theory, at, capsys):
+    from hermitex.face.cli import main
+
+    assert main(["curve", "glm", *argv, "--lam", "0.1", "--alpha", "0.5,2", "--json"]) == 0
+    found, direct = json.loads(capsys.readouterr().out), hx.theories.glm(**theory).curve([0.5, 2], lam=0.1, **at)
+    assert found["test_error"] == direct.test_error.tolist() and found["order_parameters"]["q"] == direct["q"].tolist()
+
+
+@pytest.mark.parametrize(("argv", "word"), [
+    (["--labels", "tanh"], "labels are linear"), (["--intercept"], "labels of +-1"), (["--loss", "hinge"], "labels='sign'"),
+    (["--labels", "sign", "--bias", "1"], "bias"), (["--labels", "mixture", "--fraction", "2"], "fraction"),
+    (["--sigma", "tanh"], "--sigma is no option of glm")])
+def test_what_the_command_line_refuses(argv, word, capsys):
+    from hermitex.face.cli import main
+
+    assert main(["curve", "glm", *argv, "--lam", "0.1", "--alpha", "1"]) == 2
+    assert word in capsys.readouterr().err

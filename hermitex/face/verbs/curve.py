@@ -25,6 +25,7 @@ class CurveEntry(NamedTuple):
     numbers: tuple[str, ...]
     shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
     axis: str = "alpha"  # the option that varies along the curve
+    words: tuple[str, ...] = ()  # options that are a word here, a file elsewhere
 
 
 THEORIES: dict[str, CurveEntry] = {
@@ -32,6 +33,8 @@ THEORIES: dict[str, CurveEntry] = {
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
     "random-features": CurveEntry(("sigma", "target"), ("loss", "link"), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
+    "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
+                      words=("labels",)),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
@@ -58,7 +61,7 @@ AXES: dict[str, tuple[str, str, str]] = {
     "n": ("N", "ridge, kernel-ridge: numbers of samples: 10,100,1000", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
-TEXT, LIST, NUMBER, ARRAY = "text", "list", "number", "array"
+TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 MOST_CURVES = 40
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
@@ -81,7 +84,10 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
-    "bias": (NUMBER, "b", "shift of every pre-activation (default: 0)"),
+    "bias": (NUMBER, "b", "shift of every pre-activation (default: 0); glm --intercept: of the teacher's field"),
+    "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1)"),
+    "fraction": (NUMBER, "F", "glm --labels mixture: the share of labels 1 (default: 1/2)"),
+    "intercept": (SWITCH, "", "glm: an output with a constant, without penalty; labels of +-1 only"),
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
                   "committee: a random start at that d; kernel-ridge: of the data"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
@@ -103,7 +109,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
     "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
-               "the default of --Delta (default: a random teacher)"),
+               "the default of --Delta (default: a random teacher). glm: linear (default), sign, logit, probit or mixture, "
+               "two Gaussian clusters of variance --Delta (default: 1)"),
     "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),
@@ -128,8 +135,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, (metavar, line, _) in AXES.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=line)
     model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
-    for name, (_, metavar, line) in OPTIONS.items():
-        model.add_argument(f"--{name}", metavar=metavar, help=line)
+    for name, (kind, metavar, line) in OPTIONS.items():
+        if kind == SWITCH:
+            model.add_argument(f"--{name}", action="store_true", default=None, help=line)
+        else:
+            model.add_argument(f"--{name}", metavar=metavar, help=line)
     model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: 1e-11)")
     model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
                        "it is sought --within bounds")
@@ -255,12 +265,13 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
-    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array}
+    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
+                            SWITCH: lambda name, given: given}
     if args.optimise is not None and args.optimise not in entry.numbers:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
         raise BadInput("--within gives the bounds of what --optimise names; give both")
-    found = {name: read[OPTIONS[name][0]](name, text) for name, text in given.items()}
+    found = {name: read[TEXT if name in entry.words else OPTIONS[name][0]](name, text) for name, text in given.items()}
     if args.tolerance is not None:
         found["tolerance"] = _number("tolerance", args.tolerance)
         if not 0 < found["tolerance"] < 1:

@@ -13,11 +13,30 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Add, DiracDelta, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, factor, oo, sign, together
+from sympy import (
+    Abs,
+    Add,
+    DiracDelta,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Pow,
+    S,
+    Symbol,
+    erf,
+    erfc,
+    factor,
+    oo,
+    sign,
+    together,
+)
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.budget import effort
+from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import parity
@@ -28,7 +47,8 @@ from hermitex.theories.committees.quadrature import Factor, average
 
 Array = np.ndarray
 NODES = 30
-_PATIENCE = 2.0  # seconds of processor time for one closed form
+_WORK = 3000  # checks in the search for one closed form; those that are found take 1,500 at most
+_KINKED = (Max, Min, Abs, Heaviside, sign, Piecewise)
 FIELDS = tuple(Symbol(f"z{i}", real=True) for i in range(1, 5))
 
 
@@ -67,14 +87,10 @@ class Product:
         """The closed form in the letters, or None."""
         if any(f == 0 for f in self.functions):
             return S.Zero
-        if len(self.functions) > 1 and not (within_reach(self.functions) and all(map(alone, self.functions))):
+        if not within_reach(self.functions) or (len(self.functions) > 1 and not all(map(alone, self.functions))):
             return None
-        try:
-            with effort(_PATIENCE):
-                found = closed_form(self.node)
-                return None if found.has(Expectation, DiracDelta) else cleaned(found)
-        except HermitexError:
-            return None
+        found = searched(self.node)
+        return None if found is None or found.has(DiracDelta) else cleaned(found)
 
     def derivative(self, i: int, j: int) -> Expr | None:
         """d/dC_ij of the closed form, i <= j."""
@@ -118,11 +134,40 @@ def product(*functions: Expr) -> Product:
 
 
 def within_reach(functions: Sequence[Expr]) -> bool:
-    """Three fields and more: polynomials, or one or two terms with two switches at most; else the search is long, and in vain."""
-    if len(functions) < 3 or all(f.is_polynomial(z) for f in functions):
+    """Is the search for a closed form worth while, or long and in vain?
+
+    A kink, a jump and every erf is a probability of one normal more below a bound. Closed forms are known for two of them, with
+    polynomials, and for three of bounded functions; of three fields and more for few terms only.
+    """
+    if all(f.is_polynomial(z) for f in functions):
         return True
+    bounds = sum(map(switches, functions))
+    if bounds > 3 or (bounds == 3 and any(map(grows, functions))):
+        return False
     terms = prod(len(Add.make_args(f.expand())) for f in functions)
-    return terms <= 2 and sum(f.has(Max, Min, Abs, Heaviside, sign, Piecewise) for f in functions) <= 2
+    return len(functions) < 3 or (terms <= 2 and sum(f.has(*_KINKED) for f in functions) <= 2)
+
+
+@lru_cache(maxsize=256)
+def switches(f: Expr) -> int:
+    """How many kinks or jumps at once (those of one field count as one) and error functions a term of f holds at most.
+
+    >>> from sympy import Heaviside, erf
+    >>> switches(Heaviside(z)*(1 + erf(z))**2), switches(z**3)
+    (3, 0)
+    """
+    def of(term: Expr) -> int:
+        powers = (factor.as_base_exp() for factor in Mul.make_args(term))
+        return int(term.has(*_KINKED)) + sum(int(p) for base, p in powers if base.func in (erf, erfc) and p.is_Integer and p > 0)
+
+    return max(of(term) for term in Add.make_args(f.expand()))
+
+
+@lru_cache(maxsize=256)
+def grows(f: Expr) -> bool:
+    """Is there a polynomial in some term of f, or a ramp?"""
+    return any(f.has(k) for k in (Max, Min, Abs)) or any(
+        factor.as_base_exp()[0] == z for term in Add.make_args(f.expand()) for factor in Mul.make_args(term))
 
 
 @lru_cache(maxsize=256)
@@ -131,11 +176,18 @@ def alone(f: Expr) -> bool:
     if f.has(DiracDelta):
         return True
     m, s = Symbol("m", real=True), Symbol("s", positive=True)
+    return searched(E(f.xreplace({z: m + s*z}), z)) is not None
+
+
+def searched(node: Expr) -> Expr | None:
+    """The closed form, if it is found within a number of steps, the same on every machine."""
     try:
-        with effort(_PATIENCE):
-            return not closed_form(E(f.xreplace({z: m + s*z}), z)).has(Expectation)
+        with work(_WORK):
+            found = closed_form(node)
     except HermitexError:
-        return False
+        checkpoint()  # the budget around it is over: that is no answer
+        return None
+    return None if found.has(Expectation) else found
 
 
 def compiled(letters: Sequence[Symbol], formula: Expr) -> Callable[[Array], Array]:

@@ -76,6 +76,10 @@ class OverlapFlow(Theory):
         twice = self.repeated(repetition)
         return (lambda t, x, p: twice.rate(x, step)), "LSODA", max(tolerance, 1e-6)
 
+    def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """m0 = d^(-1/2), where it is not given."""
+        return {"m0": float(np.asarray(self.complete(self.given(numbers))["m0"]))} if numbers.get("m0") is None else {}
+
     def _start(self, m0: float) -> np.ndarray:
         return np.full(len(self.order_parameters), m0)
 
