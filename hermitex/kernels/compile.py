@@ -147,7 +147,8 @@ class Kernel(Shown):
         at = ", ".join(f"{n} = {np.broadcast_to(v, value.shape)[bad[0]]:g}" for n, v in values.items())
         at = f" at {at}" if at else ""
         if missing.any():
-            raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{at}; it seems to diverge")
+            raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{at}; it seems to diverge, "
+                               "or its parts overflow")
         raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} where {self.tolerance:.0e} was asked; "
                            "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sympy import Add, Expr, Mul, Poly, PolynomialError, Rational, Symbol, erf, erfc, exp, sqrt
+from sympy import Add, Expr, Mul, Poly, PolynomialError, Symbol, erf, erfc, exp, expand, sqrt
 
 
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
@@ -40,7 +40,8 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             continue
         width = 1/sqrt(1 - 2*a)
         b, kept = (b, 0) if not b.free_symbols & moving else (0, b)
-        body = width*exp(Rational(1, 2)*b**2*width**2 + c + kept*width*v)*rest.xreplace({v: width*v + b*width**2})
+        lift = expand(b**2 + 2*c*(1 - 2*a))*width**2/2  # of -((z - m)/w)^2 both terms are m^2/w^2, and cancel but for m^2
+        body = width*exp(lift + kept*width*v)*rest.xreplace({v: width*v + b*width**2})
     return body
 
 

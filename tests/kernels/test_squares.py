@@ -1,0 +1,48 @@
+"""A narrow factor exp(-((z - m)/w)^2): its square is completed, and what cancels there is not computed."""
+
+import numpy as np
+import pytest
+from scipy.special import erfc as tail
+from sympy import Symbol, cosh, erfc, exp, symbols, tanh
+
+import hermitex as hx
+
+h, w, x = symbols("h w x", real=True)
+z = Symbol("z")
+T = np.arange(-3500, 3501)/250  # the rule of step 1/250 is exact for what falls like exp(-t^2/2)
+FACTORS = [
+    (tanh(z)**2 + 1, lambda u: np.tanh(u)**2 + 1), (1 + z**2, lambda u: 1 + u*u), (1/(1 + z**2), lambda u: 1/(1 + u*u)),
+    (exp(z/2), lambda u: np.exp(u/2)), (cosh(z), np.cosh), (erfc(z), tail),
+]
+BUMPS = [  # the factor, its centre and its width
+    (exp(-((z - h - x/10)/w)**2), lambda h, x, w: h + x/10, lambda x, w: w/np.sqrt(2)),
+    (exp(-(z - h*x)**2/(2*w**2)), lambda h, x, w: h*x, lambda x, w: w),
+    (exp(-z**2/w**2 + 2*h*z/w**2 - h**2/w**2), lambda h, x, w: h, lambda x, w: w/np.sqrt(2)),
+    (exp(-(x*z - h)**2/(2*w**2)), lambda h, x, w: h/x, lambda x, w: w/x),
+]
+
+
+def expected(factor, m, s):
+    u = m + s*T
+    return s*np.sum(factor(u)*np.exp(-T*T/2 - u*u/2))/250/np.sqrt(2*np.pi)
+
+
+@pytest.mark.parametrize("k", range(len(FACTORS)))
+def test_a_narrow_bump_keeps_its_digits(k):
+    formula, factor = FACTORS[k]
+    rng = np.random.default_rng(k)
+    bump, centre, width = BUMPS[k % len(BUMPS)]
+    kernel = hx.compile(hx.E(formula*bump, z))
+    for e in (-0.5, -3, -5, -7):
+        numbers = {"h": rng.uniform(0.2, 1.5), "x": rng.uniform(0.5, 1.5), "w": 10**(e + rng.uniform(-0.5, 0))}
+        value = kernel(**{n: v for n, v in numbers.items() if n in kernel.parameters})
+        wanted = expected(factor, centre(numbers["h"], numbers["x"], numbers["w"]), width(numbers["x"], numbers["w"]))
+        assert value == pytest.approx(wanted, rel=1e-12), (formula*bump, numbers)
+
+
+@pytest.mark.parametrize("narrow", [3e-2, 3e-4, 3e-6])
+def test_a_bump_about_an_unknown_is_solved(narrow):
+    system = hx.System({x: 1 + hx.E((1 + z**2)*BUMPS[0][0], z)/w})
+    found = system.solve(h=0.3, w=narrow)
+    m = 0.3 + found["x"]/10
+    assert found["x"] == pytest.approx(1 + expected(FACTORS[1][1], m, narrow/np.sqrt(2))/narrow, rel=1e-11)
