@@ -252,12 +252,12 @@ def test_an_interrupt_inside_flint(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole", [False, True])
-def test_an_interrupted_sweep_says_one_line(folder, whole):
+def test_an_interrupted_sweep_says_one_line(folder):
     grid = '[grid]\nalpha = "1:2:2000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'
     text = SPEC.replace("[parameters]\nalpha = 1", grid).replace("1/(alpha + V)", "1/(alpha + lamda*V + E(tanh(V*z)**2, z))")
     (folder / "spec.toml").write_text(text.replace("lam =", "lamda ="))
-    for k, wait in enumerate((0.4, 0.9, 1.6, 2.4, 3.5, 5.0)):
+    for k, wait in enumerate((0.4, 0.9, 1.6, 2.0, 2.4, 3.5)):  # before the first import, while workers start, at work
+        whole = k % 2 == 1  # a terminal interrupts the workers too
         command = [sys.executable, "-m", "hermitex", "sweep", "spec.toml", "--workers", "2", "-o", f"d{k}"]
         work = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         time.sleep(wait)

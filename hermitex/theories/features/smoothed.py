@@ -78,7 +78,8 @@ class Smoothed:
             self._grid = compiled(self.activation(z), z, np.array([-reach, reach])) or False
         if self._grid:
             f, kinks = self._grid
-            values = np.stack([_convolved(f, kinks, m, float(s)) for s in np.sqrt(c)], axis=-1)
+            with np.errstate(invalid="ignore", over="ignore"):  # a factor of the activation may overflow: nan, and not believed
+                values = np.stack([_convolved(f, kinks, m, float(s)) for s in np.sqrt(c)], axis=-1)
             some = slice(None, None, max(1, len(m)//4))
             exact = np.stack(self(m[some, ::5, None], c))
             size = np.abs(exact).max() + np.abs(exact[0]).max()/np.sqrt(c.min())
