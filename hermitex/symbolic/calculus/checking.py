@@ -199,6 +199,8 @@ def _factor(forms: tuple[Expr, Expr] | None, test: Test) -> Expr | None:
     exact = ratio.exact_factor(*forms) if forms is not None else None
     if exact is not None and not exact.has(AppliedUndef):
         return exact if _verified(exact, test) else None
+    if test.agreed:
+        return None  # it would be 1 where they agree
     if test.several and min(map(affordable, map(reduced, test.parts))) < test.digits:
         return None  # a fit asks for many points, to many digits
     # A factor with an undefined function in it has no value at a point.
@@ -223,8 +225,8 @@ def _verified(factor: Expr, test: Test) -> bool:
     corrected, seen = Test(test.sides[0], factor*test.sides[1], test.digits), 0
     if corrected.parts == (0, 0):
         return True
-    for i in range(3):
-        found = corrected.at(test.points.near(i), test.assignment(i))
+    for i in range(2):  # all digits once, fewer at another point, where only another formula would show
+        found = corrected.at(test.points.near(i), test.assignment(i), 18 if i else None)
         if found is None or found.nothing:
             continue
         seen += 1

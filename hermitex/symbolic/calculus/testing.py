@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from hermitex.symbolic.undefined import derivative_order, put, undefined_functio
 
 DEEP = 60  # digits where no integral is left
 DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
+ROUGH = 8  # digits that most wrong claims differ in: tried before all of them are paid for
 FEW = 5  # digits that tell whether another formula holds beyond a turn, where more take too long
 PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
 SHALLOW = 60  # binary digits that are added at first where terms cancel
@@ -95,8 +96,6 @@ class Test:
     def __init__(self, left: Expr, right: Expr, digits: int) -> None:
         self.sides, self.digits = (left, right), digits
         self.parts = apart(left, right)
-        # Exact values serve far out, where sums over many nodes take long; near 1 the sides are tried as they stand.
-        self.exact = exact_values(left, right)
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
         self.points = Points(self.sides, self.parameters)
@@ -104,7 +103,12 @@ class Test:
         self.several = max(map(trials.widest, self.parts)) > 1
         self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
         self.long = sum(p.count_ops() for p in self.parts) > LONG
-        self.skipped = ""
+        self.skipped, self.agreed = "", False  # `agreed`: at some point, before one at which they differ
+
+    @cached_property
+    def exact(self) -> tuple[Expr, Expr] | None:
+        """Exact values serve far out, where sums over many nodes take long; near 1 the sides are tried as they stand."""
+        return exact_values(*self.sides)
 
     # -- the run ---------------------------------------------------------------------------------------------------
     def run(self, points: int) -> Check:
@@ -116,7 +120,7 @@ class Test:
         for parameters, functions, kind in self._plan(points, tried):
             checkpoint("testing an equality at random points")
             if kind == NEAR:
-                found = self.at(parameters, functions)
+                found = self.at(parameters, functions, rough=not tried.points)
             elif kind == FAR and tried.left >= 2:
                 continue
             else:
@@ -133,6 +137,7 @@ class Test:
             if found is None:
                 continue
             if found.agree is None:
+                self.agreed = bool(tried.points)
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
                 return Check(left, right, FAILS, "", None, example)
@@ -210,8 +215,11 @@ class Test:
 
     # -- one point -------------------------------------------------------------------------------------------------
     def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True,
-           parts: tuple[Expr, Expr] | None = None, confirm: bool = True) -> Sides | None:
-        """Both sides at one point, or what stands for them; None where one of them cannot be evaluated."""
+           parts: tuple[Expr, Expr] | None = None, confirm: bool = True, rough: bool = False) -> Sides | None:
+        """Both sides at one point, or what stands for them; None where one of them cannot be evaluated.
+
+        `rough`: a few digits are asked first, which may refute; agreement always takes all of them.
+        """
         chosen = {f: t.build for f, t in functions.items()}
         try:
             concrete = [reduced(put(p.xreplace(parameters), chosen)) for p in parts or self.parts]
@@ -220,7 +228,11 @@ class Test:
                 return None
             asked = min(digits or self._depth(concrete, bool(parameters or functions)), *map(affordable, concrete))
             # Of functions drawn at random, two values that cancel to 0 are passed over.
-            found = compare(concrete, asked, deep=deep, zeros=not functions, confirm=confirm)
+            found = None
+            if rough and asked > ROUGH and any(e.has(*_INTEGRALS) for e in concrete):
+                found = compare(concrete, ROUGH, deep=False, zeros=False)
+            if found is None or found.agree is not None:
+                found = compare(concrete, asked, deep=deep, zeros=not functions, confirm=confirm)
         except BudgetExceeded:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
@@ -259,7 +271,7 @@ class Test:
     def _differ(self, exact: Sides, parameters: Point, functions: Functions) -> Sides:
         """Exact values that differ, as they must by less than the sides themselves show where these agree."""
         try:
-            given = self.at(parameters, functions, deep=False)
+            given = self.at(parameters, functions, PLANE, deep=False, confirm=False)
         except BudgetExceeded:
             return exact
         if given is None or not given.agree:

@@ -23,6 +23,7 @@ from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, wei
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales, resolved
 from hermitex.symbolic.digits.summation import Sum, double_exponential, trapezoid
+from hermitex.symbolic.digits.swift import Swift
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.scales import scales
@@ -52,7 +53,7 @@ class LineIntegral:
         self.scales = NumericScales(scales(body, x), self.outer)
         self.panels = self._panels()
         self.density = 1 / mp.sqrt(2 * mp.pi)
-        self._compiled: dict[Any, StraightLine] = {}
+        self._compiled: dict[Any, Swift] = {}
         self._ends: dict[Any, Near] = {}
         self.floor = mpf(0)
 
@@ -135,10 +136,10 @@ class LineIntegral:
         return [rational(_bisect(at, a, b, u)) for (a, u), (b, v) in pairwise(zip(grid, values, strict=True)) if u * v < 0]
 
     # -- summing
-    def _program(self, expr: Expr, variable: Symbol) -> StraightLine:
+    def _program(self, expr: Expr, variable: Symbol) -> Swift:
         key = (expr, variable)
         if key not in self._compiled:
-            self._compiled[key] = StraightLine(expr, [variable, *self.outer], self.backend).prepare()
+            self._compiled[key] = Swift(expr, [variable, *self.outer], self.backend)
         return self._compiled[key]
 
     def _panel(self, panel: Panel, values: Sequence[Any]) -> Sum:
@@ -186,7 +187,7 @@ class LineIntegral:
         if key not in self._ends:
             moved, s = from_end(panel.expr, self.x, panel[which], 1 - 2 * which)
             probe = [mpf(0)] * len(self.outer)
-            self._ends[key] = Near(lambda: StraightLine(moved, [s, *self.outer], self.backend).prepare(), probe)
+            self._ends[key] = Near(lambda: Swift(moved, [s, *self.outer], self.backend), probe)
         return self._ends[key]
 
     def _reach(self, panel: Panel) -> int:

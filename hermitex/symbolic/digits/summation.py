@@ -139,6 +139,12 @@ def _nodes(precision: int, level: int, reach: int) -> tuple[tuple[Any, Any], ...
             j += 1 if level == 0 else 2
 
 
+@lru_cache(maxsize=128)
+def _off_grid(precision: int, h: Any, first: Any) -> list[tuple[Any, Any]]:
+    """The nodes (j + first) h of the rule that verifies, as many as were asked for so far."""
+    return []
+
+
 def double_exponential(left: Function, right: Function, length: Any, tolerance: Callable[[Any], Any],
                        *, reach: int, levels: int = 9) -> Sum | None:
     """int over an interval of that length; left(s), right(s) give f at distance s from either end.
@@ -183,9 +189,11 @@ def _other(left: Function, right: Function, half: Any, h: Any, small: Any, reach
     """The double-exponential rule of step h with shifted nodes; terms from `small` on."""
     total = mpf(0)
     for side, first in ((left, 1 - _SHIFT), (right, _SHIFT)):
-        idle, j = 0, 0
+        idle, j, known = 0, 0, _off_grid(mp.prec, h, first)
         while True:
-            delta, weight = _node((j + first) * h)
+            if j == len(known):
+                known.append(_node((j + first) * h))
+            delta, weight = known[j]
             term = weight * side(half * delta)
             total, j = total + term, j + 1
             idle = idle + 1 if abs(term) <= small else 0
