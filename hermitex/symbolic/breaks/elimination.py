@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Dummy, Expr, LambertW, Poly, Rational, S, Symbol, exp, resultant
+from sympy import Dummy, Expr, Function, LambertW, Poly, Rational, S, Symbol, exp, resultant
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
@@ -16,12 +16,16 @@ from hermitex.symbolic.breaks.order import compare, sign_of
 from hermitex.symbolic.budget import checkpoint
 
 _SIZE = 200     # operations of an eliminant
+_FUNCTIONS = 3  # different functions of the variable beside the radicals: of more, no rule names a zero
 
 
 def without_radicals(p: Poly, gens: Sequence[Expr]) -> Expr | None:
     """What vanishes wherever p does, without the fractional powers among `gens`; None if there are none."""
     radicals = [g for g in gens if g.is_Pow and g.exp.is_Rational and not g.exp.is_Integer]
-    if not radicals:
+    moving = set().union(*(g.free_symbols for g in gens))
+    if not radicals or len([f for f in p.as_expr().atoms(Function) if f.free_symbols & moving]) > _FUNCTIONS:
+        return None
+    if any(g.is_Pow and g.exp.is_number and not g.exp.is_Rational for g in gens):  # it stays, and no rule names a zero
         return None
     names = {g: Dummy("s") for g in radicals}
     f = p.as_expr(*(names.get(g, g) for g in p.gens))

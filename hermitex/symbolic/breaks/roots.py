@@ -7,27 +7,12 @@ enumerated in a finite window; what is left is decided by monotonicity (Rolle), 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import sympy as sp
-from sympy import (
-    Dummy,
-    Expr,
-    Function,
-    Poly,
-    Pow,
-    S,
-    Symbol,
-    cos,
-    exp,
-    fraction,
-    log,
-    oo,
-    pi,
-    sin,
-    tan,
-)
+from sympy import Dummy, Expr, Function, Poly, Pow, S, Symbol, cos, exp, fraction, log, oo, pi, sin, tan
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import NoClosedForm
@@ -83,10 +68,18 @@ def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Ex
     >>> real_roots(sin(x), x, -4, 4)
     (-pi, 0, pi)
     """
-    t = Dummy(x.name, real=True)
+    t = _variable(x.name)
+    if t in S(expr).free_symbols - {x}:
+        t = Dummy(x.name, real=True)
     f = exact(S(expr)).xreplace({x: t})
     window = Window(S(lo), S(hi))
     return tuple(r for r in inside(zeros(f, Where(t, window)), *window) if _may_vanish(f, t, r))
+
+
+@cache
+def _variable(name: str) -> Symbol:
+    """One real symbol to a name, so that the zeros of a sum are known when they are asked for again."""
+    return Dummy(name, real=True)
 
 
 def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:

@@ -16,6 +16,7 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
 from hermitex.symbolic import hooks
+from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, weighted, window
@@ -109,16 +110,16 @@ def _narrow(found: Enclosure, digits: int) -> bool:
 
 @contextmanager
 def _precision(bits: int) -> Iterator[None]:
-    """Work with flint: its precision is a global of the library, set and put back; an interrupt stays one."""
+    """Work with flint: its precision is a global of the library, set and put back by whoever holds ours; an interrupt stays one."""
     from flint import ctx
 
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        with heard():
-            yield
-    finally:
-        ctx.prec = before
+    with mp.workprec(mp.prec):
+        before, ctx.prec = ctx.prec, bits
+        try:
+            with heard():
+                yield
+        finally:
+            ctx.prec = before
 
 
 def _at_bits(expr: Expr, bits: int) -> Enclosure:
