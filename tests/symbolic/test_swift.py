@@ -1,0 +1,52 @@
+"""Sums by balls are the sums of mpmath, whoever else works with either precision."""
+
+import threading
+from fractions import Fraction
+from random import Random
+
+import pytest
+from sympy import Symbol, atan, cos, erf, exp, log, sin, sqrt, tanh
+
+import hermitex as hx
+from hermitex.symbolic.arithmetic import mp, mpf
+from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.swift import Swift
+from hermitex.symbolic.precise import MPMATH, enclose
+from hermitex.symbols import z
+
+x = Symbol("x", real=True)
+SHAPES = (tanh, sin, erf, atan, lambda u: exp(-u**2), lambda u: log(1 + u**2), lambda u: sqrt(2 + cos(u)), lambda u: 1/(1 + u**2))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_value_by_balls_is_that_of_twice_the_precision(seed):
+    random = Random(seed)
+    f, g = random.sample(SHAPES, 2)
+    expr = f(random.randint(1, 30)*x/7 + random.randint(-9, 9))*g(x) + random.choice((0, f(g(x)), x**random.randint(1, 5)))
+    with mp.workprec(random.choice((53, 120, 300))):
+        place = mpf(random.randint(-4000, 4000))/997
+        found, bits = Swift(expr, [x], MPMATH)(place), mp.prec
+        with mp.workprec(2*bits + 40):
+            exact = StraightLine(expr, [x], MPMATH)(place)
+            assert abs(found - exact) <= abs(exact)*mpf(2)**(1 - bits)
+
+
+def test_where_balls_tell_nothing_mpmath_does():
+    program = Swift(log(x) + sqrt(x), [x], MPMATH)
+    assert program(mpf(-1)) == mp.mpc(0, mp.pi + 1)
+    assert program(mpf(4)) == mp.log(4) + 2
+
+
+def test_threads_that_sum_and_enclose_keep_their_precisions():
+    want, found = hx.E(tanh(z)**2, z).evalf(40), []
+
+    def job(shift):
+        found.append(abs(hx.E(tanh(z)**2 + shift, z).evalf(40) - shift - want) < Fraction(1, 10**36))
+        found.append(enclose(hx.E(tanh(z)**2 + shift, z), 40).width < Fraction(1, 10**38))
+
+    threads = [threading.Thread(target=job, args=(k,)) for k in (1, 2, 3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [True]*6
