@@ -10,7 +10,8 @@ from hermitex.errors import BadInput
 
 
 def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
-    """{name: values} of a CSV file: numbers, True and False, None for an empty cell of a column of numbers, else text.
+    """{name: values} of a CSV file: numbers, True and False, None for an empty cell of a column of numbers
+    and in a column that is empty throughout, else text.
 
     Raises
     ------
@@ -33,7 +34,7 @@ def _column(cells: list[str]) -> list[Any]:
     if cells and all(c in ("True", "False") for c in cells):
         return [c == "True" for c in cells]
     if not any(cells):
-        return cells
+        return [None]*len(cells)
     for kind in (int, float):
         try:
             return [None if c == "" else kind(c) for c in cells]

@@ -154,6 +154,14 @@ def test_a_table_without_a_verdict_has_none_where_numbers_are_missing(tmp_path):
     assert hx.load(tmp_path/"q.csv")["converged"].tolist() == [True, False, False]
 
 
+def test_a_column_without_a_number_is_one_of_missing_numbers(tmp_path):
+    """None of its points was found: each is nan, as it was when the result was written."""
+    (tmp_path/"q.csv").write_text("alpha,q,V\n1,,0.5\n2,,0.25\n", encoding="utf-8")
+    again = hx.load(tmp_path/"q.csv")
+    assert again["q"].dtype == float and np.isnan(again["q"]).all() and not again["converged"].any()
+    assert again["V"].tolist() == [0.5, 0.25] and again.axes == {"alpha": (1.0, 2.0)}
+
+
 def test_a_table_with_the_mark_of_a_spreadsheet_is_read(tmp_path):
     (tmp_path/"q.csv").write_bytes(b"\xef\xbb\xbfalpha,q\n1,0.5\n2,0.25\n")
     assert hx.load(tmp_path/"q.csv").axes == {"alpha": (1.0, 2.0)}

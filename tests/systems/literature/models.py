@@ -70,7 +70,8 @@ def mixture(name):
 # -- glasses and memories ----------------------------------------------------------------------------------------------
 def hopfield_cold():
     """Amit, Gutfreund and Sompolinsky 1985, T = 0."""
-    return System({m: erf(m/sqrt(2*alpha*r)), C: sqrt(2/(pi*alpha*r))*exp(-m**2/(2*alpha*r)), r: 1/(1 - C)**2})
+    return System({m: erf(m/sqrt(2*alpha*r)), C: sqrt(2/(pi*alpha*r))*exp(-m**2/(2*alpha*r)), r: 1/(1 - C)**2},
+                  domain={C: (0, 1)}, start={m: 1, C: 0.1})
 
 
 def hopfield_fold():
@@ -82,7 +83,7 @@ def hopfield_fold():
 def hopfield():
     """Amit, Gutfreund and Sompolinsky 1987."""
     w = tanh(beta*(m + sqrt(alpha*r)*z))
-    return System({m: E(w, z), q: E(w**2, z), r: q/(1 - beta*(1 - q))**2})
+    return System({m: E(w, z), q: E(w**2, z), r: q/(1 - beta*(1 - q))**2}, start={m: 1, q: 0.99})
 
 
 def sk():
@@ -267,7 +268,7 @@ def c_map():
     """Poole et al. 2016: the correlation that two inputs end at."""
     s = sqrt(q)
     pair = E(tanh(s*z1)*tanh(s*(c*z1 + sqrt(1 - c**2)*z2)), z1, z2)
-    return System({q: sw2*E(tanh(s*z)**2, z) + sb2, c: (sw2*pair + sb2)/q})
+    return System({q: sw2*E(tanh(s*z)**2, z) + sb2, c: (sw2*pair + sb2)/q}, domain={c: (0, 1)})
 
 
 def nngp():
@@ -299,13 +300,4 @@ MODELS = {
     "Bernoulli-Gauss": bernoulli_gauss, "phase retrieval": phase_retrieval, "phase retrieval, fold": phase_fold,
     "spiked Wigner": wigner, "spiked Wishart": wishart, "spiked Wishart, normal": wishart_normal, "tensor PCA": tensor,
     "tensor PCA, signs": tensor_signs, "edge of chaos": edge_of_chaos, "c map": c_map, "NNGP": nngp, "chaotic network": chaotic,
-}
-
-#: where the default start (1 for a positive unknown, 0 for the rest) is a pole of the equations or leads to another solution
-STARTS = {
-    "binary perceptron": {"q": 0.5, "qhat": 2.0, "alpha": 0.8},
-    "largest margin": {"k": 0.3, "t": 0.8}, "Hopfield, T = 0": {"m": 1.0, "C": 0.1, "r": 1.0},
-    "Hopfield, T > 0": {"m": 1.0, "q": 0.99, "r": 1.0}, "p-spin, static": {"y": 0.3, "q": 0.7, "T": 0.6},
-    "p-spin, cold": {"q": 0.75, "x": 0.5}, "Donoho-Maleki-Montanari": {"t": 1.0}, "phase retrieval": {"q": 0.3, "qhat": 0.5},
-    "phase retrieval, fold": {"q": 0.7}, "c map": {"q": 2.0, "c": 0.5}, "chaotic network": {"D": 2.0},
 }

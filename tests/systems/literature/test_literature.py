@@ -9,7 +9,7 @@ from pathlib import Path
 import independent
 import numpy as np
 import pytest
-from models import MODELS, STARTS
+from models import MODELS
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "literature.json").read_text())
 SECONDS_TO_COMPILE = {"Gardner, G/H", "binary perceptron", "largest margin", "SK, 1RSB", "LASSO", "LASSO by Prox", "Huber", "NNGP",
@@ -35,15 +35,11 @@ def points(name):
     return [(p["numbers"], p["values"]) for p in REFERENCE[name.removesuffix(" by Prox")] if p["numbers"] != REFUSED]
 
 
-def start_of(name):
-    return STARTS.get(name.removesuffix(" by Prox"), {})
-
-
 # -- the session -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NAMES)
 def test_the_values_of_other_means(name):
     for numbers, values in points(name):
-        found = model(name).solve(numbers, start=start_of(name))
+        found = model(name).solve(numbers)
         assert found.converged
         for quantity, value in values.items():
             assert found[quantity] == pytest.approx(value, rel=1e-9, abs=1e-20), (quantity, numbers)
@@ -79,7 +75,7 @@ PUBLISHED = [
     pytest.param(*row, id=f"{row[0]}: {row[2]} = {row[3]}", marks=[pytest.mark.slow] if row[0] in SECONDS_TO_COMPILE else [])
     for row in PUBLISHED])
 def test_published_numbers(name, numbers, quantity, value, off):
-    assert model(name).solve(numbers, start=start_of(name))[quantity] == pytest.approx(value, abs=off)
+    assert model(name).solve(numbers)[quantity] == pytest.approx(value, abs=off)
 
 
 BATCHES = ["SK", "SK, AT line", "Hopfield, T > 0", "spiked Wishart", "elastic net", "c map", "Sur-Candes"]
@@ -90,7 +86,7 @@ def test_a_batch_is_its_points(name):
     """Points of a table solved together; a parameter that differs between them is an array."""
     rows = points(name)
     numbers = {k: np.array([n[k] for n, _ in rows]) for k in rows[0][0]}
-    found = model(name).solve(numbers, start=start_of(name))
+    found = model(name).solve(numbers)
     assert found.all_converged
     for quantity in rows[0][1]:
         assert found[quantity] == pytest.approx(np.array([v[quantity] for _, v in rows]), rel=1e-9, abs=1e-20)
@@ -143,7 +139,7 @@ def test_easy_points_stay_beside_hard_ones():
     alone = [v["q"] for _, v in points("spiked Wigner")[1::-1]]
     assert found.all_converged and found["q"] == pytest.approx([0, 0, *alone], rel=1e-9)
     cold = {"alpha": 0.05, "beta": [10.0, 1e5]}
-    hopfield = model("Hopfield, T > 0").solve(cold, start=start_of("Hopfield, T > 0"), raise_on_failure=False)
+    hopfield = model("Hopfield, T > 0").solve(cold, raise_on_failure=False)
     assert hopfield.converged[0] and hopfield["m"][0] == pytest.approx(points("Hopfield, T > 0")[0][1]["m"], rel=1e-9)
 
 
@@ -152,12 +148,12 @@ def test_easy_points_stay_beside_hard_ones():
 @pytest.mark.parametrize("name", stages(MODELS, set(MODELS) - QUICK_FILES))
 def test_the_file_is_the_session(name, tmp_path):
     """It passes its own self-test, and at a further point prints the numbers of the session."""
-    rows, begin = points(name), start_of(name)
+    rows = points(name)
     path = tmp_path / "solver.py"
-    model(name).export(path, reference=rows[0][0], start=begin)
+    model(name).export(path, reference=rows[0][0])
     assert ran(path, "--selftest").startswith("selftest: 1 points")
     for numbers, values in rows[1:] if rows[0][0] else []:
-        here = model(name).solve(numbers, start=begin)
+        here = model(name).solve(numbers)
         there = json.loads(ran(path, "--json", *(f"--{k}={v!r}" for k, v in numbers.items())))
         for quantity in here.value:
             assert there[quantity] == pytest.approx([here[quantity]], rel=1e-10, abs=1e-14), (quantity, numbers)
