@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, UnknownName
+from ..errors import BadInput, MissingExtra, UnknownName
 from ..show.columns import Columned, ridge
 from ..show.escape import cell
 from ..show.files import write_whole
@@ -67,6 +67,21 @@ class Sweep(Columned):
         """A column as an array with one axis a grid key, in the order of the keys."""
         sizes = [len(v) for v in self.axes.values()]
         return np.moveaxis(self[name].reshape(*sizes[1:], sizes[0]), -1, 0)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset: every solved column over the swept parameters; it needs the extra `xarray`.
+
+        Raises
+        ------
+        MissingExtra : xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise MissingExtra("xarray", "xarray", "a Dataset") from None
+        held = {n: (tuple(self.axes), self.on_grid(n)) for n in self.columns if n not in self.axes}
+        fixed = {n: v for n, v in self.parameters.items() if isinstance(v, str | int | float)}
+        return xarray.Dataset(held, coords={n: list(v) for n, v in self.axes.items()}, attrs=fixed)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists fit for JSON: NaN is None, infinity is "inf"."""

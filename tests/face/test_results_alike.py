@@ -168,3 +168,20 @@ def test_a_table_with_the_mark_of_a_spreadsheet_is_read(tmp_path):
     for path in (None, "a\0b"):
         with pytest.raises(BadInput, match="cannot read"):
             hx.load(path)
+
+
+def test_a_sweep_is_a_dataset_over_its_grid(monkeypatch):
+    from hermitex.symbols import V, alpha, lamda
+
+    table = hx.sweep(hx.System({V: 1/(lamda + alpha)}), {"alpha": [1, 2, 3], "lamda": [0.5, 1.0]})
+    try:
+        import xarray  # noqa: F401
+    except ImportError:
+        with pytest.raises(hx.errors.MissingExtra, match="xarray"):
+            table.to_xarray()
+        return
+    found = table.to_xarray()
+    assert dict(found.sizes) == {"alpha": 3, "lamda": 2} and bool(found["converged"].all())
+    for a in (1, 2, 3):
+        for v in (0.5, 1.0):
+            assert float(found["V"].sel(alpha=a, lamda=v)) == pytest.approx(1/(a + v), rel=1e-9)
