@@ -82,8 +82,8 @@ class DrawnLaw:
 
     @staticmethod
     def _array(f: Callable, y: Any, point: Sequence[Any]) -> np.ndarray:
-        y, *z = (np.asarray(v, dtype=float) for v in (y, *point))
-        shape = np.broadcast_shapes(y.shape, *(v.shape for v in z))
+        y, *z = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (y, *point)))
+        shape = y.shape
         try:
             with np.errstate(all="ignore"):
                 values = np.asarray(f(y, *z))

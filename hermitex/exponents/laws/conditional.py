@@ -1,7 +1,8 @@
 """F_U(M) = E_u[E[G_U M G_U | u]]: the couplings of the hidden directions, averaged over the known ones.
 
 At each u the label is a target in the hidden variables alone; `known` takes the average. One hidden variable is done on
-numbers (`sections`), anything else through the structure of the target with the numbers of u put in.
+numbers (`sections`), a discrete label over planes by strips, anything else through the structure of the target with the
+numbers of u put in.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hermitex.exponents.laws.linearised import Couplings, Second, agreed, larges
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.table import tabulated
 from hermitex.exponents.laws.value import Value, measured
 from hermitex.symbolic.budget import checkpoint
@@ -132,6 +134,10 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
             pass
         else:
             return lambda u: apply_channel(sections.law(u), law)
+    if len(hidden) == 2 and (switches := discrete_over_planes(g, given, hidden)) is not None:
+        strips = Strips(g, switches, given, hidden, drop)
+        return lambda u: apply_channel(strips.law(u), law)
+
     def general(u: Sequence[float]) -> Second:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
