@@ -8,6 +8,8 @@ from typing import Any
 
 from hermitex.errors import BadInput
 
+_WORDS = ("reason", "method", "branch")
+
 
 def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
     """{name: values} of a CSV file: numbers, True and False, None for an empty cell of a column of numbers
@@ -27,14 +29,14 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
         raise BadInput(f"load: {str(path)[:80]!r} is no table with a name over each column")
     if bad := next((k for k, row in enumerate(rows) if len(row) != len(rows[0])), None):
         raise BadInput(f"load: row {bad} of {str(path)[:80]!r} has {len(rows[bad])} cells and the header {len(rows[0])}")
-    return {name: _column([row[j] for row in rows[1:]]) for j, name in enumerate(rows[0])}
+    return {name: _column(name, [row[j] for row in rows[1:]]) for j, name in enumerate(rows[0])}
 
 
-def _column(cells: list[str]) -> list[Any]:
+def _column(name: str, cells: list[str]) -> list[Any]:
     if cells and all(c in ("True", "False") for c in cells):
         return [c == "True" for c in cells]
-    if not any(cells):
-        return [None]*len(cells)
+    if not any(cells):  # what is missing everywhere is a number, but for the columns that hold words
+        return cells if name in _WORDS else [None]*len(cells)
     for kind in (int, float):
         try:
             return [None if c == "" else kind(c) for c in cells]

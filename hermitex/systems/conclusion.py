@@ -135,7 +135,7 @@ class Conclusion:
             return f"it does not hold at the numbers of {name}: the sides are {worst:.1e} apart"
         moved = [{**at, u: 1.01*v + 0.001} for u, v in at.items() if not isinstance(u, UndefinedFunction)]
         numbers = moved or [dict(at)]
-        if right is None and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-FEWEST for one in numbers):
+        if (moved or right is None) and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-FEWEST for one in numbers):
             return f"it holds at other numbers than those of {name} too: nothing is compared"
         return min(15, floor(-log10(max(worst, 1e-16))))
 

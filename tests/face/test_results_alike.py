@@ -160,6 +160,8 @@ def test_a_column_without_a_number_is_one_of_missing_numbers(tmp_path):
     again = hx.load(tmp_path/"q.csv")
     assert again["q"].dtype == float and np.isnan(again["q"]).all() and not again["converged"].any()
     assert again["V"].tolist() == [0.5, 0.25] and again.axes == {"alpha": (1.0, 2.0)}
+    (tmp_path/"r.csv").write_text("alpha,V,reason\n1,0.5,\n2,0.25,\n", encoding="utf-8")
+    assert list(hx.load(tmp_path/"r.csv")["reason"]) == ["", ""]
 
 
 def test_a_table_with_the_mark_of_a_spreadsheet_is_read(tmp_path):
