@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels import quadrature
-from hermitex.kernels.lowering import NodeAxis
+from hermitex.kernels.lowered import NodeAxis
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sympy import Expr, Symbol, preorder_traversal
 
-from hermitex.kernels.lowering import Statement
+from hermitex.kernels.lowered import Statement
 
 _LONG = 14  # operations on a line
 

@@ -10,167 +10,40 @@ not depend on a variable has length 1 there, so an inner expectation that no unk
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 from sympy import (
     Abs,
-    Add,
     Dummy,
     Expr,
-    Function,
     Heaviside,
     Max,
     Min,
-    Mul,
     Piecewise,
     Pow,
     Rational,
     Symbol,
-    Tuple,
     cse,
     default_sort_key,
-    hyper,
     numbered_symbols,
-    preorder_traversal,
     sign,
-    tan,
-    tanh,
 )
 
-from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
+from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import loss
-from hermitex.kernels.printers import HYPERGEOMETRIC
+from hermitex.kernels.exact import exact_or_none, independent, promising
+from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.rounding import Shaken, shaking, written
 from hermitex.kernels.squares import drawn_wider
-from hermitex.kernels.sums import Arrays, Entry
 from hermitex.kernels.temperature import inward
-from hermitex.symbolic.budget import budget, checkpoint
+from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
 
-_CLOSED_FORM_SECONDS = 5.0
-_CLOSED_FORM_OPS = 150
-_HOPELESS = (tanh, tan)
 _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
-
-
-@dataclass(frozen=True)
-class NodeAxis:
-    """An integration variable as an array axis: its symbol stands for the nodes of its rule.
-
-    Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...
-    """
-
-    name: str
-    depth: int
-    symbol: Symbol = field(compare=False)
-    beside: tuple[str, ...] = ()  # the variables that its break points move with
-    summed: bool = False
-    first: int = 0
-    counting: bool = False  # its nodes are 0, 1, 2, ..., as many as a sum over them needs
-
-    @property
-    def identifier(self) -> str:
-        """The name of the axis in generated code."""
-        return self.symbol.name
-
-
-@dataclass(frozen=True)
-class Statement:
-    """`target = expr`, or `target` = the contraction of `expr` over `axes` (an expectation)."""
-
-    target: Symbol
-    expr: Expr
-    axes: tuple[NodeAxis, ...] = ()
-
-    @cached_property
-    def needs(self) -> frozenset[Symbol]:
-        """The symbols it reads."""
-        return frozenset(self.expr.free_symbols)
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """Statements in an order in which each reads only what stands before it, and the outputs as formulas of their targets.
-
-    `temporaries` are the targets that no one named; `notes` say what the expectations average.
-    """
-
-    statements: tuple[Statement, ...]
-    outputs: tuple[Expr, ...]
-    axes: tuple[NodeAxis, ...]
-    temporaries: frozenset[Symbol] = frozenset()
-    notes: Mapping[Symbol, str] = field(default_factory=dict)
-    losses: tuple[Expr, ...] = ()
-    shaken: tuple[Expr, ...] = ()  # formulas with every closed form off by what rounding may make of it
-    trembling: frozenset[Symbol] = frozenset()  # the averages that only they take
-    entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
-
-    @cached_property
-    def indices(self) -> frozenset[Symbol]:
-        """The symbols of the axes that are summed over."""
-        return frozenset(a.symbol for a in self.axes if a.summed)
-
-    @cached_property
-    def along_indices(self) -> frozenset[Symbol]:
-        """The targets that vary along an array: they are computed block by block, where they are summed."""
-        reach = self.reach()
-        return frozenset(s.target for s in self.statements if reach[s.target] & self.indices)
-
-    @cached_property
-    def _places(self) -> dict[Symbol, int]:
-        return {s.target: k for k, s in enumerate(self.statements)}
-
-    def arrays(self) -> Arrays | None:
-        """How arrays are laid out for the generated code."""
-        place = {a.name: k for k, a in enumerate(self.axes, start=1) if a.summed}
-        found = [Entry(s.name, e.array.name, tuple(place[i.name] for i in e.indices), tuple(i.name for i in e.indices))
-                 for s, e in self.entries.items() if all(i.name in place for i in e.indices)]
-        found += [Entry(a.identifier, "", (place[a.name],), (a.name,), a.first) for a in self.axes if a.summed]
-        return Arrays(tuple(found)) if found else None
-
-    def needed(self, outputs: Iterable[Expr], *known: AbstractSet[Symbol], own: AbstractSet[Symbol] = frozenset()
-               ) -> list[Statement]:
-        """The statements that compute `outputs` from what is known, in order; `own` are computed though they are known."""
-        found: set[int] = set()
-        left = list(set().union(*(e.free_symbols for e in outputs)))
-        while left:
-            v = left.pop()
-            k = self._places.get(v)
-            if k is not None and k not in found and (v in own or not any(v in names for names in known)):
-                found.add(k)
-                left += self.statements[k].needs
-        return [self.statements[k] for k in sorted(found)]
-
-    def independent_of(self, varying: set[Symbol]) -> set[Symbol]:
-        """The targets that do not depend, at any remove, on `varying`."""
-        moved, fixed = set(varying), set()
-        for s in self.statements:
-            if s.needs & moved:
-                moved.add(s.target)
-            else:
-                fixed.add(s.target)
-        return fixed
-
-    def reach(self) -> dict[Symbol, frozenset[Symbol]]:
-        """The axes along which each target varies, and each axis itself."""
-        found = {a.symbol: frozenset([a.symbol]) for a in self.axes}
-        index = {a.name: a.symbol for a in self.axes if a.summed}
-        found |= {s: frozenset(index[i.name] for i in e.indices if i.name in index) for s, e in self.entries.items()}
-        for s in self.statements:
-            found[s.target] = frozenset().union(*(found.get(v, frozenset()) for v in s.needs)) - {a.symbol for a in s.axes}
-        return found
-
-    def along_axes(self) -> set[Symbol]:
-        """The targets whose value varies along an integration variable."""
-        reach = self.reach()
-        return {s.target for s in self.statements if reach[s.target]}
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
@@ -420,7 +293,7 @@ class _Lowering:
         notes = {target: f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
                  for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
-        return Lowered(tuple(_ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
+        return Lowered(tuple(ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
 
 
 def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
@@ -440,99 +313,3 @@ def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
     if isinstance(expr, ArraySum):
         return ArraySum(_put(expr.body, swap), expr.index)
     return expr.func(*(_put(a, swap) for a in expr.args))
-
-
-def exact_or_none(node: Expr) -> Expr | None:
-    """The closed form, if the engine has one within its bounds.
-
-    Raises Divergent where the expectation provably does not exist.
-    """
-    short, constants = _constants_named(node)
-    try:
-        with budget(_CLOSED_FORM_SECONDS):
-            found = closed_form(short).xreplace(constants)
-    except Divergent as error:
-        if constants:
-            raise Divergent(error.integral.xreplace(constants), error.reason) from error
-        raise
-    except (BudgetExceeded, HermitexError):
-        return None
-    return found if all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper)) else None
-
-
-def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
-    """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
-    if not isinstance(node, Expectation):  # a constant is its own average
-        return node, {}
-    letters: dict[Expr, Symbol] = {}
-    body, variables = node.open()
-    moving = set(variables)
-
-    def letter(e: Expr) -> Expr:
-        if e.is_Atom or e.is_number or not e.is_real:
-            return e
-        # sqrt(c) and 2*c stay: their signs and powers may cancel against others.
-        if not any(isinstance(p, Add | Function) for p in preorder_traversal(e)):
-            return e
-        if e not in letters:
-            # No user's name bears a prime; not a Dummy, so that the engine remembers its answers.
-            letters[e] = Symbol(f"D{len(letters)}'", real=True, positive=True if e.is_positive else None)
-        return letters[e]
-
-    def named(e: Expr) -> Expr:
-        if not e.free_symbols & moving:
-            return letter(e)
-        if isinstance(e, Add | Mul):
-            stay = [a for a in e.args if not a.free_symbols & moving]
-            return e.func(letter(e.func(*stay)), *(named(a) for a in e.args if a.free_symbols & moving))
-        if isinstance(e, Pow | Function | Max | Min):
-            return e.func(*map(named, e.args))
-        return e
-
-    short = named(body)
-    if not letters:
-        return node, {}
-    return node.with_body(short, variables), {d: e for e, d in letters.items()}
-
-
-def promising(body: Expr, variables: set[Symbol]) -> bool:
-    """False for integrands that no rule will take: a quotient by a sum, tanh, a formula too long."""
-    if body.count_ops() > _CLOSED_FORM_OPS:
-        return False
-    moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
-    return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)
-                   for e in moving)
-
-
-def independent(node: Expectation) -> Expectation:
-    """The same expectation over independent standard normals: u = L z, L the Cholesky factor of the covariance."""
-    if node.independent:
-        return node
-    body, fresh = node.open()
-    factor = node.covariance.cholesky(hermitian=False)
-    white = [Dummy(v.name, real=True) for v in fresh]
-    body = body.xreplace({v: sum(factor[i, j] * white[j] for j in range(i + 1)) for i, v in enumerate(fresh)})
-    return Expectation(body, Tuple(*white))
-
-
-def _ordered(statements: list[Statement]) -> list[Statement]:
-    """Topological order, stable: by how many others stand one upon another below each, then as given."""
-    places = {s.target: k for k, s in enumerate(statements)}
-    reads = [[places[v] for v in s.needs if v in places] for s in statements]
-    readers: list[list[int]] = [[] for _ in statements]
-    for k, below in enumerate(reads):
-        for j in below:
-            readers[j].append(k)
-    missing, level = [len(below) for below in reads], [0] * len(statements)
-    ready, done = [k for k, count in enumerate(missing) if not count], 0
-    while ready:
-        j = ready.pop()
-        done += 1
-        for k in readers[j]:
-            level[k] = max(level[k], level[j] + 1)
-            missing[k] -= 1
-            if not missing[k]:
-                ready.append(k)
-    if done < len(statements):
-        raise HermitexError("the named sub-expressions refer to each other in a circle")
-    return [statements[k] for k in sorted(range(len(statements)), key=lambda k: (level[k], k))]

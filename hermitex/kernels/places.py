@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.lowering import Lowered
+from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import plain
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales

@@ -25,7 +25,7 @@ from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
-from hermitex.kernels.lowering import Lowered, NodeAxis, Statement
+from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.places import Marks
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER

@@ -36,7 +36,7 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.kernels.lowering import independent
+from hermitex.kernels.exact import independent
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.moreau import has_nodes, resolve

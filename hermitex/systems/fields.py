@@ -40,7 +40,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.lowering import exact_or_none
+from hermitex.kernels.exact import exact_or_none
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.conditioning import cholesky, over

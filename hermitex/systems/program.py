@@ -21,7 +21,8 @@ from sympy import Expr, Mul, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.cancellation import magnitude
-from hermitex.kernels.lowering import Lowered, NodeAxis, Statement, lower
+from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
+from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays

@@ -6,7 +6,8 @@ from sympy import Abs, Max, Piecewise, Symbol, exp, sign, sqrt, symbols, tanh
 
 from hermitex import E
 from hermitex.errors import Divergent
-from hermitex.kernels.lowering import exact_or_none, lower, promising
+from hermitex.kernels.exact import exact_or_none, promising
+from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
 from hermitex.symbols import kappa, z, z1, z2
 

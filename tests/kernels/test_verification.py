@@ -7,7 +7,7 @@ from sympy import Abs, Symbol, atan, cos, cosh, erf, exp, lambdify, sin, sqrt, s
 import hermitex as hx
 from hermitex.errors import NotConverged
 from hermitex.kernels.adaptive import Quadratures
-from hermitex.kernels.lowering import NodeAxis
+from hermitex.kernels.lowered import NodeAxis
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
 

@@ -15,7 +15,7 @@ from typing import Any
 from sympy import Dummy, Eq, Expr, Float, Piecewise, S, Symbol, erf, sqrt, symbols
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.lowering import exact_or_none
+from hermitex.kernels.exact import exact_or_none
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
