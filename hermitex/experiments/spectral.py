@@ -10,6 +10,8 @@ import numpy as np
 
 from hermitex.experiments.denoisers import Denoiser
 
+_STILL = 1e-3  # what a step takes out of the span of W: AMP itself goes on from there
+
 Array = np.ndarray
 
 
@@ -20,18 +22,20 @@ def curvature(label: Denoiser, n: int, r: int) -> Array:
 
 
 def spectral_start(label: Denoiser, X: Array, r: int, rng: np.random.Generator, steps: int = 150) -> Array:
-    """W (d, r), its columns of norm sqrt(d) up to a common factor, after `steps` of linearised AMP."""
+    """W (d, r), its columns of norm sqrt(d) up to a common factor, after at most `steps` of linearised AMP."""
     n, d = X.shape
     G = curvature(label, n, r)
     W = rng.standard_normal((d, r))
-    g = np.zeros((n, r))
+    g, span = np.zeros((n, r)), np.linalg.qr(W)[0]
     for _ in range(steps):
         omega = X @ W - g
         g = np.einsum("nij,nj->ni", G, omega)
         W = X.T @ g - W @ G.sum(axis=0)/d
         size = np.linalg.norm(W)/np.sqrt(d*r)
         # the map is linear: W and the g of its Onsager term shrink together
-        W, g = W/size, g/size
+        W, g, before, span = W/size, g/size, span, np.linalg.qr(W)[0]
+        if np.linalg.norm(span - before @ (before.T @ span)) < _STILL:
+            break
     return W
 
 
