@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau
-from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z1, z2, z3
+from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
@@ -36,6 +36,22 @@ def _energy(loss: Pointwise) -> Expr:
         return E(Moreau(loss.of_residual, f, sqrt(rho + Delta + q - 2*m)*z1, V), z1)
     teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
     return E(Moreau(loss.expr.subs(y, teacher), f, sqrt(q)*z1, V), z1, z2, z3)
+
+
+def _energy_of_signs(word: str, loss: Pointwise) -> Expr:
+    """E min of labels of +-1 that the field decides: their sign, or both labels by their probabilities."""
+    field = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
+    mean = classes.MEANS[word].subs(z, field)
+    if word == "sign":
+        return E(Moreau(loss.expr.subs(y, mean), f, sqrt(q)*z1, V), z1, z2, z3)
+    up, down = (Moreau(loss.expr.subs(y, label), f, sqrt(q)*z1, V) for label in (1, -1))
+    return E((1 + mean)/2*up + (1 - mean)/2*down, z1, z2, z3)
+
+
+def _energy_of_clusters(loss: Pointwise) -> Expr:
+    """E min over two clusters, whose samples have outputs of mean +-m and variance Delta q, and move by Delta V."""
+    up, down = (E(Moreau(loss.expr.subs(y, label), f, label*m + sqrt(Delta*q)*z1, Delta*V), z1) for label in (1, -1))
+    return classes.fraction*up + (1 - classes.fraction)*down
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,13 +78,25 @@ class Glm(Theory):
             return classes.of_mixture(loss, intercept=self.intercept)
         if self.binary:
             return classes.of_field(loss, self.labels, intercept=self.intercept)
-        energy = _energy(loss)
+        return self.stationary
+
+    @cached_property
+    def stationary(self) -> System:
+        """The stationarity conditions of the free energy, without an intercept; those of `system`, which for labels of +-1 has them
+        by averages that are cheaper.
+        """
+        loss = HALF_SQUARE if self.loss.name == "square" else self.loss
+        energy = {"linear": _energy, "mixture": _energy_of_clusters}.get(self.labels, partial(_energy_of_signs, self.labels))(loss)
         phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*energy
-        # E l(y, f*) = E min - E (f* - omega)^2/(2V)
-        train = energy - V*qhat/(2*alpha)
-        return free_energy(phi, {V: Vhat, q: qhat, m: mhat}, parameters=[alpha, lamda, Delta, rho], source="loureiro2021",
-                           observables={"test_error": rho + q - 2*m, "train_error": train,
-                                        "train_objective": train + lamda*q/(2*alpha)}, name=f"glm({self.loss}, {self.labels})")
+        parameters, observables = [alpha, lamda, Delta, rho], {}
+        if self.labels == "mixture":
+            parameters.append(classes.fraction)
+        if not self.binary:
+            # E l(y, f*) = E min - E (f* - omega)^2/(2V)
+            train = energy - V*qhat/(2*alpha)
+            observables = {"test_error": rho + q - 2*m, "train_error": train, "train_objective": train + lamda*q/(2*alpha)}
+        return free_energy(phi, {V: Vhat, q: qhat, m: mhat}, parameters=parameters, source=self.sources[0], observables=observables,
+                           name=f"glm({self.loss}, {self.labels})")
 
     @property
     def binary(self) -> bool:
@@ -77,8 +105,8 @@ class Glm(Theory):
 
     @property
     def derivation(self) -> Any:
-        """How the equations follow from the free energy."""
-        return self.system.derivation
+        """How the equations follow from the free energy; None with an intercept, in which it is stationary, too."""
+        return None if self.intercept else self.stationary.derivation
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
@@ -145,7 +173,7 @@ def glm(loss: Any = "square", labels: str = "linear", *, intercept: bool = False
     -------
     Theory : ``.system``, ``.solve(alpha=, lam=, Delta=0, rho=1, bias=0)`` (mixture: Delta=1, rho=1, fraction=1/2) -> test_error
     (of classification, of noisy labels, for labels of +-1), train_error (the mean training loss), V, q, m, b;
-    ``.curve(alpha=[...], lam=...)``; for real labels ``.derivation``.
+    ``.curve(alpha=[...], lam=...)``; without an intercept ``.derivation``, from the free energy.
 
     Raises
     ------

@@ -172,6 +172,27 @@ def test_bad_input(call, said):
         call()
 
 
+# -- the free energy ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("loss", "labels"), [("square", "sign"), ("square", "mixture"), *(
+    pytest.param(*case, marks=pytest.mark.slow)
+    for case in (("hinge", "sign"), ("logistic", "mixture"), ("logistic", "logit"), ("square", "probit")))])
+def test_labels_of_signs_are_stationary_points_of_a_free_energy(loss, labels):
+    """The equations that are solved, by cheaper averages, and those that the derivation ends with are the same."""
+    theory, at = hx.theories.glm(loss, labels), {"alpha": 1.5, "Delta": 0.3, "rho": 1.2}
+    at |= {"fraction": 0.3} if labels == "mixture" else {}
+    found, names = theory.solve(lam=0.1, **at), ("V", "q", "m", "Vhat", "qhat", "mhat")
+    other = theory.stationary.solve(lamda=0.1, **at, start={n: found[n] for n in names})
+    assert [other[n] for n in names] == pytest.approx([found[n] for n in names], rel=1e-9)
+    assert len(theory.derivation.steps) == 3
+    wrong = theory.solve(lam=0.1, **{**at, "rho": 1.3})
+    assert wrong["q"] != pytest.approx(found["q"], rel=1e-4)
+
+
+def test_a_derivation_of_signs_is_checked():
+    assert hx.theories.glm("square", "sign").derivation.check(digits=10)
+    assert hx.theories.glm("square", "sign", intercept=True).derivation is None
+
+
 # -- the command line ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("argv", "theory", "at"), [
     (["--loss", "logistic", "--labels", "mixture", "--intercept", "--fraction", "0.3", "--Delta", "0.5"],
