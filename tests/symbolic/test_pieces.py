@@ -249,3 +249,15 @@ def test_signs_are_proved(value, expected):
 def test_tooth_a_sign_that_is_not_proved_is_refused(value):
     with pytest.raises(NoClosedForm):
         sign_of(value)
+
+
+@pytest.mark.parametrize("power", [Rational(-3, 4), -sqrt(2), sqrt(7)/3])
+@pytest.mark.parametrize("over", [1, -1])
+def test_a_sum_that_its_terms_keep_from_zero_has_no_zero(power, over):
+    below = (1 + erf(x/sqrt(2)))/2
+    assert real_roots(1 + below**power*((1 - erf(x/sqrt(2)))/2)**over, x) == ()
+
+
+def test_a_power_of_what_may_be_negative_is_not_bounded_by_zero():
+    assert real_roots(x**3 + 8, x) == (-2,)
+    assert real_roots(2 + tanh(x)*4, x) == (-atanh(Rational(1, 2)),)

@@ -33,6 +33,7 @@ from hermitex.symbolic.budget import checkpoint
 
 Interval = tuple[Expr, Expr]
 _EVERYTHING: Interval = (-oo, oo)
+_BITS, _EXPONENT = 5000, 1000  # of a constant, and of a power, that are written out
 _INCREASING = (exp, tanh, erf, atan, sinh, asinh)
 _BOUNDED: dict[type, Interval] = {
     sin: (S(-1), S(1)), cos: (S(-1), S(1)), tanh: (S(-1), S(1)), erf: (S(-1), S(1)), erfc: (S(0), S(2)),
@@ -75,9 +76,10 @@ def bounds(u: Expr, x: Symbol, window: Interval) -> Interval:
 def _constant(c: Expr) -> Interval:
     if c.is_Rational or c in (oo, -oo):
         return c, c
-    if c.free_symbols:
+    known = c.evalf(30) if not c.free_symbols and c.is_real else None
+    if known is None or not known.is_Float or abs(known._mpf_[2]) > _BITS:
         return _EVERYTHING
-    value = Rational(str(c.evalf(30)))
+    value = Rational(str(known))
     slack = (abs(value) + 1) * Rational(1, 10**20)
     return value - slack, value + slack
 
@@ -93,8 +95,8 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 def _power(base: Interval, e: Expr, moving: bool) -> Interval:
     low, high = base
-    if moving or not e.is_Rational:
-        return _EVERYTHING
+    if moving or not e.is_Rational or abs(e) > _EXPONENT:
+        return (S.Zero, oo) if low >= 0 and e.is_number and e.is_real else _EVERYTHING
     if e.is_Integer and e > 0:
         corners = [low**e, high**e]
         least = S.Zero if e % 2 == 0 and low <= 0 <= high else min(corners)

@@ -19,6 +19,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
 from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
+from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
@@ -173,8 +174,6 @@ def _power(h: Pow, v: Expr, where: Where) -> list[Expr]:
 
 
 def _periodic(h: Expr, v: Expr, where: Where) -> list[Expr]:
-    from hermitex.symbolic.breaks.ranges import bounds
-
     starts, period = _PERIODIC[type(h)]
     if type(h) in (sin, cos) and (compare(v, -S.One) < 0 or compare(v, S.One) > 0):
         return []
@@ -217,7 +216,8 @@ def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
         raise no_roots(f, x, "it is too large")
     if f.is_polynomial(x):
         return polynomial_zeros(f, x)
-    if f.is_extended_positive or f.is_extended_negative:
+    low, high = bounds(f, x, where.window)
+    if low.is_positive or high.is_negative or f.is_extended_positive or f.is_extended_negative:
         return []
     numerator = fraction(sp.together(f))[0]
     if not numerator.is_Add:
@@ -293,8 +293,6 @@ def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
 # -- Rolle ------------------------------------------------------------------------------------------------------------
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
     """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
-    from hermitex.symbolic.breaks.ranges import bounds
-
     x, w = where.x, where.window
     if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
         raise no_roots(f, x, "no rule isolates x")
