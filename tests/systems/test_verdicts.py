@@ -396,3 +396,14 @@ def test_the_file_refuses_a_negative_number_too(tmp_path):
     system = System({p: b - q, q: Eq(q**3, 2)})
     found = same_verdict(system, module_of(system, tmp_path, {"b": 3.0}), b=np.array([3.0, 1.0]))
     assert found.converged.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("shape", [lambda x: log(x) + 60, lambda x: log(x) + 600, lambda x: log(x) + 10**6,
+                                   lambda x: log(x)**3 + 10**6, lambda x: x**Rational(1, 3) + Rational(1, 3),
+                                   lambda x: x**Rational(1, 5) + 3])
+@pytest.mark.parametrize("begin", [{}, {"x": 3.0}], ids=str)
+def test_a_short_step_beside_an_infinite_slope_is_no_root(shape, begin):
+    """Near 0 a step is short, however far the equation is from being true."""
+    x = Symbol("x", real=True)
+    found = System({x: Eq(shape(x), 0)}).solve(start=begin, raise_on_failure=False)
+    assert not found.converged
