@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Function, Mul, Pow, S
+from sympy import Abs, Add, Expr, Float, Function, Mul, Pow, S
 
 from hermitex.kernels.recognition import exp_erfc, recognise
+
+_ROUNDING = Float(2.0**-50)  # of an exponent
 
 
 def loss(value: Expr) -> Expr | None:
@@ -35,7 +37,8 @@ def _size(e: Expr) -> Expr:
     if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
         return _size(e.base)**e.exp
     if isinstance(e, exp_erfc):
-        return Abs(e)*(1 + Abs(e.args[0]))  # its exponent is a difference of that size
+        a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
+        return Abs(exp_erfc(a + _ROUNDING*Abs(a), b))*(1 + Abs(a))
     return S(Abs(e))
 
 

@@ -22,6 +22,8 @@ from hermitex.systems.run import NEAR, SHORT, Run
 
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
+_SMALL = 1e-6  # what an unknown is measured against if it is smaller
+_AWAY, _VAGUE = 100, 1e-3  # of what rounding may be of closed forms; beyond which they are no guide
 _TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
 
@@ -142,12 +144,14 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
 def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
     """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
 
-    It begins where the closed forms have led, then where they began. Where it sees nothing it is taken far out and near to kinks.
+    It begins where the closed forms have led, then where they began. Where it sees nothing, or leads further from what they gave
+    than they can be wrong, it is taken far out and near to kinks.
     """
     near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
-    unseen, lost = set[int](), dict(run.cancelled)
-    for start, fine in ((found.value, False), (guess, False), (found.value, True)):
-        wanted = unseen if fine else near if start is not guess else run.cancelled.keys() - unseen
+    lost = dict(run.cancelled)
+    unseen = {k for k in near if lost[k] > _VAGUE}  # the closed forms say little of where it should lead
+    for start, fine in ((found.value, False), (found.value, True), (guess, True)):
+        wanted = run.cancelled.keys() - unseen if start is guess else unseen if fine else near - unseen
         k = np.array(sorted(wanted), dtype=int)
         other = run.program.integrated(fine=fine) if k.size and not over() else None
         if other is None:
@@ -156,10 +160,14 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         again = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance)
         better = again.solution()
         solved = [i for i in np.flatnonzero(better.converged) if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
-        blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != np.asarray(found[u])[k[i]] for u in other.unknowns)]
-        good = [i for i in solved if i not in blind or np.isinf(lost[k[i]])]
+        was = {u: np.asarray(found[u])[k] for u in other.unknowns}
+        away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
+        elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
+        blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
+        blind += elsewhere
+        good = [i for i in solved if i not in blind or lost[int(k[i])] > _VAGUE]
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
-        unseen |= {int(k[i]) for i in solved if nothing[i] and not np.isinf(lost[k[i]])}
+        unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
         whole = len(good) == run.points
         worst = better.origin["quadrature_error"] if whole else max(s.origin["quadrature_error"] for s in (found, better))
         parts = [(np.arange(run.points), found), (k[good], pick(better, np.array(good, dtype=int)))]

@@ -117,3 +117,15 @@ def test_drawn_closed_forms(seed):
 def test_drawn_closed_forms_at_length(seeds):
     for seed in seeds:
         drawn(seed)
+
+
+def test_a_peak_that_coarse_nodes_miss_is_found_or_the_point_is_refused():
+    """E exp(-|z - h - x/10|/w)/w is 2 phi(h + x/10), about, and 0 on nodes that stand wide apart."""
+    w, h = Symbol("w", positive=True), Symbol("h", real=True)
+    system = hx.System({x: mu + hx.E(exp(-Abs(z - h - x/10)/w), z)/w})
+    draw, solved = random.Random(5), 0
+    for width in [10**-draw.uniform(4, 6.5) for _ in range(4)] + [5e-7, 1e-8, 1e-9]:
+        found = system.solve(mu=0.4, h=-1.1, w=width, raise_on_failure=False)
+        solved += bool(found.converged)
+        assert not found.converged or abs(found["x"] - 0.87803957) < 1e-7
+    assert solved >= 5
