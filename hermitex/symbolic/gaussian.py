@@ -8,15 +8,16 @@ substitution can capture anything. The reserved symbols print under the names th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
+from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
+from sympy.core.evalf import evalf_table
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
+from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.laws import averaged, is_random, random_variables
 
 
@@ -173,7 +174,10 @@ class Expectation(Expr):
 
     def _eval_evalf(self, prec: int) -> Expr:
         """N digits by mpmath, split at the kinks that stand in the expression."""
-        return self if self.free_symbols else hooks.evaluate(self, prec)
+        if self.free_symbols:
+            return self
+        value, bits = hooks.evaluate(self, prec)
+        return Float._new(value._mpf_, max(bits, 1))
 
     def _eval_simplify(self, **kwargs: Any) -> Expr:
         body, fresh = self.open()
@@ -266,7 +270,7 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
         expr = hooks.formula(expr)
     body = field.standard(_scalar(expr))
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
-    cov = None if cov is None else _by_pairs(cov, chosen or list(field.normals(body)))
+    cov = None if cov is None else by_pairs(cov, chosen or list(field.normals(body)))
     if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):
         normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(field.normals(body)))
         if cov and any(str(v) in {str(x) for x in random} for pair in cov for v in pair):
@@ -285,7 +289,7 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
     found = [v if v in body.free_symbols else by_name.get(str(v), Symbol(str(v), real=True)) for v in chosen]
     order = sorted(range(len(names)), key=lambda i: field.natural(Symbol(names[i])))
     names, unbound = [names[i] for i in order], [found[i] for i in order]
-    matrix = _matrix(names, cov) if cov else None
+    matrix = matrix_of(names, cov) if cov else None
     fresh = tuple(Dummy(n, real=True) for n in names)
     return bind(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
 
@@ -303,46 +307,6 @@ def _scalar(expr: Any) -> Expr:
     if getattr(body, "is_Relational", False) or getattr(body, "is_Boolean", False):
         raise BadInput(f"E: {body} is a condition; its probability is E(Piecewise((1, {body}), (0, True)))")
     raise BadInput(f"E: the integrand is a scalar expression or a text, not {type(expr).__name__}")
-
-
-def _by_pairs(cov: Any, variables: Sequence[Any]) -> Mapping[tuple[Any, Any], Any]:
-    """A covariance by pairs of variables, from one that may be a matrix with a row for each of them."""
-    if isinstance(cov, Mapping):
-        if strange := next((pair for pair in cov if not (isinstance(pair, tuple) and len(pair) == 2)), None):
-            raise BadInput(f"E: cov names pairs of variables, {{(z1, z2): rho}}, not {strange}")
-        return cov
-    rows = cov.tolist() if hasattr(cov, "tolist") else cov
-    n = len(variables)
-    if not (isinstance(rows, (list, tuple)) and len(rows) == n and all(isinstance(r, (list, tuple)) and len(r) == n for r in rows)):
-        raise BadInput(f"E: cov is {{(z1, z2): rho}}, or a matrix with a row for each of {', '.join(map(str, variables))}, "
-                       f"not {cov!r}")
-    if uneven := next(((i, j) for i in range(n) for j in range(i) if str(rows[i][j]) != str(rows[j][i])), None):
-        raise BadInput(f"E: the matrix cov is not symmetric: {rows[uneven[0]][uneven[1]]} and {rows[uneven[1]][uneven[0]]}")
-    return {(variables[i], variables[j]): rows[i][j] for i in range(n) for j in range(i + 1)}
-
-
-def _matrix(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDenseMatrix:
-    matrix = eye(len(names)).as_mutable()
-    for (a, b), value in cov.items():
-        for v in (a, b):
-            if str(v) not in names:
-                raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
-        i, j = names.index(str(a)), names.index(str(b))
-        if isinstance(value, str):
-            value = hooks.parse(value, letters=True)
-        matrix[i, j] = matrix[j, i] = sympify(value, strict=True)
-    return ImmutableDenseMatrix(matrix)
-
-
-def _require_law(matrix: ImmutableDenseMatrix) -> None:
-    """Semi-definiteness is decided exactly, on principal minors, where every entry is a number."""
-    if not matrix.free_symbols and any(v.is_negative for v in _principal_minors(matrix)):
-        raise BadInput(f"E: the covariance {matrix.tolist()} is not positive semi-definite")
-
-
-def _principal_minors(matrix: Any) -> list[Expr]:
-    n = matrix.rows
-    return [matrix.extract(list(k), list(k)).det() for size in range(1, n + 1) for k in combinations(range(n), size)]
 
 
 def _cov_items(names: Sequence[Symbol], cov: Any, show: Any) -> list[str]:
@@ -397,5 +361,16 @@ def _bind(body: Expr, bound: Tuple, *cov: ImmutableDenseMatrix) -> Expr:
     if cov and cov[0] == eye(len(bound)):
         cov = ()
     for matrix in cov:
-        _require_law(matrix)
+        require_law(matrix)
     return Expr.__new__(Expectation, body, bound, *cov)
+
+
+def _with_accuracy(node: Expectation, prec: int, options: Any) -> tuple[Any, ...]:
+    """What SymPy's evalf asks of a node: its value, and the bits of it that hold; so noise shows no digit, in a sum neither."""
+    if node.free_symbols:
+        raise KeyError("symbols without values: SymPy puts in those it was given, and asks again")
+    value, bits = hooks.evaluate(node, prec)
+    return (value._mpf_, None, bits, None) if value else (None,)*4
+
+
+evalf_table[Expectation] = _with_accuracy

@@ -60,12 +60,18 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
     >>> print(mp.nstr(evaluate(E(z*tanh(z), z), 20), 20))
     0.60570550960215882558
     """
+    value, _ = _held(expr, digits, subs)
+    with mp.workdps(max(digits, 1)):
+        return +value
+
+
+def _held(expr: Any, digits: int, subs: Mapping[Any, Any] | None = None) -> tuple[Any, Any]:
+    """(value, error) to `digits`, of the value, or where nothing of it can be seen, of its terms."""
     value, error, scale = _evaluate(expr, digits, subs)
     allowed = max(abs(value), scale) * mpf(10) ** (1 - digits)
     if error > allowed:
         raise NotConverged((value, error), f"only an error of {mp.nstr(error, 2)} was reached for {expr}")
-    with mp.workdps(max(digits, 1)):
-        return +value
+    return value, error
 
 
 def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None, *,
@@ -87,17 +93,18 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
     return value, error
 
 
-def evaluate_to_precision(node: Expr, prec: int) -> Expr:
-    """A SymPy Float of `prec` bits: what `.evalf` of a node calls."""
-    value = _remembered(node, -(-prec // 64) * 64)
+def evaluate_to_precision(node: Expr, prec: int) -> tuple[Any, int]:
+    """(value, bits of it that hold): what `.evalf` of a node calls; 0 bits and fewer where the value is below its error."""
+    value, error = _remembered(node, -(-prec // 64) * 64)
+    bits = prec if not error or not value else min(prec, int(mp.floor(mp.log(abs(value)/error, 2))))
     with mp.workprec(prec):
-        return sp.Float._new((+value)._mpf_, prec)
+        return +value, bits
 
 
 @lru_cache(maxsize=512)
-def _remembered(node: Expr, prec: int) -> Any:
+def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
     """SymPy asks for the same node again and again at slightly different precisions."""
-    return evaluate(node, int(prec * mp.log(2, 10)) + 1)
+    return _held(node, int(prec * mp.log(2, 10)) + 1)
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------

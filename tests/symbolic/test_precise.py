@@ -126,3 +126,13 @@ def test_the_error_is_honest():
     for g in (z*tanh(20*z), Abs(cos(2*z)), log(Abs(z - 1))):
         coarse, error = evaluate_with_error(E(g, z), 8)
         assert abs(coarse - evaluate(E(g, z), 20)) <= error + abs(coarse)*mpmath.mpf(10)**-19
+
+
+@pytest.mark.parametrize("k", [40, 90, 200])
+def test_what_is_below_its_error_shows_no_digit(k):
+    """E cos(k z)/(1 + e^z) = exp(-k^2/2)/2, which is far below what can be seen of the terms."""
+    node = E(cos(k*z)/(1 + exp(z)), z)
+    for value in (node.evalf(), (2*node).evalf(), node.evalf(30)):
+        assert value == 0 or value._prec == 1
+    assert abs((1 + node).evalf(30) - 1) < 1e-29
+    assert abs(E(cos(6*z)/(1 + exp(z)), z).evalf(20)*2*exp(18) - 1).evalf() < 1e-19
