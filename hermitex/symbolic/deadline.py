@@ -19,6 +19,7 @@ from math import inf
 from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
+from hermitex.symbolic.arithmetic import held, let_go
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 
@@ -70,6 +71,7 @@ class _Deadline(AbstractContextManager[None]):
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
+        self._held = held()
         self._bound.__enter__()
         around = ends() if self._cpu else None
         self._watched = self.seconds is not None or around is not None
@@ -92,6 +94,7 @@ class _Deadline(AbstractContextManager[None]):
             try:
                 self._bound.__exit__(kind, error, trace)
                 self._switch_off()
+                let_go(self._held)
                 break
             except self._alarm:
                 pass

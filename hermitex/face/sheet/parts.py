@@ -22,6 +22,7 @@ from hermitex.face.sheet.words import keywords, one_line, value
 from hermitex.face.verbs.constants import constants as find_constants
 from hermitex.show.display import latex, number
 from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.hermite import expand
 from hermitex.symbolic.parsing import parse
 
 _ORDERS = {1: 8, 2: 6, 3: 4}  # number of variables -> the highest order of the coefficients shown; 3 for more
@@ -121,7 +122,6 @@ def exponents(asked: Model) -> Section:
 
 def coefficients(asked: Model) -> Section:
     """Hermite coefficients of the target and of the activations, and the constants of the features."""
-    from hermitex.symbolic.hermite import expand
     from hermitex.theories.conditional import mu
 
     several = len(parse(asked.target).free_symbols)
