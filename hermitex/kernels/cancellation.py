@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Float, Function, Mul, Pow, S
+from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S
 
 from hermitex.kernels.recognition import exp_erfc, recognise
 
-_ROUNDING = Float(2.0**-50)  # of an exponent
+_ROUNDING, _FURTHEST = Float(2.0**-50), 300  # of an exponent; beyond which it is no digit anyway, and may overflow
 
 
 def loss(value: Expr) -> Expr | None:
@@ -38,7 +38,7 @@ def _size(e: Expr) -> Expr:
         return _size(e.base)**e.exp
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
-        return Abs(exp_erfc(a + _ROUNDING*Abs(a), b))*(1 + Abs(a))
+        return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST), b))*(1 + Abs(a))
     return S(Abs(e))
 
 

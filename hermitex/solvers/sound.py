@@ -19,7 +19,8 @@ _EPS = 16*float(np.finfo(float).eps)
 _UNDERFLOW = 1e-250
 _NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that says nothing beside it
 _NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its rows
-_UNSATISFIED = 1e-3  # of its terms: log(x) = -600 does not hold at x = 1e-17, however short a step is there
+_UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
+_PLAIN = 1e-6  # and more than what an average that cancels to 0 leaves: its terms are not seen
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -43,7 +44,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
         around = np.fmax(*(np.abs(q.residual(y, some)) for y in _beside(x[:, k], size[:, k])))
         at = np.abs(q.residual(x[:, k], some) if q.explicit.all() else F[:, k])
         lost[:, k] |= steep[:, k] & (at > np.maximum(around, _UNDERFLOW))
-    lost |= np.any(np.abs(x) < size/2, axis=0) & steep & (np.abs(F) > _UNSATISFIED*T)
+    lost |= np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > np.maximum(_UNSATISFIED*T, _PLAIN))
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said

@@ -26,7 +26,13 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
     """
     program, row = run.program, run._row
     here = {n: row(v) for n, v in verdict.items()}
-    gaps = {n: np.abs(row(v) - here[n])*_ROUNDED for n, v in program.call("rounded", run.s, run.used).items()}
+
+    def shaken(s: dict[str, Any]) -> dict[str, Any]:
+        """The formulas off by rounding; where that overflows and they do not, it says nothing of them."""
+        found = {n: row(v) for n, v in program.call("rounded", s, run.used).items()}
+        return {n: np.where(np.isfinite(v), v, here[n]) for n, v in found.items()}
+
+    gaps = {n: np.abs(v - here[n])*_ROUNDED for n, v in shaken(run.s).items()}
     state = {u: row(run.s[u]) for u in program.unknowns}
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     first = _worst([*(gaps[f"rhs/{u}"]/_size(run, u, state[u]) for u in program.unknowns), *seen], run.points)
@@ -35,11 +41,11 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         k = int(name.removeprefix("block_")) - 1
-        block, out, new = program.blocks[k], dict(run.outputs.get(k, {})), program.call("rounded", s, run.used)
+        block, out, new = program.blocks[k], dict(run.outputs.get(k, {})), shaken(s)
         for u in block.unknowns:
             label = f"rhs/{u}"
             if block.kind == "linear":
-                change = row(new[label]) - here[label]
+                change = new[label] - here[label]
                 out[f"constant/{u}"] = row(out[f"constant/{u}"]) + (change if u in program.implicit else -change)
             elif u in block.members:
                 out[u] = new[label]
@@ -49,9 +55,9 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
 
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
     s = moved(program.blocks, call, run.s, before, run.points)
-    last = program.call("rounded", s, run.used) if program.observables else {}
+    last = shaken(s) if program.observables else {}
     parts = [np.abs(row(s[u]) - state[u])*_ROUNDED/_size(run, u, state[u]) for u in program.unknowns]
-    parts += [np.abs(row(last[o]) - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     return first, _worst(parts, run.points)
 
 

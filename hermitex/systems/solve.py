@@ -161,7 +161,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         better = again.solution()
         solved = [i for i in np.flatnonzero(better.converged) if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
         was = {u: np.asarray(found[u])[k] for u in other.unknowns}
-        away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
+        with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
+            away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         blind += elsewhere

@@ -5,9 +5,11 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+import sympy as sp
 from sympy import Symbol, atan, cos, erf, exp, log, sin, sqrt, tanh
 
 import hermitex as hx
+from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.swift import Swift
@@ -29,6 +31,26 @@ def test_a_value_by_balls_is_that_of_twice_the_precision(seed):
         with mp.workprec(2*bits + 40):
             exact = StraightLine(expr, [x], MPMATH)(place)
             assert abs(found - exact) <= abs(exact)*mpf(2)**(1 - bits)
+
+
+@pytest.mark.parametrize("expr", [
+    sp.zeta(x), sp.zeta(2, x), sp.zeta(x, 3), sp.polygamma(1, x), sp.polygamma(2, x), sp.loggamma(x), sp.gamma(x), sp.factorial(x),
+    sp.LambertW(x), sp.LambertW(-x/10, -1), sp.besselj(1, x), sp.besseli(0, x), sp.besselk(2, x), sp.uppergamma(2, x),
+    sp.lowergamma(3, x), sp.expint(2, x), sp.Ei(x), sp.Si(x), sp.Ci(x), sp.erfc(x), sp.erfi(x), sp.erfinv(x/4), sp.beta(x, 2),
+    sp.atan2(x, 2), sp.binomial(5, 2)*x, sp.li(x + 2), sp.airyai(x), sp.hyper([1, 2], [3], -x), sp.legendre(3, x), sp.Mod(x, 1),
+    sp.log(x, 3), sp.Max(x, 1), sp.floor(x), sp.digamma(x), sp.harmonic(x), sp.fresnels(x), sp.sinc(x), sp.re(x), sp.arg(x + 1)])
+def test_each_function_is_mpmaths_at_every_number_of_arguments(expr):
+    with mp.workprec(80):
+        for place in (mpf(17)/10, mpf(3)/8):
+            try:
+                exact = StraightLine(expr, [x], MPMATH)(place)
+            except HermitexError:
+                return
+            assert abs(Swift(expr, [x], MPMATH)(place) - exact) <= abs(exact)*mpf(2)**-70
+
+
+def test_a_claim_about_another_branch_of_a_function_fails():
+    assert hx.check(hx.E(sp.zeta(2, z**2 + 1), z), sp.pi**2/6).status == "fails"
 
 
 def test_where_balls_tell_nothing_mpmath_does():

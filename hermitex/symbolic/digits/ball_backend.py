@@ -104,7 +104,7 @@ class Balls:
             return lambda x, analytic=False: (x + 1).gamma()
         if name in ("polygamma", "zeta"):
             return lambda *xs, analytic=False: self.undefined if analytic else (
-                xs[1].polygamma(xs[0]) if name == "polygamma" else xs[0].zeta())
+                xs[1].polygamma(xs[0]) if name == "polygamma" else xs[0].zeta(*xs[1:]))
         if name in ("re", "conjugate"):
             return lambda x, analytic=False: self.undefined if analytic else (
                 self.acb(x.real) if name == "re" else x.conjugate())
