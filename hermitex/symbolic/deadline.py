@@ -19,8 +19,8 @@ from math import inf
 from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
-from hermitex.symbolic.arithmetic import held, let_go
 from hermitex.symbolic.budget import budget, effort, ends, patient
+from hermitex.symbolic.held import held, let_go
 from hermitex.symbolic.interrupts import behind
 
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
