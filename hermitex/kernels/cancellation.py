@@ -18,14 +18,25 @@ def loss(value: Expr) -> Expr | None:
     (True, False)
     """
     found = size(value)
-    return None if found is None else found/Abs(recognise(value))
+    return None if found is None else found/_absolute(recognise(value))
 
 
 def size(value: Expr) -> Expr | None:
     """The sum of the absolute values of what `value` adds up; None where no sum with a function in it can cancel."""
     form = recognise(value)
+    if not form.free_symbols or not _cancels(form):
+        return None
     found = _size(form)
-    return None if found == Abs(form) or not form.free_symbols else found
+    return None if found == form else found  # no term is negative
+
+
+def _cancels(e: Expr) -> bool:
+    """Whether a sum that `_size` takes apart stands in it."""
+    if e.is_Mul:
+        return any(map(_cancels, e.args))
+    if e.is_Pow and isinstance(e, Pow):
+        return bool(e.exp.is_Integer and e.exp > 0) and _cancels(e.base)
+    return isinstance(e, exp_erfc) or e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args)
 
 
 def _size(e: Expr) -> Expr:
@@ -39,7 +50,13 @@ def _size(e: Expr) -> Expr:
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
         return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST), b))*(1 + Abs(a))
-    return S(Abs(e))
+    return _absolute(e)
+
+
+def _absolute(e: Expr) -> Expr:
+    if e.is_number:
+        return S(Abs(e))
+    return e if e.is_nonnegative else Abs(e, evaluate=False)  # SymPy would multiply a sum out to see its sign
 
 
 def magnitude(expr: Expr) -> Expr:
