@@ -36,7 +36,7 @@ def _cancels(e: Expr) -> bool:
         return any(map(_cancels, e.args))
     if e.is_Pow and isinstance(e, Pow):
         return bool(e.exp.is_Integer and e.exp > 0) and _cancels(e.base)
-    return isinstance(e, exp_erfc) or e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args)
+    return isinstance(e, exp_erfc) or (e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args))
 
 
 def _size(e: Expr) -> Expr:
