@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.experiments.statistics import over_seeds, seeds_of, size_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
 _TEST, _GAIN = 1000, 20.0
 
 
-def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200, neurons: int = 400, steps: int = 800,
+def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, samples: int = 200, neurons: int = 400, steps: int = 800,
              rate: float = 1.0, temperature: float = 1e-6, seeds: int | Iterable[int] = 4,
              progress: Callable[[int, int], None] | None = None) -> Curve:
     """The test error of the sign after training, along alpha -> Curve with standard errors over seeds.
@@ -29,9 +29,10 @@ def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200
     Parameters
     ----------
     theory : ``mean_field_parity(k)``; alpha : numbers between 0 and 1
-    dimension, samples, neurons, steps, rate, temperature : d, n, N, and of the training
+    dimension (default: 20), samples, neurons, steps, rate, temperature : d, n, N, and of the training
     """
     chosen, line = seeds_of(seeds), np.atleast_1d(np.asarray(alpha, dtype=float))
+    dimension = 20 if dimension is None else size_of("mean-field-parity", dimension)
     if dimension < theory.k or min(samples, neurons, steps) < 1 or not np.all((line >= 0) & (line <= 1)):
         raise BadInput(f"mean-field-parity: dimension is at least k = {theory.k}, the other sizes positive, alpha between 0 and 1")
 
@@ -42,7 +43,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int = 20, samples: int = 200
     fixed = {"k": theory.k, "dimension": dimension, "samples": samples, "neurons": neurons, "steps": steps, "rate": rate,
              "temperature": temperature, "status": "a trend at small size, not the exponents"}
     return Curve("mean-field-parity", fixed, line, values, standard_error=errors, seeds=chosen,
-                 ratio=r"\log(x_i^2/x_j^2)/\log d", sources=("nitanda2024",))
+                 ratio=theory.ratio, sources=("nitanda2024",))
 
 
 def _error(k: int, d: int, alpha: float, n: int, N: int, steps: int, rate: float, temperature: float, seed: int) -> float:

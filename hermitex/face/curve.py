@@ -33,6 +33,8 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "glm": ("hermitex.experiments.glm", "simulate"),
                                            "kernel-ridge": ("hermitex.experiments.kernel_ridge", "simulate"),
                                            "ridge": ("hermitex.experiments.ridge_equivalent", "simulate"),
+                                           "spiked-covariance": ("hermitex.experiments.spiked_covariance", "simulate"),
+                                           "mean-field-parity": ("hermitex.experiments.parity", "simulate"),
                                            "giant-step": ("hermitex.experiments.giant_step", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart

@@ -179,8 +179,19 @@ def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]],
 
 def axis_of(quantity: str) -> str:
     """What an axis says of a quantity: words where the field has them, else its letter."""
-    words = {"test_error": "test error", "train_error": "train error", "test_loss": "test loss", "train_loss": "train loss"}
+    words = {"samples": "exponent of $d$ in $n$",
+             "test_error": "test error", "train_error": "train error", "test_loss": "test loss", "train_loss": "train loss"}
     return words.get(quantity, f"${letter(quantity)}$")
+
+
+def beside(ax: Any, x: Sequence[float], y: Sequence[float], error: Sequence[float] | None, ylabel: str, label: str) -> None:
+    """What an experiment measured in another quantity than the curve's: points on an axis of their own at the right."""
+    other = ax.twinx()
+    other.errorbar(list(x), list(y), yerr=None if error is None else list(error), fmt="o", color="#D55E00", markersize=5, capsize=2,
+                   clip_on=False, label=f"{label} (right)")
+    other.set_ylabel(ylabel)
+    other.set_ylim(bottom=0)
+    other.legend(frameon=False, fontsize="small", loc="lower left")
 
 
 def geometric(x: Sequence[float]) -> bool:

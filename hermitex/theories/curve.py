@@ -162,10 +162,12 @@ class Curve(Columned, Shown):
         quantity : default: the test error; of a curve that has none, every order parameter
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
         """
-        from hermitex.show.plots import axis_of, geometric, learning_curve
+        from hermitex.show.plots import axis_of, beside, geometric, learning_curve
 
         if quantity is None and "risk" in self.values:
             quantity, log = "risk", log or (False, True)
+        if quantity is None and "samples" in self.values:  # exponents of d: no test error, which its experiment may have
+            quantity = "samples"
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said = self.title if label is None else label
             for name in self.order_parameters:
@@ -183,9 +185,15 @@ class Curve(Columned, Shown):
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
-        return learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
+        ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
                               points=points, xlabel=xlabel, ylabel=ylabel, log=log or (geometric(self.alpha.tolist()), False),
                               steps=self.axis == "kappa", told=told, measured=self._measured())
+        if points is None and self.simulation is not None and "test_error" in self.simulation:
+            there = self.simulation
+            error = there.standard_error.get("test_error")
+            beside(ax, there.alpha.tolist(), there.test_error.tolist(), None if error is None else error.tolist(),
+                   axis_of("test_error"), self._measured())
+        return ax
 
     def _told(self, quantity: str) -> dict[str, str]:
         """What holds along the curve, in words for a legend; of the spike either what made it or its own numbers."""

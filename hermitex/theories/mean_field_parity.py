@@ -7,23 +7,31 @@ not re-derived; the reading by the effective dimension d_eff = tr Sigma/|Sigma| 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from sympy import Expr, Integer, Symbol
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown, latex
+from hermitex.show.display import latex
+from hermitex.solvers.solution import Solution
 from hermitex.theories.claims import Claim, Claims, exact
+from hermitex.theories.theory import Theory
 
 ALPHA = Symbol("alpha", nonnegative=True)
 
 
 @dataclass(frozen=True, repr=False)
-class MeanFieldParity(Shown):
-    """Scalings of k-parity with anisotropic inputs: `.scalings(alpha)`, `.effective_dimension(...)`, `.plot()`."""
+class MeanFieldParity(Theory):
+    """Scalings of k-parity with anisotropic inputs: `.scalings(alpha)`, `.effective_dimension(...)`, `.curve(alpha=[...])`."""
 
     k: int
+
+    name: ClassVar[str] = "mean-field-parity"
+    ratio: ClassVar[str] = r"2\log(x_i/x_j)/\log d"
+    sources: ClassVar[tuple[str, ...]] = ("nitanda2024",)
 
     def scalings(self, alpha: Any = None) -> Claims:
         """Exponents of d: `samples` of n, `width` of log N, `time` of log t; `effective_dimension`, and `csq` for comparison.
@@ -70,6 +78,46 @@ class MeanFieldParity(Shown):
         ax.set_ylim(bottom=0)
         return ax
 
+    # -- along alpha -------------------------------------------------------------------------------------------------------
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """The exponents, and d_eff, which is tr Sigma/|Sigma| itself where d is given, else its exponent."""
+        return ("samples", "width", "time", "effective_dimension")
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """None: exponents only."""
+        return ()
+
+    def letters(self) -> dict[str, Any]:
+        """alpha; dimension, d (default: none)."""
+        return {"alpha": self.REQUIRED, "dimension": np.inf}
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers, checked."""
+        out = self.checked(numbers, alpha=">= 0", dimension="> 0 inf")
+        if not np.all(out["alpha"] <= 1):
+            raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {np.max(out['alpha']):g}")
+        if not np.all(out["dimension"] >= self.k):
+            raise BadInput(f"mean-field-parity: d is at least k = {self.k}, not {np.min(out['dimension']):g}")
+        return out
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """1 - alpha, three times, and d_eff."""
+        a, d = np.broadcast_arrays(np.asarray(numbers["alpha"], dtype=float), np.asarray(numbers["dimension"], dtype=float))
+        finite = np.where(np.isfinite(d), d, self.k)
+        size = np.where(np.isfinite(d), self.k + (finite - self.k)/finite**a, 1 - a)
+        value = {**dict.fromkeys(("samples", "width", "time"), 1 - a), "effective_dimension": size}
+        one = a.shape == ()
+        return Solution({n: v.item() if one else v for n, v in value.items()}, 0.0 if one else np.zeros(a.shape),
+                        True if one else np.full(a.shape, True), method="explicit", unknowns=self.order_parameters,
+                        notes=("exponents of d: theorem (nitanda2024), quoted; effective_dimension: derived",))
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """k, d where it is given, and the status."""
+        return {"k": self.k, **{n: v for n, v in fixed.items() if v != np.inf}, "status": "theorem, quoted; d_eff derived"}
+
+    # -- showing -----------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
         """k and the scalings."""
         return {"k": self.k, **self.scalings().to_dict()}
@@ -79,14 +127,8 @@ class MeanFieldParity(Shown):
         e = latex(1 - ALPHA)
         return rf"n = \Theta(d^{{{e}}}), \quad N = e^{{\Theta(d^{{{e}}})}}, \quad t = e^{{\Theta(d^{{{e}}})}}"
 
-    def bibtex(self) -> str:
-        """BibTeX of the source."""
-        from hermitex.show.cite import bibtex
 
-        return bibtex(["nitanda2024"])
-
-
-def mean_field_parity(k: int) -> MeanFieldParity:
+def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
     """What k-parity costs a two-layer network of mean-field width under noisy gradient descent.
 
     n ~ d^(1 - alpha), log N and log t likewise, for inputs whose relevant coordinates are larger by d^(alpha/2), whatever k is.
@@ -94,12 +136,13 @@ def mean_field_parity(k: int) -> MeanFieldParity:
 
     Parameters
     ----------
-    k : how many coordinates the parity is of, an integer >= 1
+    k : how many coordinates the parity is of, an integer >= 1 (default: 2)
 
     Returns
     -------
-    MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension with their status; `.plot()`. The experiment,
-    `hermitex.experiments.parity.simulate`, shows the trend for k = 2, not the exponents.
+    MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension with their status;
+    `.curve(alpha=[...], dimension=)`; `.plot()`. The experiment, ``hx.curve(..., simulate=True)`` or
+    `hermitex.experiments.parity.simulate`, shows the trend for small k in its test error, not the exponents.
 
     References: nitanda2024.
 
@@ -108,6 +151,7 @@ def mean_field_parity(k: int) -> MeanFieldParity:
     >>> mean_field_parity(3).scalings()["samples"]
     1 - alpha
     """
+    k = int(k) if isinstance(k, str) and k.strip().isdecimal() else k
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise BadInput(f"mean-field-parity: k is an integer, 1 or more, not {k!r}")
     return MeanFieldParity(k)

@@ -12,34 +12,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
-from typing import Any
+from typing import Any, ClassVar
 
-from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log, sqrt
+from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log
 
 from hermitex.errors import BadInput
 from hermitex.exponents.information import information_exponent
-from hermitex.show.display import Shown, shorten
+from hermitex.show.display import shorten
 from hermitex.symbolic.activations import Activation, activation
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.text.plain import plain
-from hermitex.symbols import rho, z, z1, z2
-from hermitex.systems.flow import Flow
+from hermitex.symbols import rho, z
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spiked_flow import FLOWS, SpikedFlow
 
 GAMMA_1, GAMMA_2 = (Symbol(n, nonnegative=True) for n in ("gamma_1", "gamma_2"))
 K, D = Symbol("k", positive=True, integer=True), Symbol("d", positive=True)
-FLOWS = ("spherical", "normalised")
 SMALL, PARTLY, LARGE = "spike not felt", "spike felt", "spike found"
 
 
 @dataclass(frozen=True, repr=False)
-class SpikedCovariance(Shown):
-    """A target of one direction under a spiked covariance; its exponents as Piecewise of gamma_1, gamma_2 (and k)."""
+class SpikedCovariance(SpikedFlow):
+    """A target of one direction under a spiked covariance; its exponents as Piecewise of gamma_1, gamma_2 (and k), its flows."""
 
     g: Activation | None
     k: Expr
+    sigma: Activation | None = None
+    kind: str = "normalised"
+
+    sources: ClassVar[tuple[str, ...]] = ("mousavi2023", "ba2023")
 
     # -- partial alignment -------------------------------------------------------------------------------------------------
     @cached_property
@@ -137,39 +139,6 @@ class SpikedCovariance(Shown):
         terms = [coefficient(student, i + 1)*coefficient(self.g, i + 1)/factorial(i)*rho**i for i in range(order)]
         return Add(*terms)
 
-    # -- gradient flow, aligned --------------------------------------------------------------------------------------------
-    def flow(self, kind: str = "normalised", sigma: Any = None) -> Flow:
-        r"""d omega/dt of one neuron on the sphere, omega = <w, mu>, beta = mu, square loss; parameter theta, the spike's strength.
-
-            s^2 = 1 + theta omega^2,   c = sqrt(1 + theta) omega/s,   d omega/dt = -(1 - omega^2) dL/d omega
-
-        "spherical": the neuron is sigma(<w, x>), whose variance s^2 grows with the overlap, L = E sigma(s z)^2/2 - E[sigma(s z1)
-        g(z2)]; "normalised": it is sigma(<w, x>/s), L = -E[sigma(z1) g(z2)] at correlation c. Status: derived. For k >= 3 the
-        first is pushed back to omega = 0 from omega ~ d^(-1/2), the second learns.
-        Times are those of half the square, E(f - y)^2/2; of the whole square they are half as long.
-
-        sigma : the student (default: the target)
-
-        >>> spiked_covariance("He2").flow().equations[Symbol("omega", real=True)].subs(Symbol("theta", nonnegative=True), 0)
-        4*omega*(1 - omega**2)
-        """
-        if self.g is None:
-            raise BadInput("spiked-covariance: the flow needs the target; give it")
-        if kind not in FLOWS:
-            raise BadInput(f"spiked-covariance: the flow is {' or '.join(FLOWS)}, not {kind!r}")
-        student = self.g if sigma is None else activation(sigma)
-        require_square_integrable("spiked-covariance", "activation", student)
-        omega, theta = Symbol("omega", real=True), Symbol("theta", nonnegative=True)
-        s, c = Symbol("s", positive=True), Symbol("c", real=True)
-        scale = s if kind == "spherical" else Integer(1)
-        gain = E(student.expr.xreplace({z: scale*z1})*self.g.expr.xreplace({z: z2}), z1, z2, cov={(z1, z2): c}).doit()
-        cost = E(student.expr.xreplace({z: scale*z})**2, z).doit()/2
-        size = sqrt(1 + theta*omega**2)
-        at = {s: size, c: sqrt(1 + theta)*omega/size}
-        slope = ((gain - cost).diff(s).subs(at)*size.diff(omega) + gain.diff(c).subs(at)*at[c].diff(omega)).doit()
-        return Flow({omega: (1 - omega**2)*slope}, domain={omega: (-1, 1)}, source="mousavi2023",
-                    name=f"{kind} flow of {self.g.name}")
-
     # -- showing -----------------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, points: int = 240) -> Any:
         """The regimes over gamma_1 and gamma_2, with lines of equal sample exponent where k is known."""
@@ -209,14 +178,8 @@ class SpikedCovariance(Shown):
     def _summary(self) -> str:
         return shorten(f"{'any target' if self.g is None else self.g.name}, k = {self.k}", 60)
 
-    def bibtex(self) -> str:
-        """BibTeX of the source."""
-        from hermitex.show.cite import bibtex
 
-        return bibtex(["mousavi2023", "ba2023"])
-
-
-def spiked_covariance(g: Any = None) -> SpikedCovariance:
+def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalised") -> SpikedCovariance:
     """Learning one direction from data with one strong direction: kernels, samples and time of a neuron.
 
     n ~ d^(1 - 2 (k - 1) e_0), e_0 = -1/2 + (gamma_2 - gamma_1)_+ - (gamma_2 - 2 gamma_1)_+/2. Theorem [mousavi2023].
@@ -224,12 +187,14 @@ def spiked_covariance(g: Any = None) -> SpikedCovariance:
     Parameters
     ----------
     g : target in z, square integrable; None: k stays a symbol
+    sigma : the neuron of the flows (default: the target's function)
+    flow : "normalised", sigma(<w, x>/|Sigma^(1/2) w|), or "spherical", sigma(<w, x>), |w| = 1
 
     Returns
     -------
     SpikedCovariance : `.start_exponent`, `.sample_exponent`, `.run_time` (Piecewise of gamma_1, gamma_2),
     `.exponents(gamma_1, gamma_2)` with their status, `.kernel_degree(gamma_2, kappa=1)`, `.slope_series(sigma)`,
-    `.flow("spherical" or "normalised")`, `.continuity()`, `.plot()`.
+    `.flow("spherical" or "normalised")`, `.curve(t=[...], gamma_2=, dimension=)`, `.continuity()`, `.plot()`.
 
     Raises
     ------
@@ -243,8 +208,13 @@ def spiked_covariance(g: Any = None) -> SpikedCovariance:
     >>> found.sample_exponent.subs({GAMMA_1: 0, GAMMA_2: 0}), found.kernel_degree("1/2", kappa="3/2")
     (3, 2)
     """
+    if flow not in FLOWS:
+        raise BadInput(f"spiked-covariance: the flow is {' or '.join(FLOWS)}, not {flow!r}")
+    student = None if sigma is None else activation(sigma)
+    if student is not None and (extra := student.expr.free_symbols - {z}):
+        raise BadInput(f"spiked-covariance: the activation holds {', '.join(sorted(map(str, extra)))}; put numbers in")
     if g is None:
-        return SpikedCovariance(None, K)
+        return SpikedCovariance(None, K, student, flow)
     made = activation(g)
     if extra := made.expr.free_symbols - {z}:
         raise BadInput(f"spiked-covariance: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
@@ -254,4 +224,4 @@ def spiked_covariance(g: Any = None) -> SpikedCovariance:
     order = information_exponent(made.expr, z).order
     if order is None:
         raise BadInput(f"spiked-covariance: the information exponent of {made.name} could not be proved")
-    return SpikedCovariance(made, Integer(order))
+    return SpikedCovariance(made, Integer(order), student, flow)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sympy import Rational, Symbol, limit, log, oo
 
+import hermitex as hx
 from hermitex.errors import BadInput
 from hermitex.experiments.parity import simulate
 from hermitex.theories import mean_field_parity
@@ -33,9 +34,30 @@ def test_the_effective_dimension_grows_with_that_exponent(a):
 def test_the_trend_of_the_experiment():
     """With n = 200 fixed, isotropic 2-parity gets harder as d grows; with alpha = 1 it does not."""
     theory = mean_field_parity(2)
-    small, large = (simulate(theory, [0, 1], dimension=d, seeds=3) for d in (20, 60))
+    small = simulate(theory, [0], seeds=2)
+    both = hx.curve(theory, alpha=[0, 1], simulate={"seeds": 2, "dimension": 60})
+    large = both.simulation
     assert small["test_error"][0] < 0.05 < large["test_error"][0] and large["test_error"][1] < 0.02
-    assert "trend" in large.parameters["status"]
+    assert "trend" in large.parameters["status"] and [a.get_ylabel() for a in both.plot().figure.axes][1] == "test error"
+
+
+def test_the_curve_and_the_command_line(capsys):
+    """The exponents along alpha are the formulas; d_eff is the exact one where d is given; the experiment stands beside."""
+    import json
+
+    from hermitex.face.cli import main
+
+    theory, line = mean_field_parity(3), [0, 0.25, 1]
+    found = theory.curve(line, dimension=50)
+    for i, a in enumerate(line):
+        said = theory.scalings(a)
+        assert [found[n][i] for n in ("samples", "width", "time")] == [float(said[n]) for n in ("samples", "width", "time")]
+        assert found["effective_dimension"][i] == pytest.approx(float(theory.effective_dimension(50, a)), rel=1e-12)
+    assert theory.curve(line)["effective_dimension"].tolist() == [1, 0.75, 0]
+    assert main(["curve", "mean-field-parity", "--k", "3", "--alpha", "0,0.25,1", "--dimension", "50", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["order_parameters"]["samples"] == [1, 0.75, 0]
+    assert main(["curve", "mean-field-parity", "--k", "0", "--alpha", "0"]) == 2 and "k is" in capsys.readouterr().err
+    assert "exponent" in found.plot().get_ylabel()
 
 
 def test_text_and_picture():
@@ -46,7 +68,8 @@ def test_text_and_picture():
 
 @pytest.mark.parametrize("ask, word", [
     (lambda: mean_field_parity(0), "k is"), (lambda: mean_field_parity(2.5), "k is"),
-    (lambda: mean_field_parity(2).scalings(2), "alpha"),
+    (lambda: mean_field_parity(2).scalings(2), "alpha"), (lambda: mean_field_parity(2).curve([0, 2]), "alpha"),
+    (lambda: mean_field_parity(4).curve([0], dimension=3), "d is"),
     (lambda: mean_field_parity(9).effective_dimension(3, 0), "d is"), (lambda: simulate(mean_field_parity(2), [2]), "alpha")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput) as caught:

@@ -189,6 +189,67 @@ def test_the_flow_is_minus_the_gradient_of_the_loss():
     assert value != pytest.approx(-(1 - 0.09)*(loss(0.3 + 1e-5, 1.0) - loss(0.3 - 1e-5, 1.0))/2e-5, rel=1e-2)
 
 
+@pytest.mark.parametrize(("g", "sigma", "kind"), [
+    ("He3", None, "spherical"), ("He3", "erf", "normalised"), ("tanh", "relu", "spherical")])
+def test_the_observables_of_a_flow_are_its_loss_and_its_cosine(g, sigma, kind):
+    """d test_error/dt = 2 (dL/d omega) d omega/dt: the error falls as fast as the rate says; a lost factor would be seen."""
+    flow = spiked_covariance(g, sigma, flow=kind).flow()
+    (rate,), seen = flow.equations.values(), {o.name: e for o, e in flow.observables.items()}
+    at = {"omega": 0.3, "theta": 2.0}
+    value, error, cosine = (hx.compile(e) for e in (rate, seen["test_error"], seen["cosine"]))
+    slope = (error(omega=0.3 + 1e-5, theta=2.0) - error(omega=0.3 - 1e-5, theta=2.0))/2e-5
+    assert float(value(**at)) == pytest.approx(-(1 - 0.09)*slope/2, rel=1e-6)
+    assert float(cosine(**at)) == pytest.approx(np.sqrt(3)*0.3/np.sqrt(1 + 2*0.09), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "normalised"])
+def test_the_curve_is_the_flow_from_a_random_start(kind):
+    theory, t = spiked_covariance("He3(z)/sqrt(6)", flow=kind), [0, 0.5, 2]
+    found = theory.curve(t=t, gamma_2=0.5, dimension=400)
+    path = theory.flow().solve(t=t, start={"omega": 0.05}, theta=20.0, tolerance=1e-7)
+    for name in ("omega", "cosine", "test_error"):
+        assert found[name] == pytest.approx(path[name], rel=1e-5, abs=1e-9)
+    assert found.parameters["theta"] == pytest.approx(20) and found.all_converged
+    assert (found.test_error[-1] < 0.2) == (kind == "normalised")
+    assert theory.curve(t=[1, 2], gamma_2=0.5, dimension=400)["omega"][-1] == pytest.approx(found["omega"][-1], rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("g", "sigma", "kind", "t"), [
+    ("He3(z)/sqrt(6)", None, "spherical", 0.15), ("He3(z)/sqrt(6)", None, "normalised", 1.0), ("tanh", "erf", "spherical", 1.0)])
+def test_neurons_in_few_dimensions_follow_the_flow(g, sigma, kind, t):
+    theory = spiked_covariance(g, sigma, flow=kind)
+    times, numbers = np.linspace(0, t, 4)[1:], {"gamma_2": 0.5, "dimension": 50}
+    both = hx.curve(theory, t=times, simulate={"seeds": 20}, **numbers)
+    off = (both.simulation["omega"] - both["omega"])/both.simulation.standard_error["omega"]
+    assert np.all(np.abs(off) < 3.5)
+    other = spiked_covariance(g, sigma, flow="normalised" if kind == "spherical" else "spherical").curve(t=times, **numbers)
+    assert np.max(np.abs(both.simulation["omega"] - other["omega"])/both.simulation.standard_error["omega"]) > 10
+
+
+def test_the_command_line_of_the_flow(capsys):
+    from hermitex.face.cli import main
+
+    asked = ["curve", "spiked-covariance", "--target", "He2", "--gamma_2", "0.4", "--dimension", "30", "--t", "0,0.05"]
+    assert main([*asked, "--json", "--simulate", "--seeds", "2"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    expected = spiked_covariance("He2").curve(t=[0, 0.05], gamma_2=0.4, dimension=30)
+    assert answer["order_parameters"]["omega"] == pytest.approx(expected["omega"].tolist(), rel=1e-9)
+    assert answer["simulation"]["order_parameters"]["omega"][0] == pytest.approx(30**-0.5, rel=1e-12)
+    assert main([*asked[:-4], "--t", "1"]) == 2 and "dimension" in capsys.readouterr().err
+    assert main([*asked, "--flow", "natural"]) == 2 and "spherical or normalised" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("numbers, word", [
+    ({"gamma_2": 1, "dimension": 10}, "gamma_2"), ({"gamma_2": 0.5, "dimension": 1}, "dimension"), ({"gamma_2": 0.5}, "dimension"),
+    ({"gamma_2": 0.5, "dimension": 10, "m0": 0}, "m0"), ({"gamma_2": 0.5, "dimension": 10, "t": [1, 0]}, "increasing")])
+def test_a_curve_that_does_not_exist(numbers, word):
+    with pytest.raises(BadInput, match=word):
+        spiked_covariance("He2").curve(**{"t": [0, 1], **numbers})
+    with pytest.raises(BadInput, match="too many"):
+        hx.curve(spiked_covariance("He2"), t=[0, 1000], gamma_2=0.9, dimension=10_000, simulate=True)
+
+
 def test_flows_that_do_not_exist():
     with pytest.raises(BadInput, match="spherical or normalised"):
         spiked_covariance("He3").flow("natural")

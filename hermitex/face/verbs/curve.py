@@ -52,11 +52,14 @@ THEORIES: dict[str, CurveEntry] = {
                             ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22"), "t"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
+    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t"),
+    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time", "effective_dimension")),
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {
-    "alpha": ("A", "samples n/d (random-features, covariate: n/p): 0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
-    "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), increasing: 0:20:50", "0:20:50"),
+    "alpha": ("A", "samples n/d (random-features, covariate: n/p; mean-field-parity: relevant coordinates larger by d^(A/2)): "
+              "0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
+    "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), spiked-covariance: of the flow, increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
     "n": ("N", "ridge, kernel-ridge: numbers of samples: 10,100,1000", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
@@ -89,8 +92,9 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "fraction": (NUMBER, "F", "glm --labels mixture: the share of labels 1 (default: 1/2)"),
     "intercept": (SWITCH, "", "glm: an output with a constant, without penalty; labels of +-1 only"),
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
-                  "committee: a random start at that d; kernel-ridge: of the data"),
-    "m0": (NUMBER, "M", "sgd: every overlap at t = 0"),
+                  "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
+                  "mean-field-parity: of the effective dimension"),
+    "m0": (NUMBER, "M", "sgd: every overlap at t = 0; spiked-covariance: <w, mu> (default: d^(-1/2))"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
     "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
@@ -125,6 +129,10 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
     "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),
     "multiplicity": (ARRAY, "F", "ridge: of each eigenvalue: likewise (default: 1)"),
+    "flow": (TEXT, "spherical|normalised", "spiked-covariance: the neuron is sigma(<w, x>), |w| = 1, or divided by the field's own "
+             "size (default)"),
+    "gamma_2": (NUMBER, "G", "spiked-covariance: the spike is theta = d^G, 0 <= G < 1"),
+    "k": (TEXT, "K", "mean-field-parity: of how many coordinates (default: 2)"),
     "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
 }
 
