@@ -24,6 +24,7 @@ from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative import generative_exponent
 from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
+from hermitex.exponents.labels.forms import without_constants
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
@@ -60,7 +61,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
 def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """The answer for a function that is g almost everywhere, without signs that cancel."""
-    plain = almost_everywhere(along_one_direction(g))
+    plain = almost_everywhere(along_one_direction(without_constants(g)))
     if plain == g or isinstance(law, Channel):
         return _any_number(g, law, names, used)
     found = _any_number(plain, law, names, tuple(x for x in used if plain.has(x)))

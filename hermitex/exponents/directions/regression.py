@@ -132,7 +132,7 @@ class Regression:
         swap = {v: Add(*(known[i, j]*a for i, a in enumerate(x)), *(outside[i, j]*a for i, a in enumerate(y)))
                 for j, v in enumerate(self.variables)}
         rows: list[list[Expr]] = []
-        for n in range(k, k + 3):
+        for n in range(k, k + 4):
             form = tensor(self.g, n, self.variables).polynomial(self.variables).xreplace(swap)
             block = Poly(expand(form), *x, *y)
             slots = [Poly({m: c for m, c in block.terms() if sum(m[len(x):]) == k} or {(0,)*(len(x) + len(y)): 0},

@@ -32,6 +32,7 @@ from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.terms import connected
 
 _MIXTURE = 64
+_FINE = 1e-10
 _SIZE = 60
 
 
@@ -53,7 +54,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
-    found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
+    found = found or _sum(g, used, place, drop) or _scaled(g, used, place, drop) or _product(g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         other = _factored(g, used)
@@ -152,6 +153,12 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     blocks[0] = constant * blocks[0]
     laws = [law_of(b, place) for b in blocks]
     return _combined(multiplied, laws, drop)
+
+
+def _scaled(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
+    """A product of two variables with a scaling: by its orbits, which high powers cost no digits."""
+    found = homogeneous(g, place, drop) if len(used) == 2 and isinstance(g, Mul) else None
+    return found if found is not None and found.lost < _FINE else None
 
 
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:

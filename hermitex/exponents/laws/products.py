@@ -15,7 +15,9 @@ from hermitex.exponents.laws.sums import contracted, in_chunks, pairs
 from hermitex.kernels.panels import distinct, gauss, half_template
 
 _ORDER = 14
-_WIDTH = 1.0   # of a panel in log|x|
+_FALL = 2.08    # in log|x|, over which the density of a normal falls from its peak to 1e-14: a panel is 1 wide
+_NARROWEST = 0.05
+_SCAN, _FARTHEST = 4001, 40.0
 _DEPTH = 6
 _ZONE = 0.8    # next to a knot, graded
 _FLOOR = -90.0
@@ -28,6 +30,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     """
     wanted = pairs(one, two, drop)
     left, right = [n for _, n, _ in wanted], [m for _, _, m in wanted]
+    width = min(1.0, _steepest_fall(one)/_FALL, _steepest_fall(two)/_FALL)
 
     def quadrant(y: np.ndarray, side: int) -> np.ndarray:
         """The part of x with the given sign, shape (indices, labels), for labels of one sign."""
@@ -41,7 +44,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         high = np.maximum(low, high)
         cuts = np.concatenate([low[:, None], *special, high[:, None]], axis=1)
         cuts = np.sort(np.clip(cuts, low[:, None], high[:, None]), axis=1)
-        t, w = _panelled(cuts, common_power(one.power, two.power))
+        t, w = _panelled(cuts, common_power(one.power, two.power), width)
         if not t.shape[1]:
             return np.zeros((len(wanted), len(y)))
         x = side * np.exp(t)
@@ -89,8 +92,8 @@ def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[t
     return found
 
 
-def _panelled(cuts: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes on the intervals between cuts: graded next to the cuts, panels of bounded width in between."""
+def _panelled(cuts: np.ndarray, power: int, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes on the intervals between cuts: graded next to the cuts, panels of at most this width in between."""
     x, w = gauss(_ORDER)
     t, v = half_template(_ORDER, _DEPTH, power)
     nodes, weights = [], []
@@ -105,7 +108,7 @@ def _panelled(cuts: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
         if n > 0:
             nodes.append(a[:, None] + left[:, None] * t)
             weights.append(left[:, None] * v)
-        count = max(1, int(np.ceil(float(np.max(b - a - left - right)) / _WIDTH)))
+        count = max(1, int(np.ceil(float(np.max(b - a - left - right)) / width)))
         edges = (a + left)[:, None] + (b - a - left - right)[:, None] * np.linspace(0.0, 1.0, count + 1)
         half = np.diff(edges, axis=1)[..., None] / 2
         nodes.append((edges[:, :-1, None] + half + half * x).reshape(len(a), -1))
@@ -116,6 +119,28 @@ def _panelled(cuts: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
     if not nodes:
         return np.zeros((len(cuts), 0)), np.zeros((len(cuts), 0))
     return np.concatenate(nodes, axis=1), np.concatenate(weights, axis=1)
+
+
+def _steepest_fall(law: Law) -> float:
+    """The least change of log|x| over which |x| nu_0 falls from its peak to 1e-14 of it, with no knot on the way.
+
+    Of |z|^a it is a times that of z: on that scale the law varies.
+    """
+    found = _NARROWEST * _FALL
+    falls = [np.inf]
+    for side in (1, -1):
+        a, b = _range(law, side)
+        a, b = max(a, -_FARTHEST), min(b, _FARTHEST)
+        if not b > a:
+            continue
+        t = np.linspace(a, b, _SCAN)
+        size = law.density(side * np.exp(t))[0] * np.exp(t)
+        peak = int(np.argmax(size))
+        small, knots = size < 1e-14 * size[peak], _logs(law, side)
+        for far in (np.flatnonzero(small[:peak])[-1:], peak + np.flatnonzero(small[peak:])[:1]):
+            if len(far) and not np.any((knots > min(t[peak], t[far[0]]) - _NARROWEST) & (knots < max(t[peak], t[far[0]]) + _NARROWEST)):
+                falls.append(abs(float(t[far[0]] - t[peak])))
+    return max(found, min(falls))
 
 
 def _ends(law: Law) -> np.ndarray:
