@@ -133,6 +133,7 @@ _TWO = (sympy.besseli, sympy.besselj, sympy.besselk, sympy.bessely, sympy.polyga
 _SEVERAL: dict[str, Operation] = {
     "Max": Operation("Max", Max), "Min": Operation("Min", Min), "max": Operation("max", Max),
     "min": Operation("min", Min), "Rational": Operation("Rational", lambda p, q=S.One: p/q),
+    "factorial": Operation("factorial", lambda n: sympy.gamma(n + 1), 1),
     **{f.__name__: Operation(f.__name__, f, 2) for f in _TWO},
 }
 

@@ -47,7 +47,7 @@ LARGE = 80  # nodes beyond which a sign or an order is left open when a node is 
 
 SWITCHES = (Abs, sign, Heaviside, Max, Min, floor, ceiling)
 _MANY = 30
-_ORDER_BOUND = {"gamma": 1000, "loggamma": 1000, "digamma": 1000, "zeta": 1000, "beta": 1000, "polygamma": 100,
+_ORDER_BOUND = {"factorial": 999, "gamma": 1000, "loggamma": 1000, "digamma": 1000, "zeta": 1000, "beta": 1000, "polygamma": 100,
                 "uppergamma": 50, "lowergamma": 50, "besseli": 1000, "besselj": 1000, "besselk": 1000, "bessely": 1000}
 
 
