@@ -86,7 +86,7 @@ class Channel(Shown):
         check_law(self.p, self.y, self.support)
 
     def mean(self, g: Expr) -> Expr:
-        """E[Y|z]: `regression` if given, else the sum, or for a Gaussian-like density the integral, of y p(y|z).
+        """E[Y|z]: `regression` if given, else the sum, for counts by their recursion, or for a Gaussian-like density the integral.
 
         Where the label is u(z) plus a symmetric noise with a mean, it is u(z).
         """
@@ -95,6 +95,10 @@ class Channel(Shown):
         if not isinstance(self.support, str):
             return sum((v * self.p.xreplace({self.y: v}) for v in self.support), S.Zero)
         if self.support == "integers":
+            from hermitex.exponents.labels.counts import mean_count
+
+            if (counted := mean_count(self.p, self.y)) is not None:
+                return counted
             raise NoClosedForm(f"E[Y|z] of {self.p}", "a sum over infinitely many counts",
                                "Give it: Channel(p, y, 'integers', regression=...)")
         noise = self.added or self.scaled

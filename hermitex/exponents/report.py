@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sympy import Add, Expr, Symbol, default_sort_key
+from sympy import Add, Dummy, Expr, Symbol, default_sort_key
 
 from hermitex import symbols
 from hermitex.errors import BadInput, BudgetExceeded, UnknownName
@@ -252,6 +252,8 @@ def _generative(g: Expr, law: Named | Channel, labels: Any, information: Found, 
     # y itself is a label map in L2 where E[Y|z] has an information exponent.
     known = next((c for c in information.certificates if c.status == "nonzero"), None)
     conditional = law.p if isinstance(law, Channel) and not law.finite else None
+    if isinstance(law, Channel) and law.support == "integers":  # z**(2 y) is even in z for counts y
+        conditional = law.p.xreplace({law.y: Dummy(law.y.name, integer=True, nonnegative=True)})
     return generative_exponent(labels, x, known=known, law=conditional, found=proofs)
 
 

@@ -1,10 +1,13 @@
 """A channel P(y|z) must be a law: not negative, and of total one at every z; what is none is refused with the value found."""
 
+import numpy as np
 import pytest
 from sympy import Abs, Heaviside, I, Piecewise, Rational, S, Symbol, cos, exp, factorial, log, pi, sqrt, tanh
 
 import hermitex as hx
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoClosedForm
+from hermitex.kernels.arrays import lambdify
+from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z, z1, z2
 
 y = Symbol("y", real=True)
@@ -75,3 +78,32 @@ def test_a_parameter_is_answered_with_what_to_do():
     assert "symbols=" not in str(refused.value)
     with pytest.raises(BadInput, match="a has no value; put a number in"):
         hx.exponents(Symbol("a")*cos(z1))
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+RATES = ["z**2", "1 + z**2", "exp(z/3)", "2 + tanh(z)", "1 + Abs(z)"]
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("law, mean", [
+    ("exp(-({r}))*({r})**y/factorial(y)", "{r}"),
+    ("(1 - exp(-1 - ({r})))*exp(-(1 + {r})*y)", "1/(exp(1 + {r}) - 1)"),
+    ("(y + 1)*(1/(1 + {r}))**2*(1 - 1/(1 + {r}))**y", "2*({r})"),
+])
+def test_the_mean_of_counts_is_found_by_their_recursion(law, mean, rate):
+    found = hx.Channel(law.format(r=rate), "y", support="integers").mean(parse("z"))
+    f = lambdify(z, found - parse(mean.format(r=rate)), modules=["numpy", "scipy"])
+    assert np.allclose(f(np.linspace(-2.3, 2.9, 9)), 0, atol=1e-12)
+
+
+def test_what_has_no_such_recursion_has_no_mean():
+    mixed = hx.Channel("exp(-1)/factorial(y)/2 + exp(-1 - z**2)*(1 + z**2)**y/factorial(y)/2", "y", support="integers")
+    with pytest.raises(NoClosedForm):
+        mixed.mean(parse("z"))
+
+
+def test_counts_of_an_even_rate_written_as_one_power_are_even():
+    found = hx.exponents("z**2", channel=hx.Channel("exp(-z**2)*z**(2*y)/factorial(y)", "y", support="integers"))
+    named = hx.exponents("z**2", channel="poisson")
+    assert found.generative_exponent == named.generative_exponent == 2 and found.information_exponent == 2
+    assert abs(found.threshold.alpha_c - named.threshold.alpha_c) < 1e-10

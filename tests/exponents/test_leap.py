@@ -8,9 +8,10 @@ import pytest
 from sympy import Matrix, Rational, expand, sqrt
 
 import hermitex as hx
+from hermitex.exponents.directions.regression import Regression
 from hermitex.exponents.leap import leap
 from hermitex.exponents.mean import in_space
-from hermitex.symbolic.subspaces import spans_same
+from hermitex.symbolic.subspaces import matrix, spans_same
 from hermitex.symbols import normal, z1, z2, z3
 
 pytestmark = pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")
@@ -235,3 +236,12 @@ def test_an_even_function_that_is_constant_at_a_few_points_is_not_centred():
     g = hx.parse("sign(z1**4 - 6*z1**2*z2**2 + z2**4)")
     assert centred(g, (z1, z2)) == g
     assert centred(hx.parse("floor(z1*z2)"), (z1, z2)) == hx.parse("floor(z1*z2) + 1/2")
+
+
+def test_directions_that_are_integrals_are_climbed_from():
+    """C_2 charges z1 and a z2 + b z3, a = E[z1 z2 tanh(z1 z2)], b = sqrt(2/pi); what is left is a block of C_4, not of C_3."""
+    oracle = Regression(hx.parse("tanh(z1*z2) + z3*sign(z1)"), (z1, z2, z3))
+    first = oracle.tensor(matrix([], 3), 2)
+    assert first.status == "nonzero" and first.directions.rows == 2
+    second = oracle.tensor(first.directions, 1)
+    assert second.status == "nonzero" and second.directions.rows == 1

@@ -6,10 +6,12 @@ import pytest
 import hermitex as hx
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws import orbits
-from hermitex.exponents.laws.blocks import zeros_by_flips
+from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.exponents.laws.orbits import homogeneous
+from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.scaling import scaling
+from hermitex.exponents.laws.table import tabulated
 from hermitex.exponents.thresholds import weak_recovery_several
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.parsing import parse
@@ -134,3 +136,24 @@ def test_orbits_that_run_off_beyond_every_number_are_no_law():
     g = parse("z1**2/z2")
     place = {x: i for i, x in enumerate(normals(g))}
     assert homogeneous(g, place, zeros_by_flips(g, list(place), place)) is None
+
+
+# -- products of powers ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", ["sign(z1*z2)*Abs(z1)*Abs(z2)**(1/5)", "z1**5*z2",
+                                  "sign(z1)*Abs(z1)**(5/3)*Abs(z2)**(1/3)*sign(z2)"])
+def test_powers_of_a_label_have_one_threshold(text):
+    """By the orbits of the first; the others are monotone functions of it."""
+    found = hx.exponents(text)
+    assert abs(found.threshold.alpha_c / 0.489906370794217 - 1) < 1e-10
+
+
+@pytest.mark.parametrize(("one", "two"), [("z1*Abs(z2)**(1/5)", "z1*Abs(z1)**4*Abs(z2)"), ("z1*sqrt(Abs(z2))", "z1**2*z2")])
+def test_a_product_of_laws_resolves_its_steepest_factor(one, two):
+    """By convolution and by orbits, up to a monotone function of the label and an exchange of names."""
+    g = parse(one)
+    first, second_block = g.as_ordered_factors()
+    variables = normals(g)
+    laws = [law_of(f, {next(iter(f.free_symbols)): variables.index(next(iter(f.free_symbols)))}) for f in (first, second_block)]
+    found = second(multiplied(*(tabulated(v) for v in laws)))
+    assert found.error < 1e-10
+    assert abs(alpha(two) * largest(found.couplings, [0, 1])[0] - 1) < 1e-9

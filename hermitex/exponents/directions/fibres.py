@@ -84,7 +84,7 @@ def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
     nodes = sorted({n for row in rows for x in row for n in x.atoms(Expectation)}, key=str)
     with mp.workdps(20):
         try:
-            # With other numbers in the place of the integrals the rank is as large as it can be: no digits are needed where that is too small.
+            # With any other numbers in the place of the integrals the rank is as large as it can be: too small asks no digits.
             if nodes and _rank([[evaluate(x.xreplace(_generic(nodes)), 15) for x in row] for row in rows]) <= len(found):
                 return False
             return _rank([[evaluate(x, 15) for x in row] for row in rows]) == len(found) + 1

@@ -126,7 +126,6 @@ def _steepest_fall(law: Law) -> float:
 
     Of |z|^a it is a times that of z: on that scale the law varies.
     """
-    found = _NARROWEST * _FALL
     falls = [np.inf]
     for side in (1, -1):
         a, b = _range(law, side)
@@ -138,9 +137,12 @@ def _steepest_fall(law: Law) -> float:
         peak = int(np.argmax(size))
         small, knots = size < 1e-14 * size[peak], _logs(law, side)
         for far in (np.flatnonzero(small[:peak])[-1:], peak + np.flatnonzero(small[peak:])[:1]):
-            if len(far) and not np.any((knots > min(t[peak], t[far[0]]) - _NARROWEST) & (knots < max(t[peak], t[far[0]]) + _NARROWEST)):
-                falls.append(abs(float(t[far[0]] - t[peak])))
-    return max(found, min(falls))
+            if not len(far):
+                continue
+            low, high = sorted((float(t[peak]), float(t[far[0]])))
+            if not np.any((knots > low - _NARROWEST) & (knots < high + _NARROWEST)):
+                falls.append(high - low)
+    return max(_NARROWEST * _FALL, min(falls))
 
 
 def _ends(law: Law) -> np.ndarray:
