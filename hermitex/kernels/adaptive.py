@@ -87,6 +87,16 @@ class Quadratures:
         return {name: len(rule) for name, rule in self.rules.items()}
 
     @property
+    def size(self) -> int:
+        """The numbers in the largest array averaged last, of one point."""
+        return max(self._sizes.values(), default=0)
+
+    def keep(self, rules: Mapping[str, quadrature.Rule]) -> None:
+        """Go back to rules that were in force; what was measured last, stays."""
+        self.rules = dict(rules)
+        self._changed()
+
+    @property
     def error(self) -> np.ndarray:
         """The worst relative error of all averages measured last, for each point of the batch (or one for all)."""
         if not self._errors:

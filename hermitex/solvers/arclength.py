@@ -2,6 +2,9 @@
 
     predicted   y + s t,   y = (x, p) in units of its own size, t the tangent
     corrected   F(y) = 0,  t . (y - predicted) = 0            a fold is where the p-component of t is 0
+
+Units grow with the unknowns, so that one without a bound is followed in steps of its size; what the equations rest on is
+examined every few points, before the curve goes on from them.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from .batch import Array
 from .limit import over
 
 Equations = Callable[[Array, float], tuple[Array, Array, Array]]  # (x, p) -> F, F_x, F_p
+Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B,) -> see `trace`
 
-_FIRST, _LONGEST, _SHORTEST = 1e-3, 0.05, 1e-10  # steps, in units of the interval
+_FIRST, _LONGEST, _SHORTEST = 1e-3, 0.1, 1e-10  # steps, in units of the interval
 _MOST, _CORRECTIONS, _TURN = 5000, 12, 0.97
-_HALVINGS = 60
+_BLOCK = 8  # points between two examinations
+_GROWN, _LARGEST = 2.0, 1e8  # what an unknown outgrows its unit by, and that of the start by
 
 
 class Path(NamedTuple):
@@ -30,8 +35,12 @@ class Path(NamedTuple):
     reason: str
 
 
-def trace(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float], *, tolerance: float = 1e-11) -> Path:
+def trace(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float], *, tolerance: float = 1e-11,
+          examine: Examine | None = None) -> Path:
     """Follow the curve through (x0, p0), a solution at one end of the bounds, into the interval until it leaves it.
+
+    `examine(states, parameters)` looks at a few points at a time: None where the equations hold there to what is asked of
+    them, "" where they were refined and the points are to be found again, else why the curve ends before these points.
 
     Examples
     --------
@@ -41,44 +50,72 @@ def trace(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float
     (1, True, -1.0)
     """
     with np.errstate(all="ignore"):
-        return _Trace(equations, bounds, tolerance, x0).run(np.asarray(x0, dtype=float), float(p0))
+        return _Trace(equations, bounds, tolerance, x0, examine).run(np.append(np.asarray(x0, dtype=float), float(p0)))
 
 
 class _Trace:
-    def __init__(self, equations: Equations, bounds: tuple[float, float], tolerance: float, x0: Array) -> None:
-        self.equations, self.bounds, self.tolerance = equations, bounds, tolerance
-        self.size = np.append(np.maximum(np.abs(x0), 0.1), bounds[1] - bounds[0])
+    """The curve so far: `points` and `folds` in the units of the equations; y and t below are in units of `size`."""
 
-    def run(self, x: Array, p: float) -> Path:
-        y = np.append(x, p)/self.size
-        inward = 1.0 if p <= sum(self.bounds)/2 else -1.0
-        t = self.tangent(y, np.append(np.zeros(len(x)), inward))
-        points, folds, step, reason = [y], [], _FIRST, ""
+    def __init__(self, equations: Equations, bounds: tuple[float, float], tolerance: float, x0: Array, examine: Examine | None
+                 ) -> None:
+        self.equations, self.bounds, self.tolerance, self.examine = equations, bounds, tolerance, examine
+        self.size = np.append(np.maximum(np.abs(x0), 0.1), bounds[1] - bounds[0])
+        self.first = self.size
+        self.points: list[Array] = []
+        self.folds: list[Array] = []
+        self.step = _FIRST
+
+    def run(self, at: Array) -> Path:
+        inward = 1.0 if at[-1] <= sum(self.bounds)/2 else -1.0
+        self.points = [at]
+        t = self.tangent(at/self.size, np.append(np.zeros(len(at) - 1), inward))
+        kept, reason, ended = (1, 0, t, self.size, self.step), "", False
+        while not ended or len(self.points) > kept[0]:
+            if not ended:
+                t, reason, ended = self.advanced(t)
+            if ended or len(self.points) - kept[0] >= _BLOCK:
+                block = np.array(self.points[kept[0]:] or self.points[-1:]).T
+                said = self.examine(block[:-1], block[-1]) if self.examine is not None else None
+                if said is not None:  # back to where the equations held
+                    del self.points[kept[0]:], self.folds[kept[1]:]
+                    _, _, t, self.size, self.step = kept
+                    reason, ended = said, bool(said)
+                kept = (len(self.points), len(self.folds), t, self.size, self.step)
+        whole = np.array(self.points).T
+        return Path(whole[:-1], whole[-1], [(f[:-1], float(f[-1])) for f in self.folds], reason)
+
+    def advanced(self, t: Array) -> tuple[Array, str, bool]:
+        """The next point is added to the curve: its tangent; where there is none, why, and that the curve ends."""
+        y = self.points[-1]/self.size
         while True:
-            if len(points) >= _MOST or over():
-                reason = f"more than {_MOST} points" if not over() else "the budget ran out"
+            if over():
+                return t, "the budget ran out", True
+            if len(self.points) >= _MOST:
+                return t, f"more than {_MOST} points", True
+            found = self.corrected(y, t, self.step)
+            if found is not None and float(found[1] @ t) >= _TURN:
                 break
-            found = self.corrected(y, t, step)
-            if found is None or float(found[1] @ t) < _TURN:
-                step /= 2
-                if step < _SHORTEST:
-                    reason = "the curve cannot be followed further: it ends, or leaves where the equations are defined"
-                    break
-                continue
-            new, turned, count = found
-            if turned[-1]*t[-1] < 0:
-                at = self.folded(y, t, step)
-                folds.append((at[:-1]*self.size[:-1], float(at[-1]*self.size[-1])))
-            lo, hi = (b/self.size[-1] for b in self.bounds)
-            if not lo <= new[-1] <= hi:
-                end = self.ended(y, new, lo if new[-1] < lo else hi)
-                points += [end] if end is not None else []
-                break
-            y, t = new, turned
-            points.append(y)
-            step = min(step*(1.5 if count <= 4 else 0.7 if count > 7 else 1.0), _LONGEST)
-        whole = np.array(points).T*self.size[:, None]
-        return Path(whole[:-1], whole[-1], folds, reason)
+            self.step /= 2
+            if self.step < _SHORTEST:
+                return t, "the curve cannot be followed further: it ends, or leaves where the equations are defined", True
+        new, turned, count = found
+        if turned[-1]*t[-1] < 0:
+            self.folds.append(self.folded(y, t, self.step)*self.size)
+        lo, hi = (b/self.size[-1] for b in self.bounds)
+        if not lo <= new[-1] <= hi:
+            end = self.ended(y, new, lo if new[-1] < lo else hi)
+            if end is not None:
+                self.points.append(end*self.size)
+            return t, "", True
+        self.points.append(new*self.size)
+        self.step = min(self.step*(1.5 if count <= 4 else 0.7 if count > 7 else 1.0), _LONGEST)
+        grown = np.maximum(self.size, np.append(np.abs(self.points[-1][:-1]), 0.0))
+        if (grown > _GROWN*self.size).any():
+            turned = turned*self.size/grown
+            turned, self.size = turned/np.linalg.norm(turned), grown
+        if (self.size > _LARGEST*self.first).any():
+            return turned, f"an unknown grows beyond {_LARGEST:g} times its first size", True
+        return turned, "", False
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """F and its derivative along y, (n,) and (n, n + 1)."""
@@ -87,8 +124,11 @@ class _Trace:
 
     def tangent(self, y: Array, along: Array) -> Array:
         """The unit vector in the kernel of the derivative, on the side of `along`."""
-        J = self.parts(y)[1]
-        kernel = np.linalg.svd(J)[2][-1] if np.isfinite(J).all() else np.full(len(y), np.nan)
+        return self.kernel(self.parts(y)[1], along)
+
+    def kernel(self, J: Array, along: Array) -> Array:
+        """The unit vector that J takes to 0, on the side of `along`."""
+        kernel = np.linalg.svd(J)[2][-1] if np.isfinite(J).all() else np.full(len(along), np.nan)
         return kernel if kernel @ along > 0 else -kernel
 
     def corrected(self, y: Array, t: Array, step: float) -> tuple[Array, Array, int] | None:
@@ -103,21 +143,25 @@ class _Trace:
             move = np.linalg.lstsq(whole, -np.append(F, t @ (new - goal)), rcond=None)[0]
             new = new + move
             if np.abs(move).max() <= self.tolerance*max(1.0, float(np.abs(new).max())):
-                turned = self.tangent(new, t)
+                turned = self.kernel(J, t)  # at the last point but one, which is this one to the tolerance
                 return (new, turned, count) if np.isfinite(turned).all() else None
         return None
 
     def folded(self, y: Array, t: Array, step: float) -> Array:
         """The point within the step where the tangent has no component along p."""
-        a, b = 0.0, step
-        sign, best = np.sign(t[-1]), y
-        for _ in range(_HALVINGS):
-            middle = (a + b)/2
-            found = self.corrected(y, t, middle)
-            if found is None or middle in (a, b):
-                break
+        from scipy.optimize import brentq
+
+        best = y
+
+        def component(length: float) -> float:
+            nonlocal best
+            found = self.corrected(y, t, length) if length else (y, t)
+            if found is None:
+                return 0.0  # the search ends at the last point that was found
             best = found[0]
-            a, b = (middle, b) if found[1][-1]*sign > 0 else (a, middle)
+            return float(found[1][-1])
+
+        brentq(component, 0.0, step, xtol=1e-15, rtol=1e-14, full_output=True, disp=False)
         return best
 
     def ended(self, y: Array, new: Array, at: float) -> Array | None:

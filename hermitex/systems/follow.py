@@ -15,7 +15,9 @@ from hermitex.solvers.arclength import stability, trace
 from hermitex.systems.sensitivity import parameter_of, slopes
 from hermitex.systems.states import States
 
-_ROUNDS, _SHOWN = 5, 33
+_SHOWN = 4  # points of a block at which its averages are examined
+_HELD = 1e-9  # the error of an average in the equations that still counts
+_MOST_NUMBERS = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,27 +112,31 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
                                   "give a start= near one")
     made = slopes(system, own)
     program, given = made.program.bound({**numbers, own: end})
-    states = States(program, {n: float(v) for n, v in given.items()}, max(tolerance/30, 1e-14))
+    states = States(program, {n: float(v) for n, v in given.items()}, max(tolerance, 1e-14))
     x0 = np.array([float(found[u]) for u in made.unknowns])
 
     def equations(x: np.ndarray, p: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         states.at({own: p})
         at = dict(zip(made.unknowns, x, strict=True))
-        J, b, _, _ = made.of(states, at, 1)
-        out = states.call("right_hand_sides", at)
-        rhs = np.array([out[f"rhs/{u}"][0] for u in made.unknowns])
+        J, b, _, _, sides = made.of(states, at, 1)
+        rhs = sides[:, 0]
         return np.where(made.implicit, rhs, x - rhs), J[..., 0], -b[:, 0]
 
-    for _ in range(_ROUNDS):
-        path = trace(equations, x0, end, (lo, hi), tolerance=tolerance)
-        pick = np.unique(np.rint(np.linspace(0, path.p.size - 1, _SHOWN)).astype(int))
-        before = states.quad.arrays()
-        states.at({own: path.p[pick]})
-        states.examine(dict(zip(made.unknowns, path.x[:, pick], strict=True)))
-        if states.quad.arrays() is before:
-            break
-    states.at({own: path.p})
-    J = made.of(states, dict(zip(made.unknowns, path.x, strict=True)), path.p.size)[0]
+    def examine(x: np.ndarray, p: np.ndarray) -> str | None:
+        pick = np.unique(np.rint(np.linspace(0, p.size - 1, _SHOWN)).astype(int))
+        before = dict(states.quad.rules)
+        states.at({own: p[pick]})
+        held = states.examine(dict(zip(made.unknowns, x[:, pick], strict=True)), ("observables",), most)
+        if not held and states.error > _HELD:
+            at = ", ".join(f"{n} = {v:.4g}" for n, v in zip((own, *made.unknowns), (p[0], *x[:, 0]), strict=True))
+            return f"averages of the equations are held no further than to about {at}"
+        return None if states.quad.rules == before else ""
+
+    most = np.inf
+    examine(x0[:, None], np.array([end]))
+    most = max(_MOST_NUMBERS, 2*states.quad.size)
+    path = trace(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
+    J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = stability(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
     folds = [{own: p, **{u: float(v) for u, v in zip(made.unknowns, x, strict=True)}} for x, p in path.folds]

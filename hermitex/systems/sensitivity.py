@@ -56,6 +56,9 @@ class Slopes:
             for v, slope in partials(e, (*system.unknowns, p), names):
                 label = Symbol(f"slope_{len(made)}_", real=True)
                 self.place[label], made[label] = (row.name, v.name), slope
+        for u, e in rows.items():  # beside their slopes: what an average of both needs is computed once
+            label = Symbol(f"slope_{len(made)}_", real=True)
+            self.place[label], made[label] = (u.name, ""), e
         equations = {u: Equation(u, e) for u, e in rows.items()}
         blocks = tuple(Block((u,), "explicit") for u in rows)
         where = {k: write(v) for k, v in system.where.items()}
@@ -63,8 +66,11 @@ class Slopes:
         self.program = compile_program(equations, blocks, parameters=system.parameters, where=where, scalars=(), observables=made,
                                        positive=frozenset(), kept=names)
 
-    def of(self, states: States, x: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(J, b, C, c) at the states x: J dx/dp = b for the unknowns, do/dp = C dx/dp + c for the observables."""
+    def of(self, states: States, x: Mapping[str, Any], points: int) -> tuple[np.ndarray, ...]:
+        """(J, b, C, c, r) at the states x: J dx/dp = b for the unknowns, do/dp = C dx/dp + c for the observables.
+
+        r are the right-hand sides, of implicit equations the left without the right.
+        """
         found = states.call("observables", x)
         known = {self.place[s]: np.broadcast_to(found[s.name], (points,)) for s in self.place}
 
@@ -75,7 +81,8 @@ class Slopes:
         D, by = matrix(self.unknowns, self.unknowns), matrix(self.unknowns, (self.parameter,))[:, 0]
         J = np.where(self.implicit[:, None, None], D, np.eye(len(self.unknowns))[:, :, None] - D)
         b = np.where(self.implicit[:, None], -by, by)
-        return J, b, matrix(self.observables, self.unknowns), matrix(self.observables, (self.parameter,))[:, 0]
+        return (J, b, matrix(self.observables, self.unknowns), matrix(self.observables, (self.parameter,))[:, 0],
+                matrix(self.unknowns, ("",))[:, 0])
 
 
 def slopes(system: Any, parameter: str) -> Slopes:
@@ -131,7 +138,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     states = States(program, flat, 1e-12)
     states.examine(rows, ("observables",))
     with np.errstate(all="ignore"):
-        J, b, C, c = made.of(states, rows, points)
+        J, b, C, c, _ = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
         good = good & (states.errors <= _HELD) & _regular(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]

@@ -42,8 +42,11 @@ class States:
     def _state(self, x: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.numbers, **{u: self._column(v) for u, v in x.items()}}
 
-    def examine(self, x: Mapping[str, Any], parts: Sequence[str] = _ALL) -> bool:
-        """Refine the rules until every average at the states x holds the tolerance; whether it does."""
+    def examine(self, x: Mapping[str, Any], parts: Sequence[str] = _ALL, most: float = np.inf) -> bool:
+        """Refine the rules until every average at the states x holds the tolerance; whether it does.
+
+        With `most` no rule is tried by which an average of one point would be over more numbers than that.
+        """
         s = self._state(x)
         self.quad.forget()
 
@@ -58,10 +61,17 @@ class States:
         good = False
         with np.errstate(all="ignore"):
             for _ in range(_ROUNDS):
+                rules = dict(self.quad.rules)
                 self.other = {}
                 good = bool(self.quad.examine(run, self.tolerance).all())
                 good = good and bool(self.quad.verify(lambda average: run(average, True), self.tolerance).all())
                 if good:
+                    break
+                if self.quad.size*np.prod([len(r)/len(rules[a]) for a, r in self.quad.rules.items()]) > most:
+                    self.quad.keep(rules)
+                    self.other = {}
+                    self.quad.verify(lambda average: run(average, True), self.tolerance)
+                    self.quad.keep(rules)
                     break
         self.other = self.other or self.quad.arrays()
         self.errors = np.ravel(self.quad.error)  # one a point, or one for all

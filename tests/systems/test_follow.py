@@ -86,6 +86,15 @@ def test_a_wrong_sign_is_seen():
     assert abs(planted["x"][-1]**2 - planted["a"][-1]) > 0.1
 
 
+def test_an_unknown_without_a_bound_is_followed_in_steps_of_its_size():
+    """To 5e6 times where it began, on rules that are refined on the way."""
+    system = hx.System({C: Eq(a*hx.E(exp(-z**2*C), z), 1)})  # a = sqrt(1 + 2 C)
+    branch = system.follow("a", (1.1, 1e3), start={"C": 0.1})
+    np.testing.assert_allclose(branch["a"], np.sqrt(1 + 2*branch["C"]), rtol=1e-7)
+    assert not branch.folds and len(branch) < 700
+    assert branch["a"][-1] == 1e3 and not branch.reason
+
+
 def test_it_shows_itself():
     branch = PARABOLA.follow("a", (-1, 1), start={"x": 1})
     assert json.loads(json.dumps(branch.to_dict()))["folds"] == branch.folds and "folds at" in repr(branch)

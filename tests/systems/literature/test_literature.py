@@ -65,7 +65,6 @@ PUBLISHED = [
     ("Sur-Candes", {"kappa": 0.2, "gamma2": 5.0}, "a", 1.49935, 5e-6),  # Sur and Candes 2019
     ("Sur-Candes", {"kappa": 0.2, "gamma2": 5.0}, "s2", 22.5013, 5e-5),
     ("Sur-Candes", {"kappa": 0.2, "gamma2": 5.0}, "lam", 3.02693, 5e-6),
-    ("phase retrieval, fold", {}, "alpha", 1.128, 5e-4),  # Barbier et al. 2019
     ("edge of chaos", {"sb2": 0.05}, "sw2", 1.76, 5e-3),  # Schoenholz et al. 2017
     ("spiked Wishart, normal", {"lamda": 2.0, "alpha": 1.0}, "u", 0.5, 1e-14),  # (alpha lamda^2 - 1)/(lamda alpha (1 + lamda))
 ]
@@ -110,6 +109,18 @@ def test_three_branches_of_phase_retrieval():
         assert independent._phase(found["q"]) == pytest.approx(1.1, rel=1e-9)
     assert low["q"] < 0.7 < high["q"] and low.stability < 1 < high.stability
     assert not system.solve(alpha=1.2, start={"q": 0.7, "qhat": 2.0}, raise_on_failure=False).converged
+
+
+@pytest.mark.slow
+def test_phase_retrieval_is_followed_through_its_fold():
+    """Averages over two variables, whose rules are refined on the way: the fold where `_phase` has its largest value."""
+    branch = model("phase retrieval").follow("alpha", (1.12, 1.2), start={"q": 0.8, "qhat": 4.0}, tolerance=1e-8)
+    (fold,) = branch.folds
+    assert fold["alpha"] == pytest.approx(1.128, abs=5e-4)  # Barbier et al. 2019
+    assert fold["alpha"] == pytest.approx(independent.phase_fold()["alpha"], rel=1e-9) and branch["alpha"][-1] == 1.12
+    assert branch["q"][0] < fold["q"] < branch["q"][-1] and branch.stable[0] and not branch.stable[-1]
+    for k in (3, len(branch)//2, len(branch) - 1):
+        assert independent._phase(branch["q"][k]) == pytest.approx(branch["alpha"][k], rel=1e-9)
 
 
 def test_two_branches_of_tensor_pca():
