@@ -13,19 +13,19 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Eq, Piecewise, Rational, S, sqrt, symbols
+from sympy import Eq, Max, Piecewise, Rational, S, sqrt, symbols
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
-from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, z
+from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, rho, z
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import equations as sample
-from hermitex.theories.losses.classes import MEANS
+from hermitex.theories.losses.classes import MEANS, clusters, fraction
 from hermitex.theories.losses.equations import V
 from hermitex.theories.losses.labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
@@ -54,13 +54,22 @@ class RandomFeatures(Theory):
     sigma: Activation
     g: Activation
     loss: Pointwise = HALF_SQUARE
-    drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g
+    drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g; "mixture": two clusters of the data
 
     name: ClassVar[str] = "random-features"
-    sources: ClassVar[tuple[str, ...]] = ("gerace2020", "mei2022")
     ratio: ClassVar[str] = "n/p"
 
+    @property
+    def sources(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The papers whose results are used."""
+        return ("gerace2020", "mignacco2020") if self.mixed else ("gerace2020", "mei2022")
+
     # -- structure ---------------------------------------------------------------------------------------------------
+    @property
+    def mixed(self) -> bool:
+        """True if the data are two clusters, x = y v/sqrt(d) + sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1."""
+        return self.drawn == "mixture"
+
     @property
     def square(self) -> bool:
         """True if the loss is (y - f)^2/2, whose averages are E g^2 and E z g(z)."""
@@ -74,13 +83,15 @@ class RandomFeatures(Theory):
     @cached_property
     def intercept(self) -> bool:
         """True if E sigma is not 0, so that a constant is learned at no cost, and no symmetry makes it 0."""
+        if self.mixed:  # E sigma(sqrt(Delta) z)
+            return self.sigma.parity != -1
         symmetric = self._odd or (self.square and self.g.parity == -1)
         return not symmetric and not _vanishes(self.sigma)
 
     @cached_property
     def _odd(self) -> bool:
         """True if a reflection of the sample exchanges the labels."""
-        return self.binary and self.g.parity == -1 and self.loss.symmetric
+        return self.binary and not self.mixed and self.g.parity == -1 and self.loss.symmetric
 
     @cached_property
     def system(self) -> System:
@@ -96,27 +107,30 @@ class RandomFeatures(Theory):
         names, observables = self._squared(interpolating) if self.square else self._sample()
         J_s, J_2, J_z = sample.J_s, sample.J_2, sample.J_z
         b_1, b_2 = L + (1 - gamma)*v, L + (gamma - 1)*v
-        signal = (mu_1/gamma*mhat)**2 + mu_1**2/gamma*qhat
+        # of clusters: E sigma'(sqrt(Delta) z) is the slope along their axis, whose squared length is rho
+        width, tilt, norm = (sqrt(Delta), mu_1/sqrt(Delta), rho) if self.mixed else (S.One, mu_1, S.One)
+        signal = norm*(tilt/gamma*mhat)**2 + mu_1**2/gamma*qhat
         slope = h*(1 + gamma*v*h)/D
+        rest = E(self.sigma(width*z)**2, z) - mu_0**2 - mu_1**2
         right: dict[Any, Any] = {
             Vhat: alpha*J_s,
             qhat: alpha*J_2,
             mhat: alpha*J_z,
             Vs: h*u,
             Vw: Piecewise((2/(b_2 + D), b_2 > 0), ((D - b_2)/(2*L*v), True)),
-            ms: mu_1/gamma*mhat*Vs,
+            ms: norm*tilt/gamma*mhat*Vs,
             qs: signal*slope*u**2*(u + gamma*L*h) + mu_star**2*qhat*slope*u**2,
             qw: mu_star**2*qhat*Vw*(1 + v*Vw)/D + gamma*signal*slope*u**2,
             V: mu_1**2*Vs + mu_star**2*Vw,
             Q: mu_1**2*qs + mu_star**2*qw,
-            M: mu_1*ms,
+            M: tilt*ms,
         }
         if self.intercept:
             right[b] = E(self.g(z), z) if self.square else Eq(sample.J, 0, evaluate=False)
         where = {
-            mu_0: E(self.sigma(z), z),
-            mu_1: E(z*self.sigma(z), z),
-            mu_star: sqrt(E(self.sigma(z)**2, z) - mu_0**2 - mu_1**2),
+            mu_0: E(self.sigma(width*z), z),
+            mu_1: E(z*self.sigma(width*z), z),
+            mu_star: sqrt(Max(rest, 0) if self.mixed else rest),  # at a number Delta rounding may take it below 0
             v: mu_1**2/gamma*Vhat,
             L: lamda + mu_star**2*Vhat,
             D: sqrt(b_1**2 + 4*gamma*L*v),
@@ -126,6 +140,7 @@ class RandomFeatures(Theory):
         }
         observables |= {"train_objective": observables["train_error"] + lamda*qw/(2*alpha)}
         own = sorted({x for k in (self.sigma, self.g) for x in k(z).free_symbols} - {z}, key=str)
+        own = [rho, fraction, *own] if self.mixed else own
         kept = [] if self.square else [k for k in (sample.S_, sample.tau, J_s, J_2, J_z) if k in where]
         return System(right, where=where, observables=observables, parameters=[alpha, gamma, lamda, Delta, *own],
                       positive=[Vhat, qhat, V], kept=kept,
@@ -141,6 +156,8 @@ class RandomFeatures(Theory):
 
     def _sample(self) -> tuple[dict[Any, Any], dict[str, Any]]:
         """Any convex loss: the averages over a sample of `losses.equations` at one kappa, f = b + M z1 + sqrt(Q - M^2) z2."""
+        if self.mixed:
+            return clusters(self.loss, M, Q, V, b if self.intercept else S.Zero)
         kind = "labels" if self.binary else "residual" if self.loss.of_residual is not None else "values"
         st = sample.Structure(self.sigma, self.g, self.loss, kind, mirror=self._odd)
         names, observables = sample.output(st, lambda e: e)
@@ -157,14 +174,15 @@ class RandomFeatures(Theory):
     @property
     def errors(self) -> tuple[str, ...]:
         """The errors and losses of a curve, the test error first."""
-        more = () if self.square else ("test_loss",)
+        more = () if self.square or self.mixed else ("test_loss",)
         noisy = () if self.binary else ("test_error_noisy",)
         return ("test_error", "train_error", *more, *noisy, "train_objective")
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def letters(self) -> dict[str, Any]:
-        """alpha = n/p, gamma = d/p, lam; Delta=0; parameters of sigma and g."""
-        return {"alpha": self.REQUIRED, "gamma": self.REQUIRED, "lam": self.REQUIRED, "Delta": 0.0,
+        """alpha = n/p, gamma = d/p, lam; Delta=0 (mixture: Delta=1, rho=1, fraction=1/2 of y = 1); parameters of sigma and g."""
+        more = {"Delta": 1.0, "rho": 1.0, "fraction": 0.5} if self.mixed else {"Delta": 0.0}
+        return {"alpha": self.REQUIRED, "gamma": self.REQUIRED, "lam": self.REQUIRED, **more,
                 **dict.fromkeys(free_parameters(self.sigma, self.g), self.REQUIRED)}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -175,9 +193,15 @@ class RandomFeatures(Theory):
                     continue
                 raise BadInput(f"{self.name}: {name} has no value; add {name}=...")
             at = np.asarray(numbers[name])
-            may_vanish = name == "Delta" or (name == "lam" and self.square)
-            if name in ("alpha", "gamma", "lam", "Delta") and not np.all(np.isfinite(at) & ((at > 0) | ((at == 0) & may_vanish))):
+            may_vanish = (name == "Delta" and not self.mixed) or (name == "lam" and self.square)
+            fine = np.isfinite(at) & ((at > 0) | ((at == 0) & may_vanish))
+            if name in ("alpha", "gamma", "lam", "Delta", "rho", "fraction") and not np.all(fine):
                 raise BadInput(f"{self.name}: {name} must be finite and {'0 or more' if may_vanish else 'positive'}")
+        if self.mixed and np.any(np.asarray(numbers["fraction"]) >= 1):
+            raise BadInput(f"{self.name}: fraction is the share of labels 1, between 0 and 1")
+        if self.mixed and self.intercept and np.any(np.asarray(numbers["Delta"]) == 1) and _vanishes(self.sigma):
+            raise BadInput(f"{self.name}: E sigma(sqrt(Delta) z) is 0 at Delta = 1, where the features carry no constant, and is "
+                           "not beside it; take another Delta, or an odd activation")
         return numbers
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
@@ -199,6 +223,8 @@ class RandomFeatures(Theory):
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """The functions, the loss and the numbers that stayed fixed."""
         names = {"sigma": self.sigma.name, "target": self.g.name, "loss": str(self.loss)}
+        if self.mixed:
+            return {"sigma": self.sigma.name, "labels": self.drawn, "loss": str(self.loss), **fixed}
         return {**names, **({"link": self.drawn} if self.drawn else {}), **fixed}
 
 
@@ -215,7 +241,8 @@ def _vanishes(sigma: Activation) -> bool:
         return not free_parameters(sigma) and abs(evaluate(mean, 17)) <= Rational(1, 10**13)
 
 
-def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | None = None) -> RandomFeatures:
+def random_features(sigma: Any, g: Any = None, *, loss: Any = "square", link: str | None = None,
+                    labels: str | None = None) -> RandomFeatures:
     """The theory of random features: an untrained first layer and a ridge-penalised readout, n, p, d -> oo together.
 
     w_hat = argmin sum l(y, f(x)) + lam/2 |w|^2 with f = <w, sigma(W_0 x/sqrt(d))>/sqrt(p), x ~ N(0, I_d), rows of W_0 ~ N(0, I_d),
@@ -226,6 +253,8 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | Non
     sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
     loss : "square", which is (y - f)^2/2 here, or "logistic", "hinge", "huber:1", a convex expression in y and f
     link : "logit" or "probit": labels of +-1, P(y = 1) = 1/(1 + exp(-u)) or Phi(u), u = g(nu + sqrt(Delta) Z)
+    labels : "mixture", instead of g: x = y v/sqrt(d) + sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1; then M is the
+        mean output of a sample over its label, Q its variance
 
     Returns
     -------
@@ -238,7 +267,7 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | Non
     ------
     BadInput : sigma or g is not square integrable; the loss asks for labels of +-1 and the target is real.
 
-    References: gerace2020; mei2022 (square loss).
+    References: gerace2020; mei2022 (square loss); mignacco2020 (mixtures).
 
     Examples
     --------
@@ -246,7 +275,13 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | Non
     >>> round(theory.solve(alpha=1.5, gamma=0.5, lam=0.01, Delta=0.1)["test_error"], 10)
     0.2554511257
     """
-    made = functions("random-features", sigma, g, _TAKEN)
+    if labels not in (None, "mixture"):
+        raise BadInput(f"random-features: labels are those of g, or 'mixture', not {labels!r}")
+    if labels is None and g is None:
+        raise BadInput("random-features: target has no value; give it, for instance target='tanh', or labels='mixture'")
+    if labels is not None and not (g is None and link is None):
+        raise BadInput("random-features: a mixture has its labels from the clusters; leave the target and link out")
+    made = functions("random-features", sigma, MEANS["sign"] if g is None else g, _TAKEN)
     if z not in made[0](z).free_symbols:
         raise BadInput(f"random-features: sigma = {made[0].name} is constant: its features tell no sample from another")
     plain = isinstance(loss, str) and loss.strip() == "square"
@@ -255,7 +290,7 @@ def random_features(sigma: Any, g: Any, *, loss: Any = "square", link: str | Non
     if link:
         name = f"{link}({made[1].name})"
         made = made[0], Activation(name, MEANS[link].subs(z, made[1](z)))
-    return _made(*made, HALF_SQUARE if plain else pointwise(loss), link or "")
+    return _made(*made, HALF_SQUARE if plain else pointwise(loss), labels or link or "")
 
 
 @lru_cache(maxsize=64)

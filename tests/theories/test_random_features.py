@@ -170,3 +170,76 @@ def test_a_curve_says_what_alpha_is():
 def test_bad_input(ask, said):
     with pytest.raises(BadInput, match=said):
         ask()
+
+
+# -- two clusters ------------------------------------------------------------------------------------------------------------
+CLUSTERS = {"alpha": 1.5, "gamma": 0.5, "lam": 0.1, "Delta": 0.5, "rho": 1.2, "fraction": 0.3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_many_linear_features_of_clusters_are_the_clusters(loss):
+    """sigma = z, p/d -> oo: W^T W/p -> 1, and the readout is one of the data, the linear model with n/d samples."""
+    at, gamma = {k: v for k, v in CLUSTERS.items() if k != "gamma"}, 1e-6
+    wide = random_features("z", labels="mixture", loss=loss).solve(**{**at, "alpha": 1.5*gamma}, gamma=gamma)
+    linear = hx.theories.glm(loss, "mixture").solve(**at)
+    for here, there in {"test_error": "test_error", "train_error": "train_error", "M": "m", "Vs": "V", "qs": "q"}.items():
+        assert wide[here] == pytest.approx(linear[there], rel=1e-5), here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", ["erf", "relu"])
+def test_the_objective_of_clusters_grows_with_lam_and_the_features_carry_an_intercept(sigma):
+    theory, step = random_features(sigma, labels="mixture", loss="logistic"), 1e-4
+    found = theory.solve(**{**CLUSTERS, "lam": np.array([0.1 - 2*step, 0.1 - step, 0.1 + step, 0.1 + 2*step, 0.1])})
+    o = found["train_objective"]
+    assert (o[0] - 8*o[1] + 8*o[2] - o[3])/(12*step) == pytest.approx(found["qw"][4]/(2*1.5), rel=1e-7)
+    assert ("b" in theory.order_parameters) == (sigma == "relu")
+    if sigma == "relu":  # more labels -1; with as many of each the constant is 0, and the sides may be exchanged
+        even = theory.solve(**{**CLUSTERS, "fraction": 0.5})
+        other = theory.solve(**{**CLUSTERS, "fraction": 0.7})
+        assert found["b"][4] < -0.1 and abs(even["b"]) < 1e-9
+        assert other["b"] == pytest.approx(-found["b"][4], rel=1e-8) and other["M"] == pytest.approx(found["M"][4], rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sigma", "loss", "more"), [
+    ("erf", "logistic", {}), ("relu", "square", {"rho": 2.0, "Delta": 0.7})])
+def test_clusters_through_real_features(sigma, loss, more):
+    """Within three standard errors; the slope of the features along the clusters' axis taken at Delta = 1 would be seen."""
+    theory, at = random_features(sigma, labels="mixture", loss=loss), {**CLUSTERS, **more}
+    both = hx.curve(theory, alpha=[1.5], simulate={"dimension": 200, "seeds": 10}, **{k: v for k, v in at.items() if k != "alpha"})
+    measured = both.simulation
+    names = ("test_error", "train_error", "qs", "qw", "ms")
+    off = {n: float(((measured[n] - both[n])/measured.standard_error[n])[0]) for n in names}
+    assert all(abs(z) < 3 for z in off.values()), off
+    planted = dict(theory.system.equations)
+    by_name = {s.name: s for s in planted}
+    planted[by_name["M"]] *= hx.symbols.Delta
+    wrong = hx.System(planted, where=theory.system.where, parameters=theory.system.parameters,
+                      observables=theory.system.observables)
+    value = wrong.solve(**at, start={n: float(both[n][0]) for n in theory.order_parameters})["test_error"]
+    assert abs(float(measured["test_error"][0]) - value) > 3*float(measured.standard_error["test_error"][0])
+
+
+def test_clusters_on_the_command_line(capsys):
+    from hermitex.face.cli import main
+
+    asked = ["curve", "random-features", "--sigma", "relu", "--loss", "logistic", "--labels", "mixture", "--gamma", "0.5",
+             "--lam", "0.1", "--alpha", "1.5", "--Delta", "0.5", "--rho", "1.2", "--fraction", "0.3", "--json"]
+    assert main(asked) == 0
+    answer = json.loads(capsys.readouterr().out)
+    expected = random_features("relu", labels="mixture", loss="logistic").solve(**CLUSTERS)
+    assert answer["test_error"] == pytest.approx([float(expected["test_error"])], rel=1e-9)
+    assert answer["parameters"]["labels"] == "mixture"
+    assert main([*asked, "--target", "sign"]) == 2 and "leave the target" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ask, word", [
+    (lambda: random_features("erf"), "target"), (lambda: random_features("erf", labels="sign"), "mixture"),
+    (lambda: random_features("erf", labels="mixture", loss="hinge").solve(**{**CLUSTERS, "fraction": 1}), "fraction"),
+    (lambda: random_features("erf", labels="mixture").solve(**{**CLUSTERS, "Delta": 0}), "Delta"),
+    (lambda: random_features("He2", labels="mixture").solve(**{**CLUSTERS, "Delta": 1}), "constant")])
+def test_clusters_that_do_not_exist(ask, word):
+    with pytest.raises(hx.errors.BadInput, match=word):
+        ask()

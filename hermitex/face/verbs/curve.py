@@ -32,7 +32,8 @@ THEORIES: dict[str, CurveEntry] = {
     "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2")),
-    "random-features": CurveEntry(("sigma", "target"), ("loss", "link"), ("gamma", "lam", "Delta"), ("V", "Q", "M")),
+    "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
+                                  ("V", "Q", "M", "b"), words=("labels",)),
     "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
                       words=("labels",)),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
@@ -89,7 +90,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0); glm --intercept: of the teacher's field"),
     "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1)"),
-    "fraction": (NUMBER, "F", "glm --labels mixture: the share of labels 1 (default: 1/2)"),
+    "fraction": (NUMBER, "F", "--labels mixture: the share of labels 1 (default: 1/2)"),
     "intercept": (SWITCH, "", "glm: an output with a constant, without penalty; labels of +-1 only"),
     "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
                   "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
@@ -114,7 +115,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
     "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
                "the default of --Delta (default: a random teacher). glm: linear (default), sign, logit, probit or mixture, "
-               "two Gaussian clusters of variance --Delta (default: 1)"),
+               "two Gaussian clusters of variance --Delta (default: 1); random-features: mixture, instead of --target"),
     "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),
@@ -267,7 +268,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     if strangers := [name for name in given if name not in known]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
     for name in entry.functions:
-        if name not in given:
+        if name not in given and not (name == "target" and given.get("labels") == "mixture"):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")

@@ -59,23 +59,31 @@ def of_field(loss: Pointwise, word: str, *, intercept: bool) -> System:
 
 def of_mixture(loss: Pointwise, *, intercept: bool) -> System:
     """The equations of two Gaussian clusters of variance Delta around +-v/sqrt(d), |v|^2 = rho d."""
-    width, shift = sample.S_, b if intercept else S.Zero
-    (up, at_up), (down, at_down) = (loss.force(y, mean + width*z1, reach) for y, mean in ((1, m_up), (-1, m_down)))
+    where, shown = clusters(loss, m, Delta*q, Delta*V, b if intercept else S.Zero)
+    right: dict[Any, Any] = {Vhat: alpha*Delta*sample.J_s, qhat: alpha*Delta*sample.J_2, mhat: alpha*sample.J_z, **_prior()}
+    if intercept:
+        right[b] = Eq(sample.J, 0, evaluate=False)
+    return _system(right, where, shown, [alpha, lamda, Delta, rho, fraction],
+                   [sample.S_, reach, m_up, m_down, sample.J_s, sample.J_2, sample.J_z], "mignacco2020", f"glm({loss}, mixture)")
+
+
+def clusters(loss: Pointwise, mean: Expr, spread: Expr, far: Expr, shift: Expr) -> tuple[dict[Any, Any], dict[str, Expr]]:
+    """Names for J = E s, J_z = E y s, J_2 = E s^2, J_s = -E ds/domega, and the errors, of two clusters.
+
+    A sample's output is y mean + shift + sqrt(spread) z1, and moves by `far` times the force s.
+    """
+    width = sample.S_
+    (up, at_up), (down, at_down) = (loss.force(y, at + width*z1, reach) for y, at in ((1, m_up), (-1, m_down)))
 
     def both(plus: Expr, minus: Expr) -> Expr:
         return fraction*E(plus, z1) + (1 - fraction)*E(minus, z1)
 
-    where = {width: sqrt(Delta*q), reach: Delta*V, m_up: m + shift, m_down: shift - m,
-             s_up: up, s_down: down, f_up: at_up, f_down: at_down, sample.J: both(s_up, s_down),
+    where = {width: sqrt(spread), reach: far, m_up: mean + shift, m_down: shift - mean,
+             s_up: up, s_down: down, f_up: at_up, f_down: at_down, sample.J: both(s_up, s_down), sample.J_z: both(s_up, -s_down),
              sample.J_2: both(s_up**2, s_down**2), sample.J_s: -both(z1*s_up, z1*s_down)/width}
-    right: dict[Any, Any] = {Vhat: alpha*Delta*sample.J_s, qhat: alpha*Delta*sample.J_2, mhat: alpha*both(s_up, -s_down),
-                             **_prior()}
-    if intercept:
-        right[b] = Eq(sample.J, 0, evaluate=False)
-    missed = (1 - fraction*erf((m + shift)/(sqrt(2)*width)) - (1 - fraction)*erf((m - shift)/(sqrt(2)*width)))/2
+    missed = (1 - fraction*erf((mean + shift)/(sqrt(2)*width)) - (1 - fraction)*erf((mean - shift)/(sqrt(2)*width)))/2
     train = both(loss.at(1).subs(f, f_up), loss.at(-1).subs(f, f_down))
-    return _system(right, where, {"test_error": missed, "train_error": train}, [alpha, lamda, Delta, rho, fraction],
-                   [width, reach, m_up, m_down, sample.J_s, sample.J_2], "mignacco2020", f"glm({loss}, mixture)")
+    return where, {"test_error": missed, "train_error": train}
 
 
 def _prior() -> dict[Any, Any]:
