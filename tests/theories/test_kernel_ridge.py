@@ -136,16 +136,22 @@ def test_the_series_and_the_degrees_are_one_kernel():
         assert kernel.factors(1, radius, 40)[1] @ kernel.factors(1, radius, 40)[1].T != pytest.approx(first @ first.T, rel=1e-5)
 
 
-def test_gaussian_data_against_the_matrix_of_many_samples():
-    """Eigenvalues of K/n at n = 1500 in 8 dimensions; degree 0 and 1, to the noise of a sample."""
-    rng = np.random.default_rng(0)
-    for kernel in (dual_kernel("relu", "ntk"), inner_product_kernel("(1 + t)**2")):
-        x = rng.standard_normal((1500, 8))
-        top = np.linalg.eigvalsh(kernel.gram(x)/1500)[::-1]
-        found = kernel.spectrum(8, data="gaussian", degrees=4)
-        order = np.argsort(-found["eigenvalues"])[:2]
-        expected = np.repeat(found["eigenvalues"][order], found["multiplicity"][order].astype(int))
-        assert top[:9] == pytest.approx(expected, rel=0.2) and top[:9].sum() == pytest.approx(expected.sum(), rel=0.05)
+def test_gaussian_data_by_hand():
+    """(1 + t)^2 has finite rank: the moments of 1, x_i, x_i x_j give its eigenvalues. A kernel |x| |y| k(cos) has that of k alone."""
+    for d in (8, 50):
+        found = inner_product_kernel("(1 + t)**2").spectrum(d, data="gaussian", degrees=4)
+        here = found["eigenvalues"] > 1e-12
+        seen = sorted(zip(found["eigenvalues"][here], found["multiplicity"][here], strict=True))
+        radial = np.linalg.eigvalsh([[1, d**-0.5], [d**-0.5, (d + 2)/d**2]])  # of 1 and sum_i x_i^2/d
+        by_hand = sorted([(2/d**2, d*(d + 1)/2 - 1), (2/d, d), *((v, 1) for v in radial)])
+        assert np.array(seen) == pytest.approx(np.array(by_hand), rel=1e-9)
+        for kind in ("features", "ntk"):  # homogeneous, E|x|^2/d = 1
+            kernel = dual_kernel("relu", kind)
+            gaussian, sphere = (kernel.spectrum(d, data=data, degrees=4) for data in ("gaussian", "sphere"))
+            for value, many in zip(sphere["eigenvalues"], sphere["multiplicity"], strict=True):
+                if value > 1e-12:
+                    same = gaussian["eigenvalues"][gaussian["multiplicity"] == many]
+                    assert np.min(np.abs(same/value - 1)) < 1e-9, (d, kind, many)
 
 
 def test_the_matrix_of_a_kernel_by_its_series_and_by_its_formula():
