@@ -137,7 +137,7 @@ def test_the_series_and_the_degrees_are_one_kernel():
 
 
 def test_gaussian_data_by_hand():
-    """(1 + t)^2 has finite rank: the moments of 1, x_i, x_i x_j give its eigenvalues. A kernel |x| |y| k(cos) has that of k alone."""
+    """(1 + t)^2 has finite rank: the moments of 1, x_i, x_i x_j give it. The spectrum of |x| |y| k(cos) is that of k alone."""
     for d in (8, 50):
         found = inner_product_kernel("(1 + t)**2").spectrum(d, data="gaussian", degrees=4)
         here = found["eigenvalues"] > 1e-12
