@@ -171,9 +171,12 @@ class Curve(Columned, Shown):
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said = self.title if label is None else label
             for name in self.order_parameters:
-                own = f"${letter(name)}$" if len(self.order_parameters) > 1 or not said else ""
+                words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is no letter with an index
+                shown = name.replace("_", " ") if words else f"${letter(name)}$"
+                own = shown if len(self.order_parameters) > 1 or not said else ""
                 ax = self.plot(ax, quantity=name, log=log, label=", ".join(filter(None, (said, own))))
-            ax.set_ylabel("overlap")
+            others = [n for n in self.order_parameters if "_" in n or n == "theta"]
+            ax.set_ylabel("" if others else "overlap")
             return ax
         told = None if label is not None or self.named else self._told(quantity or "test_error")
         quantity = quantity or "test_error"

@@ -104,3 +104,9 @@ def test_bad_input_is_one_line(ask, kind, word):
     with pytest.raises(kind) as caught:
         ask()
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_picture_of_a_curve_names_what_are_words():
+    ax = small_step("tanh", "z").curve(eta=[1, 2, 3], psi1=4, psi2=0.8).plot()
+    labels = {t.get_text() for t in ax.get_legend().get_texts()}
+    assert {"singular value", "alignment target", r"$\theta$", r"$\eta_{c}$"} <= labels and ax.get_ylabel() == ""

@@ -216,11 +216,11 @@ def test_the_curve_is_the_flow_from_a_random_start(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("g", "sigma", "kind", "t"), [
-    ("He3(z)/sqrt(6)", None, "spherical", 0.15), ("He3(z)/sqrt(6)", None, "normalised", 1.0), ("tanh", "erf", "spherical", 1.0)])
+    ("He3(z)/sqrt(6)", None, "normalised", 1.0), ("tanh", "erf", "spherical", 1.0)])
 def test_neurons_in_few_dimensions_follow_the_flow(g, sigma, kind, t):
     theory = spiked_covariance(g, sigma, flow=kind)
     times, numbers = np.linspace(0, t, 4)[1:], {"gamma_2": 0.5, "dimension": 50}
-    both = hx.curve(theory, t=times, simulate={"seeds": 20}, **numbers)
+    both = hx.curve(theory, t=times, simulate={"seeds": 12}, **numbers)
     off = (both.simulation["omega"] - both["omega"])/both.simulation.standard_error["omega"]
     assert np.all(np.abs(off) < 3.5)
     other = spiked_covariance(g, sigma, flow="normalised" if kind == "spherical" else "spherical").curve(t=times, **numbers)
