@@ -15,14 +15,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 
-SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start",
-            "parameters", "arrays", "grid", "sweep")
-KEYS = ("theory", "name", "source")
-_SWEEP = {"chunk": 50, "tolerance": 1e-11, "method": "newton", "damping": 1.0}
 _LARGEST, _PARTS = 1_000_000, 20
 _DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 
@@ -150,33 +147,15 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     return _SpecReader(where, table).spec()
 
 
-class _SpecReader:
-    """Reads the sections of one spec; every complaint goes through `fail`, which says where."""
-
-    def __init__(self, where: str, table: dict[str, Any]) -> None:
-        self.where, self.table, self.folder = where, table, Path(where).parent
-        for key, value in table.items():
-            if key in SECTIONS:
-                if not isinstance(value, dict):
-                    self.fail(key, None, f"it is a section; write [{key}] on a line of its own")
-            elif key not in KEYS:
-                raise UnknownSection(where, key)
-            elif not isinstance(value, str):
-                self.fail(None, key, "it is a text in quotes")
-
-    def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
-        place = " ".join(filter(None, (f"[{section}]" if section else "", key and key[:60])))
-        raise BadInput(": ".join(filter(None, (self.where, place, str(why)))))
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.table.get(name, {}))
+class _SpecReader(Lines):
+    """Makes of the sections of one spec its system, its numbers and its grid."""
 
     def spec(self) -> Spec:
         from hermitex.solvers.grid import check_size
         from hermitex.systems.names import by_name
         from hermitex.systems.trajectory import OF_A_FLOW
 
-        options = {**_SWEEP, **({"tolerance": OF_A_FLOW} if "flow" in self.table else {}), **self._options()}
+        options = {**SWEEP, **({"tolerance": OF_A_FLOW} if "flow" in self.table else {}), **self._options()}
         system = self._theory(self.table["theory"]) if "theory" in self.table else self._system()
         grid = {k: self._grid(k, v) for k, v in self.section("grid").items()}
         numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
@@ -285,7 +264,7 @@ class _SpecReader:
 
         found: dict[str, Any] = {}
         matrices = {k: self._rows(k, v) for k, v in equations.items() if isinstance(v, list)}
-        names = [*(k for k in equations if k not in matrices), *_entry_names(matrices)]
+        names = [*(k for k in equations if k not in matrices), *entry_names(matrices)]
         for key, value in self.section(section).items():
             if section == "start" and key in matrices:
                 found[key] = self._start_of_matrix(key, value, matrices[key])
@@ -295,8 +274,9 @@ class _SpecReader:
             if section == "start":
                 found[key] = self._number(section, key, value)
                 continue
+            text = self._string(section, key, value, 'an open interval is a text, "0 < q < 1"')
             try:
-                found |= domains("spec", {key: self._string(section, key, value)}, [key])
+                found |= domains("spec", {key: text}, [key])
             except HermitexError as error:
                 self.fail(section, key, str(error).removeprefix("spec: "))
         return found
@@ -307,186 +287,3 @@ class _SpecReader:
             self.fail("start", key, f"{key} is a matrix; give {len(rows)} rows of {len(rows[0])} numbers, "
                                     f"{[[1 if i == j else 0 for j in range(len(rows[0]))] for i in range(len(rows))]}")
         return [[self._number("start", key, v) for v in row] for row in value]
-
-    def _letters(self) -> dict[str, Any]:
-        """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
-        from hermitex import symbols
-        from hermitex.symbolic.text.names import declared
-
-        letters: dict[str, Any] = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
-        given: dict[str, tuple[str, Any]] = {}
-        given |= {"t": ("flow", "real")} if "flow" in self.table else {}
-        for section in ("where", "equations", "flow", "observables", "parameters", "grid"):
-            given |= {k: (section, letters.get(k, "real")) for k in self.section(section)}
-        given |= {k: ("functions", "function") for k in self.section("functions")}
-        given |= {k: ("symbols", v) for k, v in self.section("symbols").items()}
-        for section in ("equations", "flow"):  # Q = [["..", ".."], ["..", ".."]]: a matrix
-            matrices = {k: self._rows(k, v) for k, v in self.section(section).items() if isinstance(v, list)}
-            given |= {name: given[key] for name, key in _entry_names(matrices).items()}
-        for key, (section, kind) in given.items():
-            if section == "symbols" and not isinstance(kind, str):
-                self.fail(section, key, 'a letter is declared by a word: "real", "positive", "nonnegative", "function"')
-            try:
-                letters |= declared({key: kind})
-            except HermitexError as error:
-                self.fail(section, key, error)
-        return letters | self._laws(letters)
-
-    def _laws(self, letters: dict[str, Any]) -> dict[str, Any]:
-        """The random variables, whose parameters are formulas of the letters."""
-        from hermitex import symbols
-        from hermitex.symbolic.text.laws import law
-
-        found = {}
-        for key, text in self.section("laws").items():
-            if symbols.is_normal_name(key):
-                self.fail("laws", key, f"{key} is a standard normal; give the variable another name")
-            others = [s for s in SECTIONS if s not in ("laws", "structure", "domain", "start", "sweep")]
-            if clash := [s for s in others if key in self.section(s)]:
-                self.fail("laws", key, f"it stands under [{clash[0]}] too; give one of them another name")
-            try:
-                found[key] = law(key, text, letters)
-            except HermitexError as error:
-                self.fail("laws", key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
-        return found
-
-    def _symbol(self, section: str, key: str) -> Any:
-        from sympy import Symbol
-
-        if not isinstance(self.letters[key], Symbol):
-            self.fail(section, key, f"{key} is declared as a function; a name on the left is a number")
-        return self.letters[key]
-
-    def _string(self, section: str, key: str, value: Any) -> str:
-        if not isinstance(value, str):
-            self.fail(section, key, "a formula is a text in quotes")
-        return value
-
-    def _formula(self, section: str, key: str, value: Any) -> Any:
-        from hermitex.symbolic.parsing import parse
-
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = repr(value)
-        text = self._string(section, key, value)
-        try:
-            return parse(text, symbols=self.letters)
-        except HermitexError as error:
-            # In a spec a letter is declared by a line of the section [symbols].
-            self.fail(section, key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
-
-    def _rows(self, key: str, value: list[Any]) -> list[list[Any]]:
-        good = all(isinstance(row, list) and row and len(row) == len(value[0]) for row in value)
-        if not good or not value or max(len(value), len(value[0])) > 9:
-            self.fail("equations", key, 'a matrix is a list of rows of equal length, [["a", "b"], ["b", "c"]], 9 by 9 at most')
-        return value
-
-    def _equation(self, kind: str, key: str, value: Any) -> Any:
-        from sympy import Eq
-
-        if isinstance(value, list):
-            return [[self._formula(kind, key, v) for v in row] for row in self._rows(key, value)]
-        sides = split_equation(value) if isinstance(value, str) and kind == "equations" else None
-        if sides is None:
-            return self._formula(kind, key, value)
-        left, right = (self._formula(kind, key, side) for side in sides)
-        made = Eq(left, right, evaluate=False)
-        if left == right:
-            self.fail("equations", key, "both sides are the same")
-        return made
-
-    # -- numbers -----------------------------------------------------------------------------------------------------
-    def _number(self, section: str, key: str, value: Any) -> float:
-        if isinstance(value, str):
-            values = self._range(section, key, value)
-            if len(values) == 1:
-                return values[0]
-            self.fail(section, key, "it has several values; put it into [grid]")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(section, key, "a number is needed; several values go into [grid]")
-        if value != value:
-            self.fail(section, key, "NaN is not a value")
-        try:
-            return float(value)
-        except OverflowError:
-            self.fail(section, key, "it is too large for a number in double precision")
-
-    def _range(self, section: str, key: str, text: str) -> list[float]:
-        from hermitex.face.output import grid
-
-        try:
-            return [float(v) for v in grid(text)]
-        except HermitexError as error:
-            self.fail(section, key, error)
-        except OverflowError:
-            self.fail(section, key, "it is too large for a number in double precision")
-
-    def _grid(self, key: str, value: Any) -> list[float]:
-        if isinstance(value, str):
-            return self._range("grid", key, value)
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            self.fail("grid", key, "it is empty")
-        return [self._number("grid", key, v) for v in values]
-
-    def _options(self) -> dict[str, Any]:
-        from hermitex.systems.iterate import METHODS
-
-        options = self.section("sweep")
-        for key, value in options.items():
-            if key not in _SWEEP:
-                self.fail("sweep", key, UnknownName(key, _SWEEP, "option"))
-            number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-            if key == "chunk" and not (number and isinstance(value, int)):
-                self.fail("sweep", key, f"a whole number of points, 1 or more, not {value!r}")
-            if key in ("method", "damping") and "flow" in self.table:
-                self.fail("sweep", key, "a flow is integrated over time; it is for [equations]")
-            if key == "damping" and not (number and value <= 1):
-                self.fail("sweep", key, f"the weight of the new value, above 0 and at most 1, not {value!r}")
-            if key == "damping" and value != 1 and options.get("method") != "iterate":
-                self.fail("sweep", key, 'it is of an iteration; add method = "iterate"')
-            if key == "method" and value not in METHODS:
-                self.fail("sweep", key, UnknownName(str(value), METHODS, "method"))
-            if key == "tolerance" and not (number and value < 1):
-                self.fail("sweep", key, f"a number between 0 and 1, not {value!r}")
-        return options
-
-
-def _entry_names(matrices: Mapping[str, list[list[Any]]]) -> dict[str, str]:
-    """{Q11: Q, Q12: Q, ...} of the matrices of a spec."""
-    return {f"{key}{i + 1}{j + 1}": key for key, rows in matrices.items() for i, row in enumerate(rows) for j in range(len(row))}
-
-
-class UnknownSection(BadInput):
-    """A section or key that no spec has."""
-
-    def __init__(self, where: str, key: str) -> None:
-        near = UnknownName(key, (*SECTIONS, *KEYS)).close_matches
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f"{where}: [{key[:60]}]: unknown section {key[:60]!r}{meant}; there are "
-                         f"{', '.join(SECTIONS)}, and the keys "
-                         f"{', '.join(KEYS)}")
-
-
-def split_equation(text: str) -> tuple[str, str] | None:
-    """The two sides of an implicit equation, `Eq(lhs, rhs)` or `lhs = rhs`; None for a right-hand side alone.
-
-    Examples
-    --------
-    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("z1 + E(z1, cov={})")
-    (('m + q', 'E(z**2, z)'), ('a*b', 'c'), None)
-    """
-    depth, equals, commas = 0, [], []
-    stripped = text.strip()
-    closed_early = False
-    for i, c in enumerate(stripped):
-        depth += (c in "([{") - (c in ")]}")
-        closed_early |= depth == 0 and c == ")" and i < len(stripped) - 1
-        if c == "=" and depth == 0 and stripped[i - 1:i] not in ("<", ">", "!", "=") and stripped[i + 1:i + 2] != "=":
-            equals.append(i)
-        if c == "," and depth == 1:
-            commas.append(i)
-    if len(equals) == 1:
-        return stripped[:equals[0]].strip(), stripped[equals[0] + 1:].strip()
-    if stripped.startswith("Eq(") and stripped.endswith(")") and not closed_early and len(commas) == 1:
-        return stripped[3:commas[0]].strip(), stripped[commas[0] + 1:-1].strip()
-    return None

@@ -16,18 +16,14 @@ import numpy as np
 
 from hermitex.kernels import quadrature
 from hermitex.kernels.lowered import NodeAxis
+from hermitex.kernels.record import Record, at_points, conjunction, contracted, sizes_of, worst_of
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
 _CROWDED = 12  # from that many kinks on an interval between two of them begins with one panel
 _STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
 _COARSE = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
-_ROUNDING = 4e-16
-_NEGLIGIBLE = 1e-8
-_BEYOND = 2.0
-_LEAST_RATE = 1e-3
 _SURELY = 1e-8  # a panel whose two rules differ by more is halved, however much worse another one is
-_SAFETY = 4.0  # on the rate at which the error shrinks
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
@@ -101,17 +97,17 @@ class Quadratures:
         """The worst relative error of all averages measured last, for each point of the batch (or one for all)."""
         if not self._errors:
             return np.zeros(1) if not self.axes else np.full(1, np.nan)
-        return _conjunction(*self._errors.values())
+        return conjunction(*self._errors.values())
 
     def of(self, points: np.ndarray) -> Quadratures:
         """The same rules for some of the points: those that need finer ones go on without the others."""
         other = copy(self)
         other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
         other._settled, other._sizes = dict(self._settled), dict(self._sizes)
-        other._errors = {part: _at(error, points) for part, error in self._errors.items()}
-        other._tails = {part: _at(tail, points) for part, tail in self._tails.items()}
-        other.felt = _at(self.felt, points)
-        other._best = {key: (_at(best, points), _at(idle, points)) for key, (best, idle) in self._best.items()}
+        other._errors = {part: at_points(error, points) for part, error in self._errors.items()}
+        other._tails = {part: at_points(tail, points) for part, tail in self._tails.items()}
+        other.felt = at_points(self.felt, points)
+        other._best = {key: (at_points(best, points), at_points(idle, points)) for key, (best, idle) in self._best.items()}
         return other
 
     def forget(self) -> None:
@@ -160,12 +156,12 @@ class Quadratures:
         alike), where every average holds the tolerance or no finer rule can mend it. With `coarsely`, which runs the same and
         keeps nothing, an average over one axis may be poor where those over all axes do not feel it.
         """
-        records: dict[int, _Record] = {}
+        records: dict[int, Record] = {}
         taken: list[tuple] = []
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
             rule = self.rules[self.axes[axis - 1].identifier]
-            result, size = records.setdefault(axis, _Record()).add(values, weights, axis, rule, floor)
+            result, size = records.setdefault(axis, Record()).add(values, weights, axis, rule, floor)
             taken.append((axis, result, size))
             sizes.append(np.size(values))
             each.append(np.size(values) // max(np.shape(values)[:1] or (1,)))
@@ -176,8 +172,8 @@ class Quadratures:
         self._instead(self._noting(notes), run, average)
         self.largest, self._sizes[part] = max(sizes), max(each)
         self._taken[part] = taken
-        self._tails[part] = _conjunction(*(r.tail for r in records.values()))
-        self._errors[part] = _conjunction(*(r.error for r in records.values()), self._tails[part])
+        self._tails[part] = conjunction(*(r.tail for r in records.values()))
+        self._errors[part] = conjunction(*(r.error for r in records.values()), self._tails[part])
         felt = self._felt_within(records, coarsely, taken, tolerance)
         good = np.ones(1, dtype=bool)
         for name in notes.keys() - {self.axes[axis - 1].identifier for axis in records}:
@@ -213,12 +209,12 @@ class Quadratures:
         before = [one for part in self._taken.values() for one in part]
         if not before:
             return np.ones(1, dtype=bool)
-        worst = _conjunction(*(error for part, error in self._errors.items() if part != "verified"))
+        worst = conjunction(*(error for part, error in self._errors.items() if part != "verified"))
         gaps = self._errors["verified"] = self._compared(run, before, self._others(tuple(self.rules)))
         self.felt = worst
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
             coarse = self._compared(coarsely or run, before, self._coarse())
-            self.felt = _conjunction(np.minimum(worst, coarse), *self._tails.values())
+            self.felt = conjunction(np.minimum(worst, coarse), *self._tails.values())
         good = ~(gaps > tolerance)
         if good.all():
             return good
@@ -237,11 +233,11 @@ class Quadratures:
             self._changed()
         return good
 
-    def _felt_within(self, records: Mapping[int, _Record], run: Callable[[Callable], Any] | None, taken: list[tuple],
+    def _felt_within(self, records: Mapping[int, Record], run: Callable[[Callable], Any] | None, taken: list[tuple],
                      tolerance: float) -> np.ndarray:
         """What the errors of averages over some of the axes come to in those over all; infinite where that is not asked."""
-        inner = _conjunction(*(r.error for r in records.values())) > tolerance
-        outer = _conjunction(*(r.outer for r in records.values())) > tolerance
+        inner = conjunction(*(r.error for r in records.values())) > tolerance
+        outer = conjunction(*(r.outer for r in records.values())) > tolerance
         if run is None or not np.any(inner & ~outer):
             return np.full(1, np.inf)
         return self._compared(run, taken, self._coarse())
@@ -259,11 +255,11 @@ class Quadratures:
             known, value, size = next(ways)
             assert known == axis, "the parts are not run in the order in which they were examined"
             if all(result.shape[i] == 1 for i in self._between):  # elsewhere it varies along an axis whose nodes are others too
-                gaps.append(_worst(np.abs(result - value) / size))
+                gaps.append(worst_of(np.abs(result - value) / size))
             return result
 
         self._instead(given, run, average)
-        return _conjunction(*gaps)
+        return conjunction(*gaps)
 
     def _instead(self, given: dict[str, tuple], run: Callable[[Callable], Any], average: Callable) -> None:
         """Run on other arrays than those in force."""
@@ -282,8 +278,8 @@ class Quadratures:
         fine = min(3 * fastest, fastest + _POLES) * rule.step <= 2 * np.pi and steepest * rule.step * _PER_WIDTH <= 1
         if steepest <= _NARROW and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
             return np.zeros(1, dtype=bool)
-        k = _conjunction(*(_largest(v) for narrow, _ in notes for v in narrow))
-        f = _conjunction(*(_largest(v) for _, fast in notes for v in fast))
+        k = conjunction(*(sizes_of(v) for narrow, _ in notes for v in narrow))
+        f = conjunction(*(sizes_of(v) for _, fast in notes for v in fast))
         moving = rule.kind == "unit"
         grades = np.where(k > (_SLOW if moving else _NARROW), np.ceil(np.log(_WIDE * np.maximum(k, 1.0)) / np.log(_GRADE)) + 1, 0)
         short = grades > self.grades[name] if moving else grades > 0
@@ -322,100 +318,6 @@ class Quadratures:
         gained = error < best / 2
         best, idle = self._best[key] = np.where(gained, error, best), np.where(gained, 0, idle + 1)
         return short & ~(idle >= np.where(error > 1e-6, _STALLED[1], _STALLED[0]))
-
-
-class _Record:
-    """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
-
-    def __init__(self) -> None:
-        self.error = np.full(1, _ROUNDING)
-        self.outer = np.zeros(1)  # of what is averaged over all axes
-        self.tail = np.zeros(1)
-        self.undefined = np.zeros(1, dtype=bool)
-        self.first = 0.0
-        self.suspects: np.ndarray | None = None
-
-    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, floor: float
-            ) -> tuple[np.ndarray, np.ndarray]:
-        """The average and E|F|, both with the axis kept."""
-        moving = rule.kind == "unit"
-        if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
-            result = contracted(values, weights, axis)
-            return result, np.maximum(np.abs(result), floor)
-        v = values.swapaxes(axis, -1)
-        if moving:  # the nodes, and with them the weights, differ from point to point
-            w = weights.swapaxes(axis, -1)
-            v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
-            size = np.maximum(np.abs(v).sum(axis=-1), floor)
-        else:
-            levels = rule.levels
-            size = np.maximum(np.abs(v) @ rule.weights, floor)
-        own = size
-        if size.size > len(size):
-            # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
-            size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
-        sums = v @ levels
-        self.undefined = self.undefined | np.isnan(sums[..., 0]).reshape(len(sums), -1).any(axis=1)
-        steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
-        if rule.kind == "counting":  # nothing but 0 so far: the first terms may be too small for a number, and the rest not
-            steps = np.where(size[..., None] > 1e-290, steps, 1.0)
-        first, second = steps[..., 0], steps[..., 1]
-        rate = first / np.maximum(second, 1e-300)
-        if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
-            rate = np.maximum(rate, _LEAST_RATE)
-        error = _worst(first * np.minimum(1.0, _SAFETY * rate))
-        self.error = np.maximum(self.error, error)
-        if size.size == len(size):
-            self.outer = np.maximum(self.outer, error)
-        self.first = max(self.first, float(first.max()))
-        if not moving:
-            # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
-            last = [-1] if rule.kind == "counting" else [0, -1]
-            ends = np.abs(v[..., last]) * rule.weights[last]
-            self.tail = np.maximum(self.tail, _BEYOND * _worst(ends.max(axis=-1) / size))
-        if rule.kind == "panels":
-            parts = rule.panel_errors(v) / size[..., None]
-            worst = parts.max(axis=tuple(range(1, parts.ndim - 1)))
-            self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
-        return sums[..., :1].swapaxes(axis, -1), own[..., None].swapaxes(axis, -1)
-
-    def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
-        """The worst error of each panel over some of the points."""
-        if self.suspects is None or len(self.suspects) != len(points):
-            return None if self.suspects is None else self.suspects.max(axis=0)
-        return np.asarray(self.suspects[points].max(axis=0))
-
-
-def contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
-    """The plain average over one axis, which is kept."""
-    if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
-        return np.asarray((values * weights).sum(axis=axis, keepdims=True))
-    return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
-
-
-def _largest(values: Any) -> np.ndarray:
-    """The largest finite |value| at each point."""
-    size = np.abs(np.asarray(values, dtype=float))
-    size = np.where(np.isfinite(size), size, 0.0)
-    return size.reshape(len(size), -1).max(axis=1) if size.ndim else size.reshape(1)
-
-
-def _worst(values: np.ndarray) -> np.ndarray:
-    """For each point the largest entry, infinite where one is missing."""
-    worst = values.reshape(len(values), -1).max(axis=1)
-    return np.where(np.isnan(worst), np.inf, np.maximum(worst, _ROUNDING))
-
-
-def _at(values: np.ndarray, points: np.ndarray) -> np.ndarray:
-    return values if len(values) == 1 else values[points]
-
-
-def _conjunction(*errors: np.ndarray) -> np.ndarray:
-    """The worst of several errors at each point; one number stands for all points."""
-    worst = np.zeros(1)
-    for error in errors:
-        worst = np.maximum(worst, error)
-    return worst
 
 
 def _refined(rule: quadrature.Rule, suspects: np.ndarray | None) -> quadrature.Rule:

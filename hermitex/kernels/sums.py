@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hermitex.errors import NO_NUMBER, BadInput, brief
+from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 
 
 class Entry(NamedTuple):
@@ -56,7 +56,9 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
     for name in _names(entries):
         depth = next(len(e.places) for e in entries if e.array == name)
         if name not in numbers:
-            raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over")
+            near = UnknownName(name, [n for n in numbers if n not in _names(entries)]).close_matches
+            meant = f"; is {near[0]} meant for it?" if near else ""
+            raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over{meant}")
         try:
             value = np.asarray(numbers[name], dtype=float)
         except NO_NUMBER:

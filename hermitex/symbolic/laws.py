@@ -138,12 +138,26 @@ def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
     >>> averaged(exp(Normal("y", 1, 2)), [Normal("y", 1, 2)])
     [(1, exp(2*_y + 1), (_y,))]
     """
+    variables = list(variables)
+    _told_apart(body, variables)
     terms: list[Term] = [(S.One, body, ())]
-    for x in _ordered(list(variables)):
+    for x in _ordered(variables):
         terms = [(p*q, b, (*normals, *more)) for p, e, normals in terms for q, b, more in _over(e, x)]
         if len(terms) > _MOST_TERMS:
             raise BadInput(f"E: the average over {x} has more than {_MOST_TERMS} terms; average in steps, or use a continuous law")
     return terms
+
+
+def _told_apart(body: Expr, variables: list[Any]) -> None:
+    """Raises BadInput where two things have one letter: two laws, or a law and a symbol."""
+    named: dict[str, Any] = {}
+    for x in variables:
+        if named.setdefault(x.name, x) != x:
+            raise BadInput(f"E: {x.name} is the name of two laws, {_law(named[x.name])} and {_law(x)}; give one another name")
+    rest = body.xreplace({x: Dummy() for x in random_variables(body)})
+    for s in rest.atoms(Symbol):
+        if s.name in named and not isinstance(s, Dummy):
+            raise BadInput(f"E: {s.name} is the name of a law, {_law(named[s.name])}, and of a symbol; give one another name")
 
 
 def _ordered(variables: list[Any]) -> list[Any]:

@@ -145,6 +145,8 @@ def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, A
             if entry in names:
                 found[entry] = v
             elif form.format(name, j + 1, i + 1) not in names:
+                if form.format(name, 1, 1) in names and form.format(name, 1, 2) in names:
+                    raise BadInput(f"start: {name} has no entry {entry}, and its start is {table.shape[0]} by {table.shape[1]}")
                 found[entry] = v  # what is unknown there is answered by whoever reads the start
             elif not _near(table[j, i], v):
                 raise BadInput(f"start: {name} is symmetric, and its start is not: {name}{i + 1}{j + 1} = {v} and {table[j, i]}")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.kernels.adaptive import contracted
+from hermitex.kernels.record import contracted
 from hermitex.solvers.linear import solve
 from hermitex.systems.program import BlockCode, State
 

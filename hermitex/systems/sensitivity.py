@@ -112,7 +112,7 @@ def parameter_of(system: Any, name: str) -> str:
     names = [p.name for p in system.parameters if p.name not in arrays]
     found = ridge(str(name), names)
     if found in arrays:
-        raise BadInput(f"{found} is an array; a derivative is by one number")
+        raise BadInput(f"{found} is an array; what varies is one number")
     if found not in names:
         raise UnknownName(str(name), names, "parameter")
     return found

@@ -1,0 +1,112 @@
+"""What averages over one axis record of themselves: their error, their tail at the window's end, the panels to be halved.
+
+The error is that of the same average by coarser weights on the same nodes, relative to E|F|, at each point of a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hermitex.kernels import quadrature
+
+_ROUNDING = 4e-16
+_NEGLIGIBLE = 1e-8
+_BEYOND = 2.0
+_LEAST_RATE = 1e-3
+_SAFETY = 4.0  # on the rate at which the error shrinks
+
+
+class Record:
+    """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
+
+    def __init__(self) -> None:
+        self.error = np.full(1, _ROUNDING)
+        self.outer = np.zeros(1)  # of what is averaged over all axes
+        self.tail = np.zeros(1)
+        self.undefined = np.zeros(1, dtype=bool)
+        self.first = 0.0
+        self.suspects: np.ndarray | None = None
+
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, floor: float
+            ) -> tuple[np.ndarray, np.ndarray]:
+        """The average and E|F|, both with the axis kept."""
+        moving = rule.kind == "unit"
+        if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
+            result = contracted(values, weights, axis)
+            return result, np.maximum(np.abs(result), floor)
+        v = values.swapaxes(axis, -1)
+        if moving:  # the nodes, and with them the weights, differ from point to point
+            w = weights.swapaxes(axis, -1)
+            v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
+            size = np.maximum(np.abs(v).sum(axis=-1), floor)
+        else:
+            levels = rule.levels
+            size = np.maximum(np.abs(v) @ rule.weights, floor)
+        own = size
+        if size.size > len(size):
+            # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
+            size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
+        sums = v @ levels
+        self.undefined = self.undefined | np.isnan(sums[..., 0]).reshape(len(sums), -1).any(axis=1)
+        steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
+        if rule.kind == "counting":  # nothing but 0 so far: the first terms may be too small for a number, and the rest not
+            steps = np.where(size[..., None] > 1e-290, steps, 1.0)
+        first, second = steps[..., 0], steps[..., 1]
+        rate = first / np.maximum(second, 1e-300)
+        if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
+            rate = np.maximum(rate, _LEAST_RATE)
+        error = worst_of(first * np.minimum(1.0, _SAFETY * rate))
+        self.error = np.maximum(self.error, error)
+        if size.size == len(size):
+            self.outer = np.maximum(self.outer, error)
+        self.first = max(self.first, float(first.max()))
+        if not moving:
+            # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
+            last = [-1] if rule.kind == "counting" else [0, -1]
+            ends = np.abs(v[..., last]) * rule.weights[last]
+            self.tail = np.maximum(self.tail, _BEYOND * worst_of(ends.max(axis=-1) / size))
+        if rule.kind == "panels":
+            parts = rule.panel_errors(v) / size[..., None]
+            worst = parts.max(axis=tuple(range(1, parts.ndim - 1)))
+            self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
+        return sums[..., :1].swapaxes(axis, -1), own[..., None].swapaxes(axis, -1)
+
+    def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
+        """The worst error of each panel over some of the points."""
+        if self.suspects is None or len(self.suspects) != len(points):
+            return None if self.suspects is None else self.suspects.max(axis=0)
+        return np.asarray(self.suspects[points].max(axis=0))
+
+
+def contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
+    """The plain average over one axis, which is kept."""
+    if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
+        return np.asarray((values * weights).sum(axis=axis, keepdims=True))
+    return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
+
+
+def sizes_of(values: Any) -> np.ndarray:
+    """The largest finite |value| at each point."""
+    size = np.abs(np.asarray(values, dtype=float))
+    size = np.where(np.isfinite(size), size, 0.0)
+    return size.reshape(len(size), -1).max(axis=1) if size.ndim else size.reshape(1)
+
+
+def worst_of(values: np.ndarray) -> np.ndarray:
+    """For each point the largest entry, infinite where one is missing."""
+    worst = values.reshape(len(values), -1).max(axis=1)
+    return np.where(np.isnan(worst), np.inf, np.maximum(worst, _ROUNDING))
+
+
+def at_points(values: np.ndarray, points: np.ndarray) -> np.ndarray:
+    return values if len(values) == 1 else values[points]
+
+
+def conjunction(*errors: np.ndarray) -> np.ndarray:
+    """The worst of several errors at each point; one number stands for all points."""
+    worst = np.zeros(1)
+    for error in errors:
+        worst = np.maximum(worst, error)
+    return worst
