@@ -23,6 +23,7 @@ from .solution import Solution
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
 _HALVINGS = 24
+_NEARER = 5  # steps that an unknown near 0 takes to relative accuracy
 _ABSURD = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
@@ -79,6 +80,7 @@ def newton(
     run = _NewtonRun(residual, jacobian, both, x, p, mask, names, rtol, atol)
     with np.errstate(all="ignore"):
         run.iterate(max_steps)
+        run.settle(p)
         if sound is not None:
             run.check(sound, p)
         found = run.solution(contraction)
@@ -95,7 +97,7 @@ class _NewtonRun:
         self.mask, self.names, self.rtol, self.floor = mask, names, rtol, atol / rtol
         n, points = x.shape
         self.x, self.p, self.active = x, dict(p), np.arange(points)
-        self.final, self.J_final = x.copy(), np.full((n, n, points), np.nan)
+        self.final, self.last, self.J_final = x.copy(), np.zeros(x.shape), np.full((n, n, points), np.nan)
         self.backward, self.forward = np.full(points, np.inf), np.full(points, np.inf)
         self.steps, self.ok = np.zeros(points, dtype=int), np.zeros(points, dtype=bool)
         self.singular = np.zeros(points, dtype=bool)
@@ -271,6 +273,7 @@ class _NewtonRun:
         self.final[:, k], self.J_final[..., k] = self.x[:, which], J[..., which]
         backward, forward = self.errors(F, d)
         self.backward[k], self.forward[k] = backward[which], forward[which]
+        self.last[:, k] = d[:, which]
         # at the rounding of its terms an equation is solved, however ill-conditioned: `.error` says how far off x is
         self.ok[k] = True if why is None else backward[which] <= ROUNDING
         if why is not None:
@@ -278,6 +281,26 @@ class _NewtonRun:
         keep = ~which
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
         self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
+
+    def settle(self, p: Params) -> None:
+        """Full steps where an unknown near 0 is known to the least size of an unknown only, as long as each is far shorter.
+
+        Beside the infinite slope of log(x) at 0 that size makes a step short whose x is off by all of itself.
+        """
+        small = (np.abs(self.final) < self.floors) & (np.abs(self.last) > self.rtol*np.abs(self.final))
+        k = np.flatnonzero(self.ok & ~self.singular & small.any(axis=0))
+        d = self.last[:, k]
+        for _ in range(_NEARER):
+            if not k.size or over():
+                return
+            x = self.final[:, k] + d*~self.mask[:, None]
+            F, J = self.evaluate(x, take(p, k))
+            step = linear.step(J, -F)
+            shorter = np.all(np.abs(step) <= np.maximum(np.abs(d)/4, self.rtol*np.abs(x)), axis=0)
+            k, x, J, step = k[shorter], x[:, shorter], J[..., shorter], step[:, shorter]
+            self.final[:, k], self.J_final[..., k] = x, J
+            more = np.any((np.abs(step) > self.rtol*np.abs(x)) & (np.abs(x) < self.floors), axis=0)
+            k, d = k[more], step[:, more]
 
     def explain(self, k: Array, F: Array, why: str | Sequence[str]) -> None:
         for i, point in enumerate(k):

@@ -94,6 +94,10 @@ class Exact:
         """The same for some of the points."""
         return self
 
+    def finer(self) -> Exact:
+        """There is nothing to refine: a kink or a count may stand without its average."""
+        return self
+
     def examine(self, run: Any, tolerance: float, part: str = "", coarsely: Any = None) -> Any:
         """Run once; nothing can be refined."""
         run(None)

@@ -58,6 +58,8 @@ def _polished(F, x):
             for i, (a, b) in enumerate(zip(F(*up), F(*down), strict=True)):
                 J[i, j] = (a - b) / (2 * h)
         step = MP.lu_solve(J, MP.matrix([-v for v in f]))
+        while any(MP.im(v) != 0 for v in F(*(a + b for a, b in zip(x, step, strict=True)))):
+            step /= 2  # the square root of x is real on one side of its root 0
         x = [a + b for a, b in zip(x, step, strict=True)]
         last = max(abs(v) for v in step) / max(max(abs(v) for v in x), MP.mpf("1e-15"))
         if last < 1e-14:
