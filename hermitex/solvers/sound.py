@@ -20,7 +20,7 @@ _UNDERFLOW = 1e-250
 _NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that says nothing beside it
 _NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its rows
 _UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
-_PLAIN = 1e-6  # and more than what an average that cancels to 0 leaves: its terms are not seen
+_BENT = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -44,7 +44,10 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
         around = np.fmax(*(np.abs(q.residual(y, some)) for y in _beside(x[:, k], size[:, k])))
         at = np.abs(q.residual(x[:, k], some) if q.explicit.all() else F[:, k])
         lost[:, k] |= steep[:, k] & (at > np.maximum(around, _UNDERFLOW))
-    lost |= np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > np.maximum(_UNSATISFIED*T, _PLAIN))
+    off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > _UNSATISFIED*T)
+    k = np.flatnonzero(off.any(axis=0))
+    if k.size:
+        lost[:, k] |= off[:, k] & (_moves(q, x[:, k], size[:, k], F[:, k], take(p, k)) < _BENT*weight[:, k])
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said
@@ -52,6 +55,14 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
 
 def _beside(x: Array, size: Array) -> list[Array]:
     return [x - 0.1*size, x + 0.1*size]
+
+
+def _moves(q: Problem, x: Array, size: Array, F: Array, p: Params) -> Array:
+    """The most by which each row moves as one unknown moves by its size, to either side where there is a number."""
+    most = np.zeros(x.shape)
+    for step in (*np.diag(np.ones(len(x))), *np.diag(-np.ones(len(x)))):
+        most = np.fmax(most, np.abs(q.residual(x + step[:, None]*size, p) - F))
+    return most
 
 
 def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:

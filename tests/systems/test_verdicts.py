@@ -9,7 +9,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, tanh
+from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, tanh
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.symbolic.gaussian import E
@@ -403,7 +403,21 @@ def test_the_file_refuses_a_negative_number_too(tmp_path):
                                    lambda x: x**Rational(1, 5) + 3])
 @pytest.mark.parametrize("begin", [{}, {"x": 3.0}], ids=str)
 def test_a_short_step_beside_an_infinite_slope_is_no_root(shape, begin):
-    """Near 0 a step is short, however far the equation is from being true."""
+    """Near 0 a step is short, however far the equation is from being true, and whatever it is multiplied by."""
     x = Symbol("x", real=True)
-    found = System({x: Eq(shape(x), 0)}).solve(start=begin, raise_on_failure=False)
-    assert not found.converged
+    for factor in (1, 1e-9):
+        found = System({x: Eq(factor*shape(x), 0)}).solve(start=begin, raise_on_failure=False)
+        assert not found.converged, factor
+
+
+@pytest.mark.parametrize("power", [-10, -14, -20, -30])
+@pytest.mark.parametrize("begin", [{}, {"x": 1e-3}, {"x": 3.0}], ids=str)
+def test_a_root_near_0_is_met_to_relative_accuracy(power, begin):
+    """x counts as one of 1e-3 where a step is judged; an infinite slope at 0 makes all of x shorter than that."""
+    x, y = symbols("x y", real=True)
+    for factor in (1, 1e-9):
+        found = System({x: Eq(factor*log(x), factor*power)}).solve(start=begin)
+        assert found["x"] == pytest.approx(float(exp(power)), rel=1e-10, abs=0)
+        pair = System({x: Eq(factor*log(x) - y, factor*power), y: factor*x}).solve(start=begin, raise_on_failure=False)
+        if pair.converged:
+            assert pair["x"] == pytest.approx(np.exp(power + pair["x"]), rel=1e-9, abs=0)

@@ -1,6 +1,7 @@
 """A thousand random systems with known answers: nothing wrong is called converged, alone, in a batch, or in an exported file."""
 
 import json
+import runpy
 import subprocess
 import sys
 from functools import cache
@@ -191,6 +192,20 @@ def test_a_file_is_its_session(first, tmp_path):
                 off = max(abs(file[u] - v)/max(abs(v), 1e-6) for u, v in zip(d.unknowns, values(d, one), strict=True))
                 differing += [f"{name}, {d.words} at {point}: {off:.1e}"] if not off < 1e-10 else []
     assert len(here) > 12 and not differing
+
+
+@pytest.mark.parametrize("rate", [0.2858, 0.7386, 3.0])
+def test_a_file_whose_closed_forms_cancel_needs_no_average(rate, tmp_path):
+    """At the root 0 of x = 1 - exp(-k x) both terms cancel, and there is nothing to be integrated in their place."""
+    x = symbols("x", real=True)
+    system = System({x: 1 - exp(-Rational(str(rate))*x)})
+    one = system.solve(raise_on_failure=False)
+    (tmp_path/"file.py").write_text(export.render(system, [({}, {n: float(v) for n, v in one.value.items()})], start={}, how=HOW))
+    module = runpy.run_path(str(tmp_path/"file.py"))
+    try:
+        assert one.converged and module["solve"]()["x"] == pytest.approx(float(one["x"]), rel=1e-10, abs=1e-16)
+    except module["NotSolved"]:
+        assert not one.converged
 
 
 def test_the_judge_sees_an_error_in_the_sixth_digit():
