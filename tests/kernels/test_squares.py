@@ -46,3 +46,11 @@ def test_a_bump_about_an_unknown_is_solved(narrow):
     found = system.solve(h=0.3, w=narrow)
     m = 0.3 + found["x"]/10
     assert found["x"] == pytest.approx(1 + expected(FACTORS[1][1], m, narrow/np.sqrt(2))/narrow, rel=1e-11)
+
+
+@pytest.mark.parametrize("size", [5.0, 20.0, 40.0, 100.0])
+def test_a_mass_that_is_moved_beyond_every_window(size):
+    """E[f(z) exp(h z - h^2/2)] = E f(z + h)."""
+    kernel = hx.compile(hx.E((z + 1)*(2 + tanh(z))*exp(h*z - h**2/2), z))
+    assert kernel(h=size) == pytest.approx(np.sum((T + size + 1)*(2 + np.tanh(T + size))*np.exp(-T*T/2))/250/np.sqrt(2*np.pi),
+                                           rel=1e-12)

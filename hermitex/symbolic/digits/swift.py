@@ -21,7 +21,9 @@ _MISSES = 40  # balls that told nothing, beyond those that did, after which no m
 
 
 class Swift:
-    """``Swift(expr, variables, backend)(*values)``: a `StraightLine` of mpmath's numbers, at the precision now in force.
+    """``Swift(expr, variables, backend)(*values)``: a `StraightLine` of mpmath's numbers.
+
+    The balls have the precision that is in force where it is made, whatever is in force where it is called.
 
     Examples
     --------
