@@ -144,15 +144,17 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
 def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
     """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
 
-    It begins where the closed forms have led, then where they began. Where it sees nothing, or leads further from what they gave
-    than they can be wrong, it is taken far out and near to kinks.
+    It begins where the closed forms have led, then where they began (from there on few nodes first, which lead nearly everywhere).
+    Where it sees nothing, or leads further from what they gave than they can be wrong, it is taken far out and near to kinks.
     """
     near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
     lost = dict(run.cancelled)
     unseen = {k for k in near if lost[k] > _VAGUE}  # the closed forms say little of where it should lead
-    for start, fine in ((found.value, False), (found.value, True), (guess, True)):
-        wanted = run.cancelled.keys() - unseen if start is guess else unseen if fine else near - unseen
+    for start, fine in ((found.value, False), (found.value, True), (None, True), (guess, True)):
+        wanted = run.cancelled.keys() - unseen if start is None or start is guess else unseen if fine else near - unseen
         k = np.array(sorted(wanted), dtype=int)
+        if start is None:
+            k, start = _led(run, k, guess)
         other = run.program.integrated(fine=fine) if k.size and not over() else None
         if other is None:
             continue
@@ -176,6 +178,20 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         for i in good:
             run.cancelled.pop(int(k[i]), None)
     return found
+
+
+def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Which of the points k a quadrature on few nodes solves from the beginning, and where it leads them."""
+    other = run.program.integrated(fine=False) if k.size and not over() else None
+    if other is None:
+        return k[:0], {}
+    at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, guess))
+    led = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance).solution()
+    solved = np.flatnonzero(led.converged)
+    start = {u: np.full(run.points, np.nan) for u in other.unknowns}
+    for u, values in start.items():
+        values[k[solved]] = np.asarray(led[u])[solved]
+    return k[solved], start
 
 
 def _short(found: Solution) -> list[int]:

@@ -445,8 +445,8 @@ def test_a_root_at_full_overlap(sign):
     # at gamma = -1 the target is seen mirrored
     g = one_step("tanh", "abs(z)**(1/2) + z").solve(alpha=1.3, **POINT | {"gamma": sign})
     mirrored = one_step("tanh", "abs(z)**(1/2) - z").solve(alpha=1.3, **POINT | {"gamma": -sign})
-    near = one_step("tanh", "abs(z)**(1/2) + z").solve(  # so steep that 4e-8 holds
-        alpha=1.3, **POINT | {"gamma": sign*(1 - 1e-9), "tolerance": 1e-10})
+    near = one_step("tanh", "abs(z)**(1/2) + z").solve(  # psitilde is 1e-5, a difference of numbers near 1 over 4e-5
+        alpha=1.3, **POINT | {"gamma": sign*(1 - 1e-9), "tolerance": 1e-6})
     assert g["test_error"] == pytest.approx(mirrored["test_error"], rel=1e-11)
     assert g["test_error"] == pytest.approx(near["test_error"], rel=1e-6) and g["psi"] == 0
 
