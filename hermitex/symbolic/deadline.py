@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import os
 import sys
 import threading
 import time
@@ -29,6 +30,22 @@ SOON = 0.05  # what an attempt has beyond its time, before the deadline around i
 
 class _Alarm(BaseException):
     """Raised in the thread whose time is over."""
+
+
+class _Starting:
+    """Held while a thread starts: until it runs it bears the number of the one that starts it, and would hear its alarms."""
+
+    def __init__(self) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """A lock that nobody holds, as a forked process needs."""
+        self.lock = threading.Lock()
+
+
+_starting = _Starting()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_starting.free)
 
 
 def deadline(seconds: float | None) -> AbstractContextManager[None]:
@@ -77,7 +94,13 @@ class _Deadline(AbstractContextManager[None]):
         self._watched = self.seconds is not None or around is not None
         if self._watched:
             self._thread, self._frame = threading.get_ident(), _coroutine()
-            threading.Thread(target=self._watch, args=(self._clock(around),), name="hermitex deadline", daemon=True).start()
+            watch = threading.Thread(target=self._watch, args=(self._clock(around),), name="hermitex deadline", daemon=True)
+            try:
+                with _starting.lock:
+                    watch.start()
+            except BaseException:  # an outer alarm while the thread starts: nobody would switch this one off
+                self._leave(None, None, None)
+                raise
 
     def _clock(self, around: float | None) -> Callable[[], float]:
         """Seconds until the alarm, at least: those of the processor take that long on the wall."""
@@ -90,22 +113,25 @@ class _Deadline(AbstractContextManager[None]):
         return lambda: min(mine - time.process_time(), outer - time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        while True:  # the alarm may ring while it is being switched off
-            try:
-                self._bound.__exit__(kind, error, trace)
-                self._switch_off()
-                let_go(self._held)
-                break
-            except self._alarm:
-                pass
+        self._leave(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
         rang = behind(error) if isinstance(error, SystemError) else error
         if isinstance(rang, self._alarm):
             raise BudgetExceeded(self.seconds or 0, "in a step that does not check it") from None
 
+    def _leave(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        while True:  # the alarm may ring while it is being switched off, and so may an outer one, which rings again
+            try:
+                self._bound.__exit__(kind, error, trace)
+                self._switch_off()
+                let_go(self._held)
+                break
+            except _Alarm:
+                pass
+
     def _watch(self, left: Callable[[], float]) -> None:
         while not self._over.wait(max(left(), AGAIN)):
-            with self._lock:
+            with _starting.lock, self._lock:
                 if left() <= 0 and not self._over.is_set() and self._runs():
                     _raise_in(self._thread, self._alarm)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import cos, pi, sin
 
-from sympy import Expr, Symbol
+from scipy.special import ndtr
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
@@ -19,7 +21,7 @@ from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
-from hermitex.exponents.laws.known import over_all_known
+from hermitex.exponents.laws.known import even_part, mirror, over_all_known, over_known
 from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
 from hermitex.exponents.laws.scattered_given import scattered_given
@@ -31,6 +33,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
+_DEGREE = 7
 _ROUGH = 1e-3  # an error that points at each u do not undercut by much
 Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
@@ -91,7 +94,37 @@ def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
         raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
     base = _base(g, given, hidden)
     at = _at(g, law, (given, hidden, drop), base)
+    if len(given) == 2 and law.name in ("deterministic", "random_sign", "multiplicative") and scales(g, given):
+        return _over_angles(at, g, given, hidden)
     return over_all_known(at, g, given, hidden)
+
+
+def scales(g: Expr, given: Sequence[Symbol]) -> bool:
+    """Is g(c u, v) = c^k g(u, v) for the known u, and g(-u, v) = +-g(u, v)? So their length, being known, tells nothing.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> scales(z1**2*z2 - 3*z3, (z2, z3)), scales(z1**2*z2 + z3**2, (z2, z3))
+    (True, False)
+    """
+    c = Dummy("c", positive=True)
+    longer = g.xreplace({u: c*u for u in given})
+    turned = g.xreplace({u: -u for u in given})
+    return ((turned - g).expand() == 0 or (turned + g).expand() == 0) and any(
+        (longer - c**k*g).expand() == 0 for k in range(1, _DEGREE))
+
+
+def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+    """The average over two known variables on whose length the couplings do not depend: over half a circle."""
+    signs = mirror(g, given, hidden, 1)
+
+    def turned(t: float) -> Second:
+        angle = pi*(ndtr(t) - 0.5)
+        found = at((cos(angle), sin(angle)))
+        return found if signs is None else even_part(found, signs)
+
+    return over_known(turned, signs is not None)[0]
 
 
 def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
