@@ -220,3 +220,12 @@ def test_an_integral_to_infinity_over_an_undefined_function_is_left_open(low, fa
     assert found.status == "undetermined" and "some functions only" in found.how
     same = Integral(f(y), (y, low, oo))
     assert hx.check(a*same + same, (1 + a)*same).status == "proved"
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_variance_may_have_to_exceed_a_number(factor):
+    a, b, x, y = (Symbol(name, real=True) for name in "abxy")
+    node = E(Abs(x)*y**2, x, y, cov={(x, x): a - 3, (x, y): b})
+    claim = (1 + factor*b**2/(a - 3))*E(Abs(x), x, cov={(x, x): a - 3})
+    found = hx.check(node, claim)
+    assert found if factor == 1 else found.status == "fails", found

@@ -18,6 +18,7 @@ Point = dict[Symbol, Expr]
 DECADES = 3
 LARGEST = 10**7  # of an exponent
 _PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
+_SIZES = (Rational(1, 20), Rational(1, 5), S.One, Integer(2), Integer(5))
 _WHOLE = (1, 5, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
 
 
@@ -50,6 +51,11 @@ class Points:
             value = near if i % 2 and n != chosen else _decimal(10**(decades*float(shrink)))
             out[s] = self._whole(s, 3*i + n, negative) if s.is_integer else _signed(s, value, negative)
         return out
+
+    def mixed(self, point: Point, i: int) -> Point:
+        """The same with each parameter of a covariance at a size of its own: a variance that must exceed a number, or another one."""
+        random = Random(6131*(i + 1))
+        return {s: v if s.is_integer or s not in self.correlations else v*random.choice(_SIZES) for s, v in point.items()}
 
     def turns(self, parts: Sequence[Expr], i: int) -> Iterator[Point]:
         """Between the places where the parts turn, one parameter moving (in turn) and the others as they are near 1, or far."""

@@ -40,6 +40,7 @@ LONG = 300  # operations above which an elementary claim is tried at fewer point
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
 _INTEGRALS = (Expectation, Integral, Sum)
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
+MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
 NEAR, FAR, TURN = "near", "far", "turn"
 Functions = Mapping[UndefinedFunction, Trial]
@@ -197,9 +198,11 @@ class Test:
         return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p), default=0))
 
     def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
-        """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0."""
-        for shrink in _SHRINK:
-            parameters = draw(i, shrink)
+        """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0, and then with a size for each parameter."""
+        tries = ((partial(draw, i, shrink)) for shrink in _SHRINK)
+        mixed = (partial(self.points.mixed, draw(i, S.One), MIXED*i + k) for k in range(MIXED if len(self.points.correlations) else 0))
+        for made in (*tries, *mixed):
+            parameters = made()
             if self._admissible(parameters):
                 yield parameters, self.assignment(i + 4*(kind == FAR)), kind
                 return
