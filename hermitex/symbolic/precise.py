@@ -22,10 +22,13 @@ from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import ball, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.scaled import NumericScales
 from hermitex.symbolic.digits.summation import Sum, plane
+from hermitex.symbolic.digits.swift import Swift
 from hermitex.symbolic.existence import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.radial import radial
+from hermitex.symbolic.scales import scales
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]
@@ -112,8 +115,7 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int
     expr = _with_values(hooks.expression(expr), subs)
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
-    goal = int(digits * mp.log(10, 2)) + 6
-    bits = goal
+    bits = goal = _goal(digits)
     while True:
         checkpoint("evaluating an expression")
         value, error, scale = _at_bits(outer, names, bits)
@@ -123,6 +125,11 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int
             return _real(expr, value, error), error, scale
         short = goal + 4 - int(mp.log(abs(value) / error, 2)) if abs(value) > error else bits
         bits = min(bits + max(short, 16), goal + extra)
+
+
+def _goal(digits: int) -> int:
+    """Bits for so many digits."""
+    return int(digits * mp.log(10, 2)) + 6
 
 
 def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
@@ -222,24 +229,39 @@ def _of_constant(value: Expr, bits: int) -> Sum:
     return Sum(number, abs(number) * mp.eps, abs(number))
 
 
+_NARROW = 16  # inverse widths from there on are met by panels about their centres, a variable at a time
 _ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, sp.log, sp.tan, Expectation)
 
 
+def in_plane(node: Expectation, digits: int) -> bool:
+    """Is an average over two variables known to so many digits on one grid over both? What is found is kept."""
+    if len(node.bound) != 2 or node.free_symbols or node.has(sp.DiracDelta):
+        return False
+    require_existence(node)
+    bits = _goal(digits)
+    with mp.workprec(bits + 30):
+        return _plane(node, bits) is not None
+
+
+@lru_cache(maxsize=128)
 def _plane(node: Expectation, bits: int) -> Sum | None:
     """Two variables at once on one grid, where the integrand is smooth and its tail is bounded; None elsewhere."""
     body, variables = whitened(node)
     powers = [p for p in body.atoms(sp.Pow) if p.free_symbols & set(variables)]
     if body.has(*_ROUGH) or any(not p.exp.is_Integer or (p.exp.is_negative and not p.base.is_positive) for p in powers):
         return None
+    seen = [NumericScales(scales(body, v)) for v in variables]
+    if any(k > _NARROW for one in seen for k, _ in one.narrow):
+        return None
     try:
         found = ball(body, variables, bits + 8)
     except HermitexError:
         return None
     radius = sum((v**2 for v in variables), sp.Integer(0))
-    program = StraightLine(body * sp.exp(-radius / 2), list(variables), MPMATH).prepare()
+    program = Swift(body * sp.exp(-radius / 2), list(variables), MPMATH)
     density = 1 / (2 * mp.pi)
     total = plane(lambda x, y: density * program(x, y), mpf(found.L.numerator) / found.L.denominator,
-                  lambda scale: scale * mpf(2) ** -bits)
+                  lambda scale: scale * mpf(2) ** -bits, frequency=max(one.frequency for one in seen))
     return total and Sum(total.value, total.error + mpf(found.tail.numerator) / found.tail.denominator, total.scale)
 
 

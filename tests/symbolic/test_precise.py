@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import mpmath
 import pytest
 from hypothesis import given, settings
@@ -29,6 +31,8 @@ from sympy import (
 )
 
 from hermitex.errors import Divergent, NoClosedForm
+from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.digits.summation import plane
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
@@ -101,6 +105,25 @@ def test_several_variables_third_route():
     two = evaluate(E(tanh(z1 + z2)**2, z1, z2), 12)
     one = evaluate(E(tanh(sqrt(2)*z)**2, z), 12)
     assert mpmath.almosteq(two, one, rel_eps=mpmath.mpf(10)**-11)
+
+
+@pytest.mark.slow
+def test_digits_of_two_variables():
+    """The value: a sum over a product of shifted nodes of step 1/9 in mpmath's numbers, 36 digits."""
+    node = E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): Rational(1, 2)})
+    with mp.workdps(35):
+        known = mp.mpf("0.186324413203448086106782889972409")
+        assert abs(evaluate(node, 25) - known) < known*mp.mpf(10)**-24
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rule_in_the_plane_against_characteristic_functions(seed):
+    """E cos(k z1 + l z2) = exp(-(k^2 + l^2)/2), and a wave that the steps cannot see is no value."""
+    random = Random(seed)
+    k, el = (mpmath.mpf(random.uniform(0, 9)) for _ in range(2))
+    found = plane(lambda x, y: mp.exp(-(x*x + y*y)/2)*mp.cos(k*x + el*y)/(2*mp.pi), mp.mpf(9), lambda scale: scale*mp.mpf(2)**-36)
+    assert found is not None
+    assert abs(found.value - mp.exp(-(k*k + el*el)/2)) <= found.error + mp.mpf(2)**-36
 
 
 def test_correlation():

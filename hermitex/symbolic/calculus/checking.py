@@ -49,7 +49,8 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     ----------
     lhs, rhs : expressions (with nodes, parameters, undefined functions and their derivatives), matrices of them, or texts
     symbols : declarations for texts, as in `parse`
-    digits : the agreement asked for at each point; integrals over several variables without an exact value have 12 at most
+    digits : the agreement asked for at each point; integrals over several variables without an exact value have 12 at most,
+        unless they are smooth ones over two
     points : how many points near 1 are tried
 
     Examples

@@ -25,7 +25,7 @@ from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, Count
 from hermitex.symbolic.digits.panels import nested
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.precise import evaluate_with_error
+from hermitex.symbolic.precise import evaluate_with_error, in_plane
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
 
@@ -229,12 +229,15 @@ class Test:
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
-            asked = min(digits or self._depth(concrete, bool(parameters or functions)), *map(affordable, concrete))
+            wanted = digits or self._depth(concrete, bool(parameters or functions))
+            asked = min(wanted, *map(affordable, concrete))
             # Of functions drawn at random, two values that cancel to 0 are passed over.
             found = None
             if rough and asked > ROUGH and any(e.has(*_INTEGRALS) for e in concrete):
                 found = compare(concrete, ROUGH, deep=False, zeros=False)
             if found is None or found.agree is not None:
+                if asked == PLANE and all(on_grids(e, wanted) for e in concrete):
+                    asked = wanted
                 found = compare(concrete, asked, deep=deep, zeros=not functions, confirm=confirm)
         except BudgetExceeded:
             raise
@@ -380,6 +383,11 @@ def affordable(expr: Expr) -> int:
     return 10**6 if wide < 2 else PLANE if wide == 2 else SPACE
 
 
+def on_grids(expr: Expr, digits: int) -> bool:
+    """Are all averages over two variables known to so many digits, since they are smooth?"""
+    return all(trials.widest(node) < 2 or in_plane(node, digits) for node in expr.atoms(Expectation))
+
+
 def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: bool = True) -> Sides | None:
     """The sides as numbers with their errors; that they differ is believed only if more digits say so too.
 
@@ -398,7 +406,8 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: 
     if gap > 8*error and not confirm:
         return Sides(left, right, asked, None)
     if gap > 8*error:
-        (left, e), (right, d) = (real(side, asked + 10, SHALLOW) for side in sides)
+        more = 2 if asked > PLANE and max(map(trials.widest, sides)) > 1 else 10  # other grids, of nearly the same size
+        (left, e), (right, d) = (real(side, asked + more, SHALLOW) for side in sides)
         again, error = fabs(left - right), e + d
         if again > 8*error and gap < 2*again < 4*gap:
             return Sides(left, right, asked, None)

@@ -18,6 +18,7 @@ Function = Callable[[Any], Any]
 
 
 _WIDER, _SHIFT = mpf("1.557377045"), mpf("0.381966011250105")  # of a step, in verification
+_BESIDE = mpf("1.118033988749895")  # of a step in the plane, in the same way
 _AGREE = 8  # how many tolerances two rules may differ by
 _REST = 12  # a frequency beside those that are known
 
@@ -78,10 +79,12 @@ def _shifted(f: Function, L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
     return total, size
 
 
-def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any], *, most: int = 120_000) -> Sum | None:
+def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any], *, frequency: Any = 0,
+          most: int = 200_000) -> Sum | None:
     """int over the disc of radius L of f(x, y) by the trapezoid rule in both, f analytic and negligible at the rim.
 
-    None where `most` values of f do not settle it.
+    Two grids of different steps, neither of which holds the nodes of the other, must agree; from how far they do the next
+    step is taken, since the error falls as exp(-c/h). None where `most` values of f do not settle it.
 
     Examples
     --------
@@ -90,40 +93,35 @@ def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any],
     >>> almosteq(found.value, 2*pi/3**mpf("0.5"), rel_eps=mpf(2)**-40)
     True
     """
-    h, total, size, previous, used = mpf(1) / 2, mpf(0), mpf(0), None, 0
+    h, used = mpf(1) / 2, 0
+    while h * (frequency + _REST) > 6:
+        h /= 2
     while True:
-        reach = int(L / h)
-        for i in range(-reach, reach + 1):
-            checkpoint("summing a Gaussian integral")
-            x = i * h
-            across = int(mp.sqrt(max(L * L - x * x, 0)) / h)
-            for j in range(-across, across + 1):
-                if previous is not None and not (i % 2 or j % 2):
-                    continue  # a point of the grid before
-                value = f(x, j * h)
-                total, size, used = total + value, size + abs(value), used + 1
-        value = total * h * h
-        if previous is not None:
-            change, allowed = abs(value - previous), tolerance(size * h * h)
-            if change <= allowed:
-                gap = abs(_shifted_plane(f, L, _WIDER * h) - value)
-                if gap <= _AGREE * allowed:
-                    return Sum(value, max(change, gap) + size * h * h * mp.eps * 8, size * h * h)
-        if 4 * used > most:
+        used += int(6 * (L / h) ** 2)  # pi (1 + 1/_BESIDE^2) nodes to the square of the step
+        if used > most:
             return None
-        previous, h = value, h / 2
+        value, size = _over_disc(f, L, h, mpf(0))
+        other, _ = _over_disc(f, L, _BESIDE * h, _SHIFT)
+        gap, allowed = abs(value - other), tolerance(size)
+        if gap <= allowed:
+            return Sum(value, gap + size * mp.eps * 8, size)
+        seen = mp.log(size / gap) / mp.log(size / allowed) if gap < size else mpf(0)
+        h *= min(mpf("0.85"), max(mpf("0.4"), seen * mpf("0.95")))
 
 
-def _shifted_plane(f: Callable[[Any, Any], Any], L: Any, h: Any) -> Any:
-    """The same integral on a shifted grid of step h."""
-    total, reach = mpf(0), int(L / h) + 1
+def _over_disc(f: Callable[[Any, Any], Any], L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
+    """h^2 sum f and h^2 sum |f| over the nodes ((i + shift) h, (j + 2 shift) h) of the disc."""
+    total, size, reach = mpf(0), mpf(0), int(L / h) + 1
     for i in range(-reach, reach + 1):
         checkpoint("summing a Gaussian integral")
-        for j in range(-reach, reach + 1):
-            x, y = (i + _SHIFT) * h, (j + 2 * _SHIFT) * h
-            if x * x + y * y <= L * L:
-                total += f(x, y)
-    return total * h * h
+        x = (i + shift) * h
+        if x * x > L * L:
+            continue
+        across = int(mp.sqrt(L * L - x * x) / h)
+        for j in range(-across - 1, across + 1):
+            y = f(x, (j + 2 * shift) * h)
+            total, size = total + y, size + abs(y)
+    return total * h * h, size * h * h
 
 
 @lru_cache(maxsize=64)
