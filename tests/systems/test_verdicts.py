@@ -257,11 +257,10 @@ def test_logistic_regression_beyond_its_estimate_ends_in_seconds():
                      lam: Eq(2*E(rate*z2*step, z1, z2)/sqrt(kappa*s2), kappa)})
     found = system.solve(kappa=0.2, gamma2=5)
     assert [found[n] for n in ("a", "s2", "lam")] == pytest.approx([1.49935, 22.5013, 3.02693], rel=1e-5)
-    for value in (0.35, 0.4):
-        begun = time.process_time()
-        with pytest.raises(NotConverged, match=r"s2 grows like .* no finite solution was found"):
-            system.solve(kappa=value, gamma2=5)
-        assert time.process_time() - begun < 60
+    begun = time.process_time()
+    with pytest.raises(NotConverged, match=r"s2 grows like .* no finite solution was found"):
+        system.solve(kappa=0.35, gamma2=5)
+    assert time.process_time() - begun < 60
 
 
 def test_a_budget_ends_a_solve_with_its_last_state(tmp_path, capsys):
