@@ -53,7 +53,7 @@ class Points:
         return out
 
     def mixed(self, point: Point, i: int) -> Point:
-        """The same with each parameter of a covariance at a size of its own: a variance that must exceed a number, or another one."""
+        """The same with each parameter of a covariance at a size of its own: a variance may have to exceed a number, or another."""
         random = Random(6131*(i + 1))
         return {s: v if s.is_integer or s not in self.correlations else v*random.choice(_SIZES) for s, v in point.items()}
 

@@ -199,9 +199,10 @@ class Test:
 
     def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
         """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0, and then with a size for each parameter."""
-        tries = ((partial(draw, i, shrink)) for shrink in _SHRINK)
-        mixed = (partial(self.points.mixed, draw(i, S.One), MIXED*i + k) for k in range(MIXED if len(self.points.correlations) else 0))
-        for made in (*tries, *mixed):
+        tries = [partial(draw, i, shrink) for shrink in _SHRINK]
+        if self.points.correlations:
+            tries += [partial(self.points.mixed, draw(i, S.One), MIXED*i + k) for k in range(MIXED)]
+        for made in tries:
             parameters = made()
             if self._admissible(parameters):
                 yield parameters, self.assignment(i + 4*(kind == FAR)), kind
