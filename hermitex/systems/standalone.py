@@ -82,6 +82,7 @@ class Exact:
 
     ndim, error, felt, nodes, largest = 1, np.zeros(1), np.zeros(1), 0, 0
     none: Mapping[str, Any] = MappingProxyType({})
+    rules = none
 
     def arrays(self) -> Mapping[str, Any]:
         """No nodes."""

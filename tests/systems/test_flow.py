@@ -269,6 +269,13 @@ def test_a_wrong_number_in_the_file_fails_its_self_test(written):
     assert done.returncode == 1 and "FAILED" in done.stdout
 
 
+def test_a_flow_without_averages_is_a_file(tmp_path):
+    hx.Flow({m: -a*m}, start={m: 2}).export(tmp_path/"fall.py", reference={"a": 1.5, "t": 2})  # in a process without the package
+    fall = importlib.util.module_from_spec(made := importlib.util.spec_from_file_location("fall", tmp_path/"fall.py"))
+    made.loader.exec_module(fall)
+    assert float(np.ravel(fall.solve(a=1.5, t=2)["m"])[-1]) == pytest.approx(2*np.exp(-3), rel=1e-8)
+
+
 # -- what is said of bad input -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bad, says", [
     (lambda: hx.Flow({m: -m}).solve(t=[0, 1, 2]), "where does m start"),
