@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.curve import OPTIONS
 from hermitex.face.sheet import words
 from hermitex.face.sheet.page import Block, Section
@@ -132,14 +133,21 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     sigmas = tuple(dict.fromkeys(map(_activation, sigma if isinstance(sigma, list | tuple) else [sigma])))
     if not sigmas:
         raise BadInput("report: give an activation, or a list of some")
+    if {"lam", "lamda"} <= numbers.keys():
+        raise BadInput("report: lam and lamda are one number; give it once")
     given = {**_NUMBERS, **{("lam" if k == "lamda" else k): v for k, v in numbers.items()}}
     if strange := [k for k in given if k not in _NUMBERS]:
         raise UnknownName(strange[0], _NUMBERS, "number of a report")
     line = tuple(_floats("alpha", ALPHA if alpha is None else alpha))
+    if min(line) <= 0:
+        raise BadInput(f"report: alpha is positive, not {min(line):g}")
+    if budget is not None and not budget > 0:
+        raise BadInput(f"report: a budget is a positive number of seconds, not {budget}")
     options = _simulation(simulate)
     if channel is not None and not isinstance(channel, str):
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
-    read = {k: _floats(k, [v])[0] for k, v in given.items()}
+    read_channel(channel)
+    read = {k: _number(k, v) for k, v in given.items()}
     asked = Model(sigmas, _target(g), channel, line, read, options, budget, progress)
     title = f"{', '.join(sigmas)} for {g.strip() if isinstance(g, str) else asked.target}"
     shared = f"import numpy as np\n\nimport hermitex as hx\n\ninf, alpha = np.inf, {words.line(line)}"
@@ -148,6 +156,8 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
 
 def check_ending(path: str | os.PathLike[str]) -> Path:
     """The path of a sheet, refused before any work where it has no format or no place."""
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(f"a sheet is written to a path that ends in {', '.join(WRITERS)}, not {str(path)[:60]}")
     place = Path(path)
     if place.suffix.lower() not in WRITERS:
         raise BadInput(f"cannot write a sheet to {str(path)[:80]!r}; end it in {', '.join(WRITERS)}")
@@ -180,6 +190,16 @@ def _floats(name: str, values: Any) -> list[float]:
     if not found or any(np.isnan(v) for v in found):
         raise BadInput(f"report: {name} needs a number")
     return found
+
+
+def _number(name: str, value: Any) -> float:
+    """One number that a step can have: none is negative, nor is the width 0."""
+    found = _floats(name, value)
+    if len(found) > 1:
+        raise BadInput(f"report: {name} is one number, not {len(found)}; hx.curve takes several")
+    if found[0] < 0 and name != "eta" or found[0] == 0 and name in ("beta", "alpha0"):
+        raise BadInput(f"report: {name} is {'positive' if name in ('beta', 'alpha0') else '0 or more'}, not {found[0]:g}")
+    return found[0]
 
 
 def _simulation(simulate: Any) -> dict[str, Any] | None:

@@ -104,8 +104,9 @@ class SpikedFlow(Theory):
         if not np.all(out["dimension"] >= 2):
             raise BadInput(f"spiked-covariance: dimension is 2 or more, not {np.min(out['dimension']):g}")
         out["m0"] = out.get("m0", np.asarray(out["dimension"])**-0.5)
-        if not np.all((np.abs(out["m0"]) < 1) & (out["m0"] != 0)):
-            raise BadInput(f"spiked-covariance: m0 lies between -1 and 1 and is not 0, not {out['m0']:g}")
+        begins = np.ravel(out["m0"])
+        if not np.all(good := (np.abs(begins) < 1) & (begins != 0)):
+            raise BadInput(f"spiked-covariance: m0 lies between -1 and 1 and is not 0, not {begins[~good][0]:g}")
         return out
 
     def _line(self, t: Any) -> np.ndarray:
@@ -120,6 +121,8 @@ class SpikedFlow(Theory):
               tolerance: float = 1e-7, budget: float | None = None, **numbers: Any) -> Trajectory:
         """omega, cosine and test_error along t, from 0 on -> Trajectory; start : {"omega": number} instead of m0."""
         line = self._line(t)
+        if not isinstance(start or {}, Mapping):
+            raise BadInput(f"spiked-covariance: start is a mapping, {{'omega': 0.1}}, not {str(start)[:60]}; a number is m0=")
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))

@@ -71,6 +71,12 @@ def test_the_simulation(capsys):
     assert "experiment at d = 50, 2 seeds" in out and "test_error_se" in out
 
 
+def test_reference_lines_are_those_of_one_curve(capsys):
+    for several in (["--sigma", "tanh", "--beta", "1,2"], ["--sigma", "tanh,relu"]):
+        assert cli.main([*BASE[:2], *BASE[4:], *STEP, "--alpha", "1,2", *several, "--baselines"]) == 2
+        assert "--baselines" in capsys.readouterr().err
+
+
 def test_the_files(capsys, tmp_path):
     picture, table, papers = tmp_path/"f.svg", tmp_path/"f.csv", tmp_path/"f.bib"
     files = ["--plot", str(picture), "--csv", str(table), "--bib", str(papers)]

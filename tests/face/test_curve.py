@@ -82,6 +82,8 @@ def test_the_reference_lines():
     assert hx.baselines("one-step", sigma="relu", target="1 + z", alpha=1, lam=1).best_linear == pytest.approx(0, abs=1e-12)
     with pytest.raises(BadInput, match="square"):
         hx.baselines("one-step", sigma="tanh", target="sign", loss="logistic", alpha=1, lam=1)
+    with pytest.raises(BadInput, match="a target g"):
+        hx.baselines(hx.theories.random_features("tanh", labels="mixture"), [1.0], gamma=0.5, lam=0.1)
 
 
 def test_the_figure_of_a_user(tmp_path):

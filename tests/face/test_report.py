@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 import hermitex as hx
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, UnknownName
 from hermitex.face import cli
 from hermitex.face.sheet.page import Literal, Prose, Section, Tabular
 from hermitex.face.sheet.writers import WRITERS, Sheet
@@ -164,9 +164,17 @@ def test_a_text_of_a_user_is_itself_in_every_format(ending, tmp_path):
         assert "<script" not in outside.replace(r"\<", "") and r"\*b\*" in outside and r"\$x\$" in outside
 
 
+@pytest.mark.parametrize("wrong", [{"eta": [1, 2]}, {"lam": 1, "lamda": 2}, {"channel": "foo"}, {"lam": -1}, {"beta": 0}, {"alpha": [-1]},
+                                   {"budget": -1}], ids=str)
+def test_what_no_part_could_use_is_refused_before_all(wrong):
+    with pytest.raises((BadInput, UnknownName)) as told:
+        hx.report("tanh", "sin", **{"alpha": [1.0], **wrong})
+    assert "\n" not in str(told.value)
+
+
 @pytest.mark.parametrize(("sigma", "target", "there"), [
     ("relu", "sign(z1*z2)", {"What the target asks of an algorithm", "Coefficients"}),
-    ("sign", "He2", TITLES - {"After one gradient step", "Spectrum of the features"}),  # sigma' is no function
+    ("sign", "He2", TITLES - {"After one gradient step", "Bounds and the best rate", "Spectrum of the features"}),  # sigma' is none
     ("tanh", "exp(z**2/2)", {"What the target asks of an algorithm"})])
 def test_a_part_that_does_not_apply_says_why_in_a_line(sigma, target, there, tmp_path):
     found = hx.report(sigma, target, alpha=[1])

@@ -255,3 +255,9 @@ def test_flows_that_do_not_exist():
         spiked_covariance("He3").flow("natural")
     with pytest.raises(BadInput, match="needs the target"):
         spiked_covariance(None).flow()
+
+
+@pytest.mark.parametrize(("wrong", "says"), [({"m0": [0.1, 2]}, "not 2"), ({"start": 0.1}, "start is a mapping")])
+def test_a_beginning_that_is_none_is_told_in_a_line(wrong, says):
+    with pytest.raises(BadInput, match=says):
+        spiked_covariance("He3").curve(t=[0, 1], gamma_2=0.3, dimension=100, **wrong)

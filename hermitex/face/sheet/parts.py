@@ -251,6 +251,8 @@ def bounds(asked: Model) -> Section:
             told = data[f"{s}, {where}"] = found.to_dict()
             for which in ("lower", "upper"):
                 rate = step["eta"]/step["beta"] if where == "at this step" else told[f"eta_over_beta_{which}"]
+                if rate is None:  # no step reaches it, as the note says
+                    continue
                 rows.append((Literal(s), where, which, value(told[which], 8), value(rate)))
             notes += [prose(Literal(f"{s}, {where}: {note}")) for note in found.notes]
     about = prose(r"The test error at the best ridge lies between two bounds \cite{cui2024}: the upper one is the error as "

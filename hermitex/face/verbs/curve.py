@@ -208,7 +208,10 @@ def run(args: argparse.Namespace) -> int:
                 cli.say(said)
             line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
             made = face.curve(theory, **line, **numbers)
-            if args.baselines and lines is None:
+            if args.baselines:
+                if several or args.optimise or len(members) > 1:
+                    raise BadInput("--baselines: the reference lines are those of one curve along --alpha; ask for one activation, "
+                                   "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
             made = made.with_simulation(_measured(args, theory, made, numbers))
@@ -230,7 +233,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
     """The keywords of each curve: one for every activation, target and value of the numbers that do not run along the curve."""
-    choices: dict[str, list[Any]] = {n: output.several(keywords[n]) for n in entry.functions if n in keywords}
+    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.several(keywords[n]))) for n in entry.functions
+                                    if n in keywords}
     lists = {n: v for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER}
     if len(alpha) == 1 and lists:  # then the longest of them is the axis
         lists.pop(max(lists, key=lambda n: len(lists[n])))
@@ -268,7 +272,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     if strangers := [name for name in given if name not in known]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
     for name in entry.functions:
-        if name not in given and not (name == "target" and given.get("labels") == "mixture"):
+        if name not in given and not (name == "target" and "labels" in given):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
