@@ -197,8 +197,9 @@ def _number(name: str, value: Any) -> float:
     found = _floats(name, value)
     if len(found) > 1:
         raise BadInput(f"report: {name} is one number, not {len(found)}; hx.curve takes several")
-    if found[0] < 0 and name != "eta" or found[0] == 0 and name in ("beta", "alpha0"):
-        raise BadInput(f"report: {name} is {'positive' if name in ('beta', 'alpha0') else '0 or more'}, not {found[0]:g}")
+    positive = name in ("beta", "alpha0")
+    if name != "eta" and (found[0] < 0 or (positive and not found[0])):
+        raise BadInput(f"report: {name} is {'positive' if positive else '0 or more'}, not {found[0]:g}")
     return found[0]
 
 

@@ -164,8 +164,8 @@ def test_a_text_of_a_user_is_itself_in_every_format(ending, tmp_path):
         assert "<script" not in outside.replace(r"\<", "") and r"\*b\*" in outside and r"\$x\$" in outside
 
 
-@pytest.mark.parametrize("wrong", [{"eta": [1, 2]}, {"lam": 1, "lamda": 2}, {"channel": "foo"}, {"lam": -1}, {"beta": 0}, {"alpha": [-1]},
-                                   {"budget": -1}], ids=str)
+@pytest.mark.parametrize("wrong", [{"eta": [1, 2]}, {"lam": 1, "lamda": 2}, {"channel": "foo"}, {"lam": -1}, {"beta": 0},
+                                   {"alpha": [-1]}, {"budget": -1}], ids=str)
 def test_what_no_part_could_use_is_refused_before_all(wrong):
     with pytest.raises((BadInput, UnknownName)) as told:
         hx.report("tanh", "sin", **{"alpha": [1.0], **wrong})
