@@ -177,10 +177,9 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     (0.3633802276, array([0.9173, 0.7553]))
     """
     theory, numbers = _theory(theory, numbers)
-    loss = getattr(theory, "loss", "square")
-    if getattr(loss, "name", loss) != "square":
+    if str(getattr(theory, "loss", "square")) != "square":
         raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
-    if getattr(theory, "g", None) is None or getattr(theory, "drawn", "") or getattr(theory, "axis", "alpha") != "alpha":
+    if getattr(theory, "g", None) is None or getattr(theory, "drawn", "") != "" or getattr(theory, "axis", "alpha") != "alpha":
         raise BadInput(f"{theory.name}: the reference lines are those of a target g, along alpha")
 
     kept = {k: v for k, v in numbers.items() if k not in (*_TITLE, "dimension")}
