@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import cos, pi, sin
+from math import cos, erf, pi, sin, sqrt
 
-from scipy.special import ndtr
 from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
@@ -120,7 +119,7 @@ def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequen
     signs = mirror(g, given, hidden, 1)
 
     def turned(t: float) -> Second:
-        angle = pi*(ndtr(t) - 0.5)
+        angle = pi*erf(t/sqrt(2))/2
         found = at((cos(angle), sin(angle)))
         return found if signs is None else even_part(found, signs)
 

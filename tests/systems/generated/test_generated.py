@@ -87,7 +87,7 @@ def test_no_draw_is_wrong(first):
 def test_what_has_a_root_is_mostly_solved():
     """Refusing everything would be right too: where a root was chosen first, 95 in 100 are found from the default start."""
     for kind in ("known root", "implicit", "linear", "coupled", "narrow or fast", "coupled averages"):
-        drawn = [asked(seed) for seed in range(0, ALL, 2) if draw(seed).kind == kind]
+        drawn = [asked(seed) for seed in [s for s in range(ALL) if draw(s).kind == kind][:40]]
         done = [f is not None and bool(f.converged) for _, _, found in drawn for f in found]
         assert len(done) > 10 and np.mean(done) > 0.95, (kind, np.mean(done))
 
