@@ -47,7 +47,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > _UNSATISFIED*T)
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
-        lost[:, k] |= off[:, k] & (_moves(q, x[:, k], size[:, k], F[:, k], take(p, k)) < _BENT*weight[:, k])
+        lost[:, k] |= _bent(q, x[:, k], J[..., k], size[:, k], F[:, k], off[:, k], take(p, k))
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said
@@ -57,12 +57,23 @@ def _beside(x: Array, size: Array) -> list[Array]:
     return [x - 0.1*size, x + 0.1*size]
 
 
-def _moves(q: Problem, x: Array, size: Array, F: Array, p: Params) -> Array:
-    """The most by which each row moves as one unknown moves by its size, to either side where there is a number."""
-    most = np.zeros(x.shape)
-    for step in (*np.diag(np.ones(len(x))), *np.diag(-np.ones(len(x)))):
-        most = np.fmax(most, np.abs(q.residual(x + step[:, None]*size, p) - F))
-    return most
+def _bent(q: Problem, x: Array, J: Array, size: Array, F: Array, off: Array, p: Params) -> Array:
+    """Which of the rows `off` hardly move as one unknown moves by its size, to either side where there is a number.
+
+    The unknowns are moved one by one, first those by which the slopes promise most, until every row has moved.
+    """
+    promised = np.abs(J)*size
+    enough = _BENT*promised.sum(axis=1)
+    left = off & ~np.isnan(enough)
+    most = np.fmax.reduce(np.where(off[:, None], promised, 0.0), axis=(0, 2))
+    for j in np.argsort(-most, kind="stable"):
+        for sign in (1.0, -1.0):
+            if not left.any():
+                return left
+            y = x.copy()
+            y[j] += sign*size[j]
+            left &= ~(np.abs(q.residual(y, p) - F) >= enough)
+    return left
 
 
 def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
