@@ -23,6 +23,7 @@ from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import ball, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales
+from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.digits.summation import Sum, plane
 from hermitex.symbolic.digits.swift import Swift
 from hermitex.symbolic.existence import exists_on_line, require_existence, settled
@@ -112,7 +113,7 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = _with_values(hooks.expression(expr), subs)
+    expr = as_averages(_with_values(hooks.expression(expr), subs))
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)

@@ -18,9 +18,12 @@ from sympy import (
     Rational,
     Symbol,
     asin,
+    atan,
+    beta,
     cos,
     exp,
     floor,
+    log,
     oo,
     pi,
     sin,
@@ -230,4 +233,18 @@ def test_a_variance_may_have_to_exceed_a_number(factor):
     node = E(Abs(x)*y**2, x, y, cov={(x, x): a - 3, (x, y): b})
     claim = (1 + factor*b**2/(a - 3))*E(Abs(x), x, cov={(x, x): a - 3})
     found = hx.check(node, claim)
+    assert found if factor == 1 else found.status == "fails", found
+
+
+@pytest.mark.parametrize("factor", [1, 1 + Rational(1, 10**12)])
+@pytest.mark.parametrize("claim", [
+    lambda x, a, b: (Integral(x**(a - 1)*(1 - x)**(b - 1), (x, 0, 1)), beta(a, b)),  # powers at both ends, to x^500 (1 - x)^400
+    lambda x, a, b: (Integral(Abs(x - a), (x, 0, b)), Piecewise((b*(a - b/2), a > b), (a**2 + b**2/2 - a*b, True))),
+    lambda x, a, b: (Integral(log(x), (x, 0, a)), a*log(a) - a),
+    lambda x, a, b: (Integral(1/(x**2 + a**2), (x, -oo, b)), (atan(b/a) + pi/2)/a),
+    lambda x, a, b: (Integral(x**(a/5 - 1)/(1 + x)**(a/5 + b), (x, 0, oo)), beta(a/5, b)),
+])
+def test_an_integral_over_a_range_has_the_digits_it_says(claim, factor):
+    left, right = claim(*(Symbol(name, positive=True) for name in "xab"))
+    found = hx.check(left, factor*right)
     assert found if factor == 1 else found.status == "fails", found

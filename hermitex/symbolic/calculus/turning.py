@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import isfinite
 
 import sympy as sp
-from sympy import Expr, Rational, Symbol, preorder_traversal
+from sympy import Expr, Integral, Rational, Symbol, preorder_traversal
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -49,10 +49,18 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
             for a in _compared(part):
                 rough = _summed(a)
-                centred = rough.xreplace({b: sp.S.Zero for b in rough.atoms(Bound)})
-                if centred.free_symbols and not centred.has(Expectation, AppliedUndef, sp.nan, sp.zoo):
-                    found[centred] = None
+                for centred in _at_ends(rough.xreplace({b: sp.S.Zero for b in rough.atoms(Bound)}), side):
+                    if centred.free_symbols and not centred.has(Expectation, AppliedUndef, sp.nan, sp.zoo):
+                        found[centred] = None
     return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a)))[:FEW])
+
+
+def _at_ends(a: Expr, side: Expr) -> list[Expr]:
+    """`a` with the variable of an integral at the ends of its range, where a kink enters it; any other that is bound: nothing."""
+    within = [a]
+    for x, *ends in (span for e in side.atoms(Integral) for span in e.limits):
+        within += [u.xreplace({x: end}) for u in within if x in u.free_symbols for end in ends if end.is_finite is not False]
+    return [u for u in within if u.free_symbols <= side.free_symbols]
 
 
 def _summed(expr: Expr) -> Expr:

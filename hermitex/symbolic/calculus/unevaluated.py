@@ -26,6 +26,8 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
+from hermitex.errors import HermitexError
+from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import tidy
@@ -127,7 +129,11 @@ def _integral(e: Integral) -> Expr:
     given = _point(e.free_symbols)
     if given is None:
         return e
-    number, direct = (_number(x.xreplace(given)) for x in (value, e))
+    number = _number(value.xreplace(given))
+    try:
+        direct = _number(as_averages(e.xreplace(given)))
+    except HermitexError:  # one that converges conditionally only is no average
+        direct = _number(e.xreplace(given))
     if number is None or direct is None:
         return e
     return value if abs(number - direct) <= (abs(number) + abs(direct))/10**12 else e
