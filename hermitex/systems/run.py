@@ -32,6 +32,7 @@ _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
 _CHEAP = 100_000  # numbers in the largest array of a point
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
+_SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
@@ -366,7 +367,7 @@ class Run:
         quadrature = np.maximum(quadrature, lost)
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
-        if poor > 10 * self.tolerance:
+        if poor > _SAID*self.tolerance:
             what = "closed forms whose terms cancel" if poor == np.max(lost[done], initial=0.0) else "quadrature"
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
@@ -396,7 +397,7 @@ class Run:
             return np.zeros(self.points)
         gap, far = losses(self, verdict, radius)
         far = np.where(ok, far, 0.0)
-        some = done & np.where(ok, far > self.tolerance, gap > self.tolerance)
+        some = done & (np.where(ok, far, gap) > _SAID*self.tolerance)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
             if some[k]:
