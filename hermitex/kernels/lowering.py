@@ -15,6 +15,7 @@ from typing import Any
 
 from sympy import (
     Abs,
+    Add,
     Dummy,
     Expr,
     Heaviside,
@@ -26,6 +27,7 @@ from sympy import (
     Symbol,
     cse,
     default_sort_key,
+    exp,
     numbered_symbols,
     sign,
 )
@@ -195,6 +197,8 @@ class _Lowering:
     def _node(self, node: Expectation, outer: tuple[NodeAxis, ...]) -> Expr:
         checkpoint("lowering an expectation")
         node = independent(node)
+        if far := _apart(node):
+            return Add(*(self.flat(e, outer) for e in far))
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
             outer = tuple(a for a in outer if a.symbol in node.free_symbols)
         depth, index = len(outer), self._along(node)
@@ -304,6 +308,16 @@ def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
         if wider == found:
             return {s: own for s, own in found.items() if own}
         found = wider
+
+
+def _apart(node: Expectation) -> list[Expr]:
+    """The averages of the terms of a sum of which some have their mass elsewhere, each of these with nodes of its own."""
+    if not isinstance(node.body, Add) or not node.body.has(exp):
+        return []
+    body, variables = node.open()
+    far = [t for t in body.args if t.has(exp) and drawn_wider(t, variables) != t]
+    near = [t for t in body.args if t not in far]
+    return [node.with_body(t, variables, keep=True) for t in ([*far, Add(*near)] if near else far)] if far else []
 
 
 def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:

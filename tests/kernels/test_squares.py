@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import erfc as tail
-from sympy import Symbol, cosh, erfc, exp, symbols, tanh
+from sympy import Max, Symbol, cosh, erfc, exp, symbols, tanh
 
 import hermitex as hx
 
@@ -54,3 +54,15 @@ def test_a_mass_that_is_moved_beyond_every_window(size):
     kernel = hx.compile(hx.E((z + 1)*(2 + tanh(z))*exp(h*z - h**2/2), z))
     assert kernel(h=size) == pytest.approx(np.sum((T + size + 1)*(2 + np.tanh(T + size))*np.exp(-T*T/2))/250/np.sqrt(2*np.pi),
                                            rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [5.0, 20.0, 40.0, 100.0])
+@pytest.mark.parametrize("beside", [0, 0.1, 1])
+def test_a_term_whose_mass_is_elsewhere_has_nodes_of_its_own(size, beside):
+    """E[f(z) exp(k z - k^2/2)] = E f(z + k), beside a term whose mass stays at 0."""
+    a, k = symbols("a k", real=True)
+    body = Max(z - a, 0)*tanh(z)*exp(k*z - k**2/2) + beside*tanh(z)**2
+    found = hx.System({x: hx.E(body, z)}).solve(k=size, a=0.5)
+    t = np.arange(-4000, 4001)/400
+    there = np.sum(np.maximum(t + size - 0.5, 0)*np.tanh(t + size)*np.exp(-t*t/2))/400/np.sqrt(2*np.pi)
+    assert found["x"] == pytest.approx(there + beside*0.394294490397842, rel=1e-9)
