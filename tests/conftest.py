@@ -22,11 +22,18 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, suppres
 settings.load_profile("repeatable")
 
 # -- cases that take long ----------------------------------------------------------------------------------------------
-SLOW = frozenset((Path(__file__).parent/"slow.txt").read_text(encoding="utf-8").splitlines())
+SLOW = (Path(__file__).parent/"slow.txt").read_text(encoding="utf-8").splitlines()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Single cases of a test are marked `slow` by the list in slow.txt, as `pytest --durations` names them."""
+    listed, here = frozenset(SLOW), {item.nodeid for item in items}
     for item in items:
-        if item.nodeid in SLOW:
+        if item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
+    files = {name.partition("::")[0] for name in here}
+    gone = [name for name in SLOW if name.partition("::")[0] in files and name not in here]
+    if gone and not any("::" in arg for arg in config.args) and not config.getoption("lf", False):
+        raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no case of that file")
+    if sorted(listed) != SLOW:
+        raise pytest.UsageError("tests/slow.txt is not in order, or names a case twice")
