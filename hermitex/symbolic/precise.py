@@ -19,6 +19,7 @@ from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
+from hermitex.symbolic.digits.mp_backend import Shaken
 from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import ball, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
@@ -154,7 +155,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
     with mp.workprec(bits + 30):
         sums = [integrate(node, bits) for node in names]
         values = [s.value for s in sums]
-        program = StraightLine(outer, list(names.values()), MPMATH).prepare()
+        program = Shaken(outer, list(names.values()), MPMATH).prepare()
         value = program(*values)
         error = scale = mpf(0)
         for i, s in enumerate(sums):
@@ -223,11 +224,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
 
 
 def _of_constant(value: Expr, bits: int) -> Sum:
-    if value.has(Expectation):
-        names: dict[Expectation, Dummy] = {}
-        return Sum(*_at_bits(_nodes_named(value, names), names, bits))
-    number = StraightLine(value, [], MPMATH)()
-    return Sum(number, abs(number) * mp.eps, abs(number))
+    names: dict[Expectation, Dummy] = {}
+    return Sum(*_at_bits(_nodes_named(value, names), names, bits))
 
 
 _NARROW = 16  # inverse widths from there on are met by panels about their centres, a variable at a time

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections import Counter
+from random import Random
 
 import pytest
 from identities import D, E, f, false_identity, g, mu, n, s, true_identity, w
@@ -21,6 +22,8 @@ from sympy import (
     atan,
     beta,
     cos,
+    erf,
+    erfc,
     exp,
     floor,
     log,
@@ -34,6 +37,7 @@ from sympy import (
 import hermitex as hx
 from hermitex.errors import BadInput, Divergent
 from hermitex.symbolic.parsing import to_text
+from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbols import kappa, rho, z, z1, z2
 
 PAIR = {(z1, z2): rho}
@@ -137,6 +141,12 @@ def test_what_cannot_be_tried_about_a_turn_is_undetermined(monkeypatch):
     assert found.status == "undetermined"
     assert "may turn" in found.how
     assert hx.check(cos(2*mu), 1 - 2*sin(mu)**2)
+
+
+def test_a_turn_where_no_number_can_be_written_is_not_passed():
+    left, right = exp(exp(mu))**2, exp(2*exp(mu))
+    assert hx.check(left, right)
+    assert hx.check(left, right + Max(0, mu - 40)).status == "undetermined"
 
 
 def test_what_is_small_beside_both_sides_is_seen_in_their_closed_forms():
@@ -248,3 +258,30 @@ def test_an_integral_over_a_range_has_the_digits_it_says(claim, factor):
     left, right = claim(*(Symbol(name, positive=True) for name in "xab"))
     found = hx.check(left, factor*right)
     assert found if factor == 1 else found.status == "fails", found
+
+
+# -- functions that round to a constant --------------------------------------------------------------------------------
+SATURATED = (
+    (lambda u: pi/2 - atan(exp(u)), lambda u: atan(exp(-u))), (lambda u: 1 - erf(u), erfc),
+    (lambda u: 1 + erf(u), lambda u: erfc(-u)),
+    (lambda u: log(1 + exp(u)) - u, lambda u: log(1 + exp(-u))),
+    (lambda u: E(Heaviside(z - u)*z**2, z), lambda u: erfc(u/sqrt(2))/2 + u*exp(-u**2/2)/sqrt(2*pi)),
+    (lambda u: E(Max(0, z - u)**2, z), lambda u: (1 + u**2)*erfc(u/sqrt(2))/2 - u*exp(-u**2/2)/sqrt(2*pi)),
+)
+
+
+@pytest.mark.parametrize("pair", range(len(SATURATED)))
+def test_what_is_rounded_to_a_constant_refutes_nothing(pair):
+    """1 - erf(554) is 0 at every precision that is tried, and that is no value of it."""
+    random = Random(pair)
+    a, b = Rational(random.randint(2, 40), 10), random.choice([1, exp(-mu**2/3), 1 + mu**2])
+    left, right = (b*side(a*s) for side in SATURATED[pair])
+    assert hx.check(left, right)
+    assert hx.check(left, right*(1 + Rational(1, 10**random.randint(3, 20)))).status == "fails"
+
+
+@pytest.mark.parametrize("text", ["1 - tanh(400)", "log(1 + exp(-900))", "(1 + exp(-900))**2 - 1", "1 - erf(40)",
+                                  "tanh(1000) - tanh(1001)"])
+def test_a_zero_by_rounding_has_an_error(text):
+    value, error = evaluate_with_error(hx.parse(text), 30)
+    assert value == 0 < error

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from sympy import Heaviside, I, Rational, S, Symbol, cos, cosh, exp, re, sin, tanh
+from sympy import Abs, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, re, sin, sqrt, tanh
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
@@ -53,3 +53,28 @@ def test_what_is_not_known_to_the_digits_is_not_claimed(left, right):
 def test_what_switches_far_out_is_not_seen_and_not_called_equal():
     n = Poisson("n", 1)
     assert hx.check(hx.E(tanh(n) + Heaviside(n - 150)*cosh(n**2/10)), hx.E(tanh(n)), points=1, digits=10).status == "undetermined"
+
+
+@pytest.mark.parametrize(("switch", "near"), [
+    (lambda n: Abs(n - 2000), lambda n: 2000 - n), (lambda n: sqrt((n - 2000)**2), lambda n: 2000 - n),
+    (lambda n: asin(sin(n/1000)), lambda n: n/1000), (lambda n: floor(n/500), lambda n: 0*n),
+    (lambda n: frac(n/900), lambda n: n/900),
+])
+def test_no_way_to_write_a_switch_far_out_is_called_equal(switch, near):
+    n = Poisson("n", Rational(3, 2))
+    assert hx.check(hx.E(switch(n) + tanh(n)), hx.E(near(n) + tanh(n)), digits=10, points=1).status == "undetermined"
+
+
+@pytest.mark.parametrize("exponent", [n**2/10**6, exp(n - 900), n**3/10**9 - n, n*sqrt(n)/10**4])
+def test_an_average_that_diverges_far_out_is_not_compared(exponent):
+    found = hx.check(E(exp(exponent)), 1 + E(exp(exponent) - 1), points=1, digits=10)
+    assert found.status == "undetermined"
+    assert "may grow" in found.how
+
+
+@pytest.mark.parametrize("turned", [Max(0, c - 300), Heaviside(c - 500), Abs(c - 200) + c - 200])
+def test_parameters_are_tried_beyond_their_turns(turned):
+    n = Poisson("n", Rational(3, 2))
+    assert hx.check(hx.E(cos(n) + turned), hx.E(cos(n)), points=1, digits=10).status == "fails"
+    beyond = hx.check(hx.E(exp(c*n)), exp(Rational(3, 2)*(exp(c) - 1)) + turned, points=1, digits=10)
+    assert beyond.status == "undetermined"  # exp(exp(300)) is no number that can be written

@@ -7,22 +7,25 @@ A g that switches at some n may switch beyond what is summed: it stays undetermi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
+from typing import Any
 
-from sympy import Add, Expr, Heaviside, Max, Min, Mul, Piecewise, Rational, ceiling, exp, floor, frac, sign
+from sympy import Add, Expr, Mul, Pow, Rational, S, cosh, erfi, exp, expand, factorial, gamma, log, sinh
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
-from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.testing import SLACK, Sides, Test, Tried, compare, real
-from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
+from hermitex.symbolic.calculus.points import Point
+from hermitex.symbolic.calculus.testing import LEFT, Functions, Sides, Test, compare, real
+from hermitex.symbolic.calculus.turning import compared
+from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbolic.undefined import undefined_functions
 
 _MOST, _TOGETHER = 800, 4000  # terms of a sum, and of sums inside each other
 _SHALLOW = 60  # binary digits added where terms cancel
-_SWITCHES = (Heaviside, sign, Max, Min, Piecewise, floor, ceiling, frac)
 _SPARE = 20  # digits by which the squares of the terms may exceed the sides
 
 
@@ -44,40 +47,68 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int) -> Check:
         return Check(left, right, OPEN, "sums over a countable law inside a Gaussian average are not compared; their numbers are, "
                                         "by hx.compile")
     sums = left.atoms(ArraySum) | right.atoms(ArraySum)
-    if any(node.index in f.free_symbols for node in sums for f in node.body.atoms(*_SWITCHES)):
+    if any(_turns(node) for node in sums):
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
-    test, tried, why = Test(left, right, digits), Tried(digits), ""
-    if not test.parameters:
-        points = 1
-    for i in range(points + 2):
-        if len(tried.points) >= points:
-            break
-        checkpoint("testing an equality at random points")
-        parameters = test.points.near(i)
+    if any(_steep(node) for node in sums):
+        return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
+    found = _Sums(left, right, digits).run(points)
+    said = "sums over countable laws cut off where less than these digits is left"
+    return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
+
+
+class _Sums(Test):
+    """The test of two sides, with sums of finitely many terms in the place of integrals."""
+
+    def __init__(self, left: Expr, right: Expr, digits: int) -> None:
+        super().__init__(left, right, digits)
+        self.elementary = False
+
+    def at(self, parameters: Point, functions: Functions, digits: int | None = None, **ways: Any) -> Sides | None:
+        """Both sides at one point; None where a sum is not known there."""
+        left, right = (side.xreplace(parameters) for side in self.sides)
         try:
-            found = _at(left.xreplace(parameters), right.xreplace(parameters), digits, zeros=not test.parameters)
+            found = _at(left, right, digits or self.digits, zeros=not self.parameters)
         except BudgetExceeded:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError) as error:
-            why = str(error).splitlines()[0] if str(error) else type(error).__name__
-            continue
+            found = str(error).splitlines()[0] if str(error) else type(error).__name__
         if isinstance(found, str):
-            why = found
-        elif found.agree is None:
-            example = CounterExample({}, {s.name: v for s, v in parameters.items()}, found.left, found.right)
-            return Check(left, right, FAILS, "", None, example)
-        elif found.nothing:
-            tried.zeros += 1
-        else:
-            tried.points.append(dict(parameters))
-            tried.digits = min(tried.digits, found.agree)
-    if len(tried.points) < points:
-        return Check(left, right, OPEN, f"a sum over a countable law has no value at enough points: {why or 'both are 0'}")
-    if tried.digits < digits - SLACK:
-        how = f"the sides agree to {tried.digits} digits ({tried.words()}), and {digits} are asked"
-        return Check(left, right, OPEN, how, tried.digits)
-    return Check(left, right, AGREES, f"{tried.words()}, sums over countable laws cut off where less than these digits is left",
-                 tried.digits)
+            self.skipped = found
+            return None
+        return found
+
+    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides:
+        """A point far out; one at which a sum is not known is left, too."""
+        return super()._bounded(parameters, functions, digits) or LEFT
+
+
+def _turns(node: ArraySum) -> bool:
+    """May the summand be another formula from some n on?"""
+    n = node.index
+    return any(n in u.free_symbols and not (u.is_nonnegative or u.is_nonpositive) for u in compared(node.body))
+
+
+def _steep(node: ArraySum) -> bool:
+    """May the summand grow so fast from some n on that the average does not exist? exp(a n) shows in the terms that are summed."""
+    n = node.index
+    exponents = Add(*(f.exp for f in Mul.make_args(node.body) if isinstance(f, exp)))
+    others = Mul(*(f for f in Mul.make_args(node.body) if not isinstance(f, exp)))
+    weight = S.Zero
+    for term in Add.make_args(expand(exponents)):
+        factor, logarithm = term.as_independent(LogFactorial)
+        if isinstance(logarithm, LogFactorial) and factor.is_number and logarithm.args[0].diff(n) == 1:
+            weight += factor
+        elif not _slow(term, n):
+            return True
+    if weight.is_positive or any(n in f.free_symbols for f in others.atoms(gamma, factorial, LogFactorial)):
+        return True
+    powers = [f.exp*log(f.base) if f.is_Pow else f.args[0] for f in others.atoms(exp, Pow, cosh, sinh, erfi)
+              if not (f.is_Pow and not isinstance(f, exp) and n not in f.exp.free_symbols)]
+    return not all(_slow(u, n) for u in powers)
+
+
+def _slow(exponent: Expr, n: Index) -> bool:
+    return bool(exponent.diff(n, 2) == 0 or exponent.is_nonpositive)
 
 
 def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:

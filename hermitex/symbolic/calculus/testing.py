@@ -163,7 +163,7 @@ class Test:
             return Check(left, right, OPEN, how, tried.digits)
         if tried.unturned:
             how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but about a place where they may turn it takes "
-                   f"too long to try them ({ranges(tried.unturned)})")
+                   f"too long to try them, or too large numbers ({ranges(tried.unturned)})")
             return Check(left, right, OPEN, how, tried.digits)
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
@@ -188,6 +188,8 @@ class Test:
             for parameters in found[:most]:
                 if self._admissible(parameters):
                     yield parameters, functions, TURN
+                elif any(too_large(side, parameters) for side in self.sides):
+                    tried.unturned.append(parameters)
 
     def _extra(self, count: int) -> int:
         if not self.elementary:

@@ -23,6 +23,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.precise import MPMATH
+from hermitex.symbolic.sums import ArraySum, Index
 
 _INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
@@ -47,10 +48,11 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
     found: dict[Expr, None] = {}
     for side in sides:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
-            for a in _compared(part):
+            for a in compared(part):
                 rough = _summed(a)
-                for centred in _at_ends(rough.xreplace({b: sp.S.Zero for b in rough.atoms(Bound)}), side):
-                    if centred.free_symbols and not centred.has(Expectation, AppliedUndef, sp.nan, sp.zoo):
+                plain = dict.fromkeys(rough.atoms(Bound), sp.S.Zero) | dict.fromkeys(rough.atoms(Index), sp.S.One)
+                for centred in _at_ends(rough.xreplace(plain), side):
+                    if centred.free_symbols and not centred.has(Expectation, ArraySum, AppliedUndef, sp.nan, sp.zoo):
                         found[centred] = None
     return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a)))[:FEW])
 
@@ -73,7 +75,8 @@ def _summed(expr: Expr) -> Expr:
     return expr.func(*map(_summed, expr.args))
 
 
-def _compared(expr: Expr) -> Iterable[Expr]:
+def compared(expr: Expr) -> Iterable[Expr]:
+    """What switches, roots, poles and branches of an expression compare with zero."""
     yield from switch_arguments(expr)
     for e in preorder_traversal(expr):
         if isinstance(e, STEPS):
