@@ -130,7 +130,10 @@ def _simple(point: Expr, lo: Expr, hi: Expr) -> Expr:
     if point.free_symbols or point.is_Rational:
         return point
     for digits in (3, 8, 20, 50):
-        near = Rational(str(point.evalf(digits)))
+        near = point.evalf(digits)
+        if not near.is_finite:  # a quantile so far out that its probability rounds to 1
+            continue
+        near = Rational(str(near))
         if compare(lo, near) < 0 < compare(hi, near):
             return near
     return point
