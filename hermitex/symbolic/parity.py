@@ -46,6 +46,7 @@ from sympy import (
     together,
 )
 from sympy.polys.polyerrors import BasePolynomialError
+from sympy.polys.polyutils import dict_from_expr
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.breaks.order import compare
@@ -291,14 +292,20 @@ def _log_of_polynomial(p: Expr) -> Expr:
     """log|p|, p a polynomial in exponentials: exponentials out of it, then factor by factor."""
     least = _common_exponent(p)
     p = expand(p*exp(-least))
+    content, factors = (S.One, [(p, 1)]) if p.free_symbols else (p, [])
     try:
-        q = Poly(p) if p.free_symbols else None
-        whole = q is not None and (q.total_degree() > _HIGHEST or len(q.gens) > _MOST)  # of decimals in exponents: endless
-        content, factors = (p, []) if q is None else (S.One, [(q, 1)]) if whole else q.factor_list()
+        if p.free_symbols and _short(p):
+            content, factors = Poly(p).factor_list()
     except (BasePolynomialError, NotImplementedError):
-        content, factors = S.One, [(Poly(p), 1)] if p.free_symbols else []
+        pass
     logs = [k*log(_upright(q.as_expr())) for q, k in factors]
     return Add(least, expand_log(log(Abs(content)), force=True), *logs)
+
+
+def _short(p: Expr) -> bool:
+    """Of low degree in few generators: one of decimals in exponents is endless to factor, and to write as a `Poly` already."""
+    powers, generators = dict_from_expr(p)
+    return len(generators) <= _MOST and all(sum(monomial) <= _HIGHEST for monomial in powers)
 
 
 def _common_exponent(p: Expr) -> Expr:

@@ -35,6 +35,7 @@ from hermitex.symbolic.scales import scales
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]
 
+_SMALL = 1e-6
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 
@@ -215,12 +216,27 @@ def integrate(node: Expectation, bits: int) -> Sum:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
     try:
-        return LineIntegral(body, x, bits, integrate).run()
+        size, body = _sized(body, x)
+        found = LineIntegral(body, x, bits, integrate).run()
+        return Sum(*(part * abs(size) if i else part * size for i, part in enumerate(found))) if size != 1 else found
     except (ValueError, ArithmeticError) as error:
         if isinstance(error, HermitexError):
             raise
         why = str(error) or "division by zero"
         raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
+
+
+def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:
+    """(c, f/c), c the largest constant factor of a term where that is small: tails of f are cut where they are small beside 1."""
+    terms = sp.Add.make_args(body)
+    factors = [t.as_independent(x, as_Add=False)[0] for t in terms]
+    if any(not f.is_number or f.has(Expectation) for f in factors):
+        return 1, body
+    sizes = [abs(StraightLine(f, [], MPMATH)()) for f in factors]
+    if not 0 < max(sizes) < _SMALL:
+        return 1, body
+    size = factors[sizes.index(max(sizes))]
+    return StraightLine(size, [], MPMATH)(), sp.Add(*(t / size for t in terms))
 
 
 def _of_constant(value: Expr, bits: int) -> Sum:

@@ -270,7 +270,7 @@ SATURATED = (
 )
 
 
-@pytest.mark.parametrize("pair", range(len(SATURATED)))
+@pytest.mark.parametrize("pair", [*range(5), pytest.param(5, marks=pytest.mark.slow)])
 def test_what_is_rounded_to_a_constant_refutes_nothing(pair):
     """1 - erf(554) is 0 at every precision that is tried, and that is no value of it."""
     random = Random(pair)
@@ -285,3 +285,17 @@ def test_what_is_rounded_to_a_constant_refutes_nothing(pair):
 def test_a_zero_by_rounding_has_an_error(text):
     value, error = evaluate_with_error(hx.parse(text), 30)
     assert value == 0 < error
+
+
+@pytest.mark.parametrize("factor", [Rational(1, 10**300), exp(-700), -Rational(1, 10**40), Rational(1, 10**80)*pi])
+def test_a_tiny_factor_inside_an_average_is_one_beside_it(factor):
+    """The tails of an integrand are small beside the integrand, not beside 1."""
+    inside = E(factor*exp(tanh(z)), z)
+    assert hx.check(inside, factor*E(exp(tanh(z)), z))
+    assert hx.check(inside, factor*E(exp(tanh(z)), z)*(1 + Rational(1, 10**25))).status == "fails"
+
+
+def test_a_number_of_many_digits_is_not_factored():
+    with hx.budget(10):
+        assert hx.check(log(1 + Rational(1, 10**300)), Rational(1, 10**300)).status in ("undetermined", "fails")
+        assert hx.check(log(1 + Rational(1, 10**50)), Rational(1, 10**50)).status == "fails"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats as numeric
 from scipy.integrate import quad
-from sympy import Abs, Expr, Max, Rational, Symbol, cos, exp, expand, lambdify, simplify, sqrt, stats, symbols, tanh
+from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, exp, expand, lambdify, simplify, sqrt, stats, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
@@ -263,3 +263,10 @@ def test_an_average_that_diverges_slowly_is_refused() -> None:
     for n in (0.8, 1.0):
         with pytest.raises(HermitexError, match="diverge"):
             kernel(c=n)
+
+
+@pytest.mark.slow
+def test_a_quantile_beyond_all_digits_has_its_tail():
+    """P(X > 100) = exp(-200) is exact; 1 - exp(-200) rounds to 1, where no place of a kink is known."""
+    x = stats.Exponential("x", 2)
+    assert hx.E(Heaviside(x - 100)).doit() == exp(-200)

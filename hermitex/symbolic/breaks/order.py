@@ -20,6 +20,7 @@ from sympy import (
     expand,
     factor,
     factor_terms,
+    nan,
     radsimp,
     together,
 )
@@ -158,7 +159,9 @@ def _evaluated(value: Expr, digits: int) -> Expr | None:
         low, high = value.evalf(digits, maxn=4*digits), value.evalf(2*digits, maxn=6*digits)
     except (ValueError, TypeError, ArithmeticError) as error:
         raise NoClosedForm(value, f"{_short(value)} could not be evaluated") from error
-    if not (low.is_number and high.is_number) or any(p.is_Float and p._prec <= 1 for v in (low, high)
+    if low is nan or high is nan:
+        raise NoClosedForm(value, f"{_short(value)} could not be evaluated")
+    if not (low.is_finite and high.is_finite) or any(p.is_Float and p._prec <= 1 for v in (low, high)
                                                      for p in v.as_real_imag()):
         return None
     return high if abs(low - high) < abs(high) * Rational(1, 10**10) else None

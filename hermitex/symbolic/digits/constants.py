@@ -15,6 +15,7 @@ from sympy.polys.rings import PolyRing, ring
 
 from hermitex.symbolic.budget import checkpoint
 
+_PRIMES = 2**14  # up to which factors are looked for
 _LARGE = 3000  # operations beyond which nothing is expanded
 _POWER = 300  # of a sum: higher ones are not multiplied out
 _ROUNDS = 6
@@ -69,13 +70,13 @@ def _split(expr: Expr) -> Expr:
         return expr
     args = [_split(a) for a in expr.args]
     if isinstance(expr, sp.log) and args[0].is_Rational and args[0] > 0:
-        return sp.Add(*(k * sp.log(p) for p, k in sp.factorrat(args[0]).items()))
+        return sp.Add(*(k * sp.log(p) for p, k in sp.factorrat(args[0], limit=_PRIMES).items()))
     if isinstance(expr, sp.exp):
         return sp.exp(sp.expand(args[0]))
     if isinstance(expr, sp.Pow) and args[1].is_Rational and not args[1].is_Integer:
         base, power = args
         if base.is_Rational and base > 0:
-            return sp.Mul(*(sp.Integer(p) ** (k * power) for p, k in sp.factorrat(base).items()))
+            return sp.Mul(*(sp.Integer(p) ** (k * power) for p, k in sp.factorrat(base, limit=_PRIMES).items()))
         if base.is_Mul:
             outside = [a for a in base.args if a.is_positive]
             rest = sp.Mul(*(a for a in base.args if not a.is_positive))

@@ -99,7 +99,12 @@ class Shaken(StraightLine):
 
     def _step(self, expr: Any) -> Step:
         step, k = super()._step(expr), self._size
-        if expr.is_Rational or isinstance(expr, _NOT_ROUNDED):
+        if isinstance(expr, _NOT_ROUNDED) or (expr.is_Rational and _short(expr)):
             return step
         part = (-1)**k*(1 + 89*k % 251)  # no two move alike, or what they lose together would not show
         return lambda values, analytic: (value := step(values, analytic)) + value*part*mp.eps
+
+
+def _short(number: Expr) -> bool:
+    """Is a rational number held as it is, at any precision?"""
+    return int(abs(number.p)).bit_length() <= 53 and number.q & (number.q - 1) == 0
