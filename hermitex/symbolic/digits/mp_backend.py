@@ -102,9 +102,14 @@ class Shaken(StraightLine):
         if isinstance(expr, _NOT_ROUNDED) or (expr.is_Rational and _short(expr)):
             return step
         part = (-1)**k*(1 + 89*k % 251)  # no two move alike, or what they lose together would not show
-        return lambda values, analytic: (value := step(values, analytic)) + value*part*mp.eps
+        return lambda values, analytic: _moved(step(values, analytic), part)
 
 
 def _short(number: Expr) -> bool:
     """Is a rational number held as it is, at any precision?"""
     return int(abs(number.p)).bit_length() <= 53 and number.q & (number.q - 1) == 0
+
+
+def _moved(value: Any, ulps: int) -> Any:
+    """The value and so many units of its last digit; what is no number (a loss) stays."""
+    return value + value*ulps*mp.eps if isinstance(value, (mp.mpf, mp.mpc)) else value
