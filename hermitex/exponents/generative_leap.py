@@ -27,7 +27,7 @@ from hermitex.exponents.labels.families import Family, Member, family, family_of
 from hermitex.exponents.labels.hidden import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
-from hermitex.symbolic.budget import Store, checkpoint
+from hermitex.symbolic.budget import Listed, Store, checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
@@ -125,8 +125,8 @@ def _carried(given: Family, found: Any, variables: tuple[Symbol, ...]) -> Family
     if found.names == variables and found.basis == Matrix.eye(found.dimension):
         return given
     if given.text:  # maps of one label u(z): of the same label over the coordinates
-        return Family(tuple(found.inner), label_maps(found.inner[0], found.names, given.text), False, given.text)
-    members = (Member(m.words, rewritten(m.mean, variables, found.basis, found.names)) for m in given.members)
+        return Family(tuple(found.inner), Listed(lambda: label_maps(found.inner[0], found.names, given.text)), False, given.text)
+    members = Listed(lambda: (Member(m.words, rewritten(m.mean, variables, found.basis, found.names)) for m in given.members))
     return Family(tuple(found.inner), tuple(members) if given.complete else members, given.complete)
 
 
@@ -140,8 +140,7 @@ class GenerativeOracle:
                  mirrors: Sequence[Sequence[Expr]] = ()) -> None:
         self.given, self.variables, self.letter, self.mirrors = given, tuple(variables), letter, mirrors
         self.r = len(self.variables)
-        self._source = iter(given.members)
-        self._read: list[Moments] = []
+        self._members = Listed(lambda: (Moments(m, self.variables) for m in given.members))
         self._symmetries, self._vanishing, self._once, self._entries = Store(), Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
@@ -228,15 +227,7 @@ class GenerativeOracle:
     # -- parts of the label, computed once -----------------------------------------------------------------------------
     def members(self) -> Iterator[Moments]:
         """The label maps, read from their source as far as they are needed."""
-        at = 0
-        while True:
-            while at < len(self._read):
-                yield self._read[at]
-                at += 1
-            fresh = next(self._source, None)
-            if fresh is None:
-                return
-            self._read.append(Moments(fresh, self.variables))
+        return iter(self._members)
 
     def symmetries(self, seen: tuple[Expr, ...]) -> tuple[Symmetry, ...]:
         """Generators of the symmetries that all the expressions share."""

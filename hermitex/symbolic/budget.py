@@ -8,10 +8,11 @@ every machine.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from functools import wraps
+from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
@@ -153,6 +154,50 @@ class Store(dict[Any, Any]):
         elif not is_over():
             self[key] = _patience.get(), value
         return value
+
+
+class Listed(Iterable[T]):
+    """What a generator gives, read as far as it is needed, as often as it is asked for.
+
+    A generator that a budget ends is over, and the next reader would find no more in it: it is made anew, and goes on after
+    what it gave before.
+
+    >>> def squares():
+    ...     for n in range(5):
+    ...         checkpoint()
+    ...         yield n*n
+    >>> found = Listed(squares)
+    >>> with work(2):
+    ...     try:
+    ...         list(found)
+    ...     except BudgetExceeded:
+    ...         pass
+    >>> list(found), list(found)
+    ([0, 1, 4, 9, 16], [0, 1, 4, 9, 16])
+    """
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._make, self._given = make, list[T]()
+        self._source: Iterator[T] | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        at = 0
+        while at < len(self._given) or self._more():
+            yield self._given[at]
+            at += 1
+
+    def _more(self) -> bool:
+        """One more, if there is one."""
+        if self._source is None:
+            self._source = islice(self._make(), len(self._given), None)
+        try:
+            self._given.append(next(self._source))
+        except StopIteration:
+            return False
+        except BaseException:
+            self._source = None
+            raise
+        return True
 
 
 def kept(size: int = 1024) -> Callable[[Callable[..., T]], Callable[..., T]]:

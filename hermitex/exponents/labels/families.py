@@ -19,6 +19,7 @@ from hermitex.exponents.label import same_level_sets
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.sizes import finite_values
 from hermitex.exponents.mean import HOELDER, in_space
+from hermitex.symbolic.budget import Listed
 from hermitex.symbolic.series.fields import in_field, to_expr
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Family:
     """What the law of a label given z depends on.
 
     Attributes: `seen` expressions in z that determine the law of the label (a symmetry of them is one of the label);
-    `members` the means of label maps, read once; `complete`: every label map is a combination of the members and 1;
+    `members` the means of label maps; `complete`: every label map is a combination of the members and 1;
         `text` the label in words where the members are the `label_maps` of `seen`.
     """
 
@@ -91,7 +92,7 @@ def family_of(u: Expr, variables: Sequence[Symbol], text: str) -> Family:
     if values is not None and len(values) <= MOST_VALUES:
         powers = range(1, max(len(values), 2))
         return Family((u,), tuple(Member(_power(text, p), u**p) for p in powers), True)
-    return Family((u,), label_maps(u, tuple(variables), text), False, text)
+    return Family((u,), Listed(lambda: label_maps(u, tuple(variables), text)), False, text)
 
 
 def _of_signs(u: Expr, used: Sequence[Symbol], text: str) -> Family:
