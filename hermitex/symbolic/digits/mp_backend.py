@@ -50,6 +50,8 @@ class MPMath:
             return mpf(int(expr.p)) / int(expr.q)
         if expr is sp.I:
             return mp.mpc(0, 1)
+        if expr.args and not isinstance(expr, sp.RootOf):  # SymPy's own numbers of products and the like have no error, nor an end
+            raise NoClosedForm(expr, f"no numeric rule is known for {expr.func.__name__}")
         return mp.own(expr._to_mpmath(mp.prec + 10))
 
     def power(self, base: Any, exponent: Any, integer: int | None, analytic: bool) -> Any:
