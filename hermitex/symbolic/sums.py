@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sympy import Add, Basic, Expr, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol
+from sympy import Add, Basic, Expr, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex.errors import BadInput
 
+_WRITTEN = 1000  # terms of a sum of numbers that are added up
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
 
 
@@ -160,10 +161,16 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) ->
     return e.func(*(_read(a, indices, lengths) for a in e.args))
 
 
+def _done(e: Sum) -> Expr | None:
+    """Its value; of a sum of very many terms that of powers only, for SymPy would add up all others one by one."""
+    many = any(_WRITTEN < high - low < oo for _, low, high in e.limits if (high - low).is_number and (high - low).is_real)
+    return None if many and not e.function.is_polynomial(*e.variables) else e.doit()
+
+
 def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Expr:
     if not e.function.has(Indexed, IndexedBase, Idx) and not any(isinstance(s, Idx) for s in e.variables):
-        done = e.doit()
-        if done.has(Sum):
+        done = _done(e)
+        if done is None or done.has(Sum):
             raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")
         return _read(done, indices, lengths)
     found = []

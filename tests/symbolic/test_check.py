@@ -16,7 +16,9 @@ from sympy import (
     Integral,
     Max,
     Piecewise,
+    Product,
     Rational,
+    Sum,
     Symbol,
     asin,
     atan,
@@ -258,6 +260,14 @@ def test_an_integral_over_a_range_has_the_digits_it_says(claim, factor):
     left, right = claim(*(Symbol(name, positive=True) for name in "xab"))
     found = hx.check(left, factor*right)
     assert found if factor == 1 else found.status == "fails", found
+
+
+def test_what_sympy_would_add_up_without_end_is_left_open():
+    k = Symbol("k", integer=True, positive=True)
+    assert hx.check(Product(1 - 1/k**2, (k, 2, oo)), Rational(1, 2)).status == "undetermined"
+    assert hx.check(Sum(k, (k, 1, 10**9)), 10**9*(10**9 + 1)//2)
+    with pytest.raises(BadInput, match="neither a sum over an array nor one with a value"):
+        hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6)
 
 
 # -- functions that round to a constant --------------------------------------------------------------------------------
