@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.systems.names import begin
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -31,7 +32,8 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     numbers : gamma, Delta, Q, M, P, a, v, second, as of the theory; without Q and M the start that the theory draws at d
     """
     chosen, d = seeds_of(seeds), _DIMENSION if dimension is None else int(dimension)
-    given = theory.complete(theory.given({**numbers, **(start or {}), "t": t, "dimension": numbers.get("dimension", d)}))
+    given = theory.complete(theory.given({**numbers, **begin(start, "'M': [[0.1]]"), "t": t,
+                                          "dimension": numbers.get("dimension", d)}))
     line = np.atleast_1d(given["t"])
     gamma, p = float(given["gamma"]), theory.students
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)) or not gamma > 0:

@@ -126,7 +126,7 @@ class Baselines(Shown):
 
     def plot(self, ax: Any = None) -> Any:
         """Both as grey lines, dashed and dotted, under the curves."""
-        from hermitex.show.plots import REFERENCE, new_axes
+        from hermitex.show.plots import REFERENCE, name_lines, new_axes
 
         ax = new_axes(ax)
         line, grey = self.random_features, {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
@@ -134,7 +134,7 @@ class Baselines(Shown):
         ax.axhline(self.best_linear, linestyle=":", label="best linear predictor", **grey)
         ax.set_xlabel(ax.get_xlabel() or r"$\alpha = n/d$")
         ax.set_ylabel(ax.get_ylabel() or "test error")
-        ax.legend(frameon=False, fontsize="small")
+        name_lines(ax)
         return ax
 
     def to_dict(self) -> dict[str, Any]:

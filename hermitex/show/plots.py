@@ -22,6 +22,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "reference"  # gid of a line that takes no colour from the curves
+_INSIDE = 8  # lines that a legend beside the curves names
 FORMATS = ("pdf", "svg", "png")
 
 
@@ -36,7 +37,9 @@ def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
         raise MissingExtra("matplotlib", "plot", "a picture") from None
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    ax = figure.add_subplot()
+    ax.hermitex_size = size
+    return ax
 
 
 def _label(text: str) -> str:
@@ -49,8 +52,22 @@ def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
     ax.set_ylabel(_label(ylabel))
     ax.spines[["top", "right"]].set_visible(False)
     if legend and ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small")
+        name_lines(ax)
     return ax
+
+
+def name_lines(ax: Any) -> None:
+    """The legend: inside, where it covers least; of many lines below the axes, in a figure that is made taller for it.
+
+    Axes of a user's own figure keep their size, and the legend stays inside.
+    """
+    labels, own = ax.get_legend_handles_labels()[1], getattr(ax, "hermitex_size", None)
+    if own is None or len(labels) <= _INSIDE:
+        ax.legend(frameon=False, fontsize="small")
+        return
+    columns = 3 if max(map(len, labels)) <= 24 else 2
+    ax.figure.set_size_inches(own[0], own[1] + 0.2*-(-len(labels)//columns))
+    ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns)
 
 
 def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, label: str = "",

@@ -42,6 +42,17 @@ def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[
     return found
 
 
+def begin(start: Any, example: str) -> dict[str, Any]:
+    """A start as {name: value}; none is empty, and what names no unknown is refused with an example.
+
+    >>> begin(None, "'m': 0.1"), begin({"m": 0.2}, "'m': 0.1")
+    ({}, {'m': 0.2})
+    """
+    if not (start is None or isinstance(start, Mapping)):
+        raise BadInput(f"start is a mapping, {{{example}}}, not {str(start)[:60]}")
+    return by_name("start", start)
+
+
 def listed(names: Any) -> list[Any]:
     """Names as a list; a text holds them between commas.
 

@@ -28,7 +28,7 @@ from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.letters import letters, read
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
-from hermitex.systems.names import by_name, check_distinct, listed
+from hermitex.systems.names import begin, by_name, check_distinct, listed
 from hermitex.systems.program import Postponed, compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
@@ -334,7 +334,7 @@ class System(Shown):
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        given = flat_start(by_name("start", start), [u.name for u in self.unknowns])
+        given = flat_start(begin(start, "'V': 1"), [u.name for u in self.unknowns])
         found = solved_by(method, damping, self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget)
         found = found.at_numbers(names, (k.name for k in self.where))
         if raise_on_failure:
@@ -400,7 +400,7 @@ class System(Shown):
         [{'a': 0.0, 'x': 0.0}]
         """
         given = by_name("follow", numbers, parameters=[p.name for p in self.parameters])
-        return follow(self, str(parameter), bounds, given, by_name("start", start), tolerance)
+        return follow(self, str(parameter), bounds, given, begin(start, "'V': 1"), tolerance)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""

@@ -218,7 +218,7 @@ def exact(name: str, value: Any) -> Expr:
     """
     if value is oo or (isinstance(value, float) and value == float("inf")) or value in ("inf", "oo"):
         return oo
-    if isinstance(value, str) and value.isidentifier():
+    if isinstance(value, str) and value.isidentifier() and value not in ("nan", "zoo"):
         return FIELD.get(value) or Symbol(value, positive=True)
     try:
         return standard(expression(value))

@@ -24,6 +24,7 @@ from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
+from hermitex.systems.names import begin
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
 from hermitex.theories.committees.rates import Rates, label, neurons, require_few
@@ -163,11 +164,9 @@ class Committee(Theory):
             have no closed form). The second runs with other steps, and on fewer nodes
         budget : seconds; what was not integrated by then is missing, and the reason says so
         """
-        if not (start is None or isinstance(start, Mapping)):
-            raise BadInput(f"committee: start is {{letter: matrix}}, for instance {{'Q': [[1]], 'M': [[0.1]]}}, not {start!r}")
         if not (tolerance is None or (isinstance(tolerance, int | float) and 0 < tolerance < 1)):
             raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
-        given = self.complete(self.given({**numbers, **(start or {})}))
+        given = self.complete(self.given({**numbers, **begin(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
             raise BadInput("committee: t has no value; add t=(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")

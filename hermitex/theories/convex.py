@@ -21,6 +21,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import f, z
+from hermitex.systems.names import begin
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.conditional import mu, mu_star
@@ -216,7 +217,7 @@ def flattened(asking: str, system: System, numbers: Mapping[str, Any], start: Ma
     except ValueError:
         shapes = ", ".join(f"{n} {v.shape}" for n, v in given.items() if v.ndim)
         raise BadInput(f"{asking}: the numbers do not broadcast: {shapes}") from None
-    first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in (start or {}).items()}
+    first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in begin(start, "'V': 1").items()}
     return shape, {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}, first
 
 

@@ -21,6 +21,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z
+from hermitex.systems.names import begin
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
@@ -118,7 +119,7 @@ class Covariate(Theory):
             return np.broadcast_to(wide, shape).ravel() if shape else wide
 
         here = {("lamda" if name == "lam" else name): flat(v) for name, v in points.items()}
-        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in (start or {}).items()}, tolerance)
+        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in begin(start, "'V': 1").items()}, tolerance)
         found = shaped(found, shape) if shape else found
         return found.require() if options.get("raise_on_failure") else found
 

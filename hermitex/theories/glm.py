@@ -63,6 +63,8 @@ class Glm(Theory):
     intercept: bool = False
 
     name: ClassVar[str] = "glm"
+    elsewhere: ClassVar[Mapping[str, str]] = {"fraction": "labels='mixture' (--labels mixture)",
+                                               "bias": "intercept=True (--intercept)"}
 
     @property
     def sources(self) -> tuple[str, ...]:  # type: ignore[override]

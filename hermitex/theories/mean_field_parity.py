@@ -42,10 +42,7 @@ class MeanFieldParity(Theory):
         >>> found["samples"], found["width"], found["time"], found.status["samples"]
         (2/3, 2/3, 2/3, 'theorem')
         """
-        a = ALPHA if alpha is None else exact("alpha", alpha)
-        if a.is_number and not 0 <= float(a) <= 1:
-            raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {alpha}")
-        e = 1 - a
+        e = 1 - (ALPHA if alpha is None else _power(alpha))
         said = "quoted, not re-derived; up to powers of log d"
         return Claims(f"{self.k}-parity, mean field", {
             "samples": Claim(e, "theorem", "nitanda2024", f"n ~ d^samples; {said}"),
@@ -61,9 +58,9 @@ class MeanFieldParity(Theory):
         >>> mean_field_parity(2).effective_dimension(100, "1/2")
         59/5
         """
-        size, a = exact("d", d), exact("alpha", alpha)
-        if size.is_number and not float(size) >= self.k:
-            raise BadInput(f"mean-field-parity: d is at least k = {self.k}, not {d}")
+        size, a = exact("d", d), _power(alpha)
+        if size.is_number and not (size.is_integer and size >= self.k):
+            raise BadInput(f"mean-field-parity: d is a whole number, at least k = {self.k}, not {str(d)[:60]}")
         return self.k + (size - self.k)/size**a
 
     def plot(self, ax: Any = None) -> Any:
@@ -98,8 +95,10 @@ class MeanFieldParity(Theory):
         out = self.checked(numbers, alpha=">= 0", dimension="> 0 inf")
         if not np.all(out["alpha"] <= 1):
             raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {np.max(out['alpha']):g}")
-        if not np.all(out["dimension"] >= self.k):
-            raise BadInput(f"mean-field-parity: d is at least k = {self.k}, not {np.min(out['dimension']):g}")
+        wrong = ~((out["dimension"] >= self.k) & (np.rint(out["dimension"]) == out["dimension"]))
+        if np.any(wrong):
+            one = out["dimension"][wrong].flat[0]
+            raise BadInput(f"mean-field-parity: d is a whole number, at least k = {self.k}, not {one:g}")
         return out
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
@@ -126,6 +125,14 @@ class MeanFieldParity(Theory):
         """The three scalings."""
         e = latex(1 - ALPHA)
         return rf"n = \Theta(d^{{{e}}}), \quad N = e^{{\Theta(d^{{{e}}})}}, \quad t = e^{{\Theta(d^{{{e}}})}}"
+
+
+def _power(alpha: Any) -> Expr:
+    """alpha as an exact expression: a number between 0 and 1, or a letter."""
+    a = exact("alpha", alpha)
+    if not a.free_symbols and not (a.is_extended_real and 0 <= a <= 1):
+        raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {str(alpha)[:60]}")
+    return a
 
 
 def mean_field_parity(k: int | str = 2) -> MeanFieldParity:

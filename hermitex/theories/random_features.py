@@ -57,6 +57,7 @@ class RandomFeatures(Theory):
     drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g; "mixture": two clusters of the data
 
     name: ClassVar[str] = "random-features"
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(("rho", "fraction"), "labels='mixture' (--labels mixture)")
     ratio: ClassVar[str] = "n/p"
 
     @property

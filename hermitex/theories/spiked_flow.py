@@ -18,6 +18,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z, z1, z2
 from hermitex.systems.flow import Flow
+from hermitex.systems.names import begin
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
@@ -121,12 +122,10 @@ class SpikedFlow(Theory):
               tolerance: float = 1e-7, budget: float | None = None, **numbers: Any) -> Trajectory:
         """omega, cosine and test_error along t, from 0 on -> Trajectory; start : {"omega": number} instead of m0."""
         line = self._line(t)
-        if not isinstance(start or {}, Mapping):
-            raise BadInput(f"spiked-covariance: start is a mapping, {{'omega': 0.1}}, not {str(start)[:60]}; a number is m0=")
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))
-        first = {"omega": at["m0"], **(start or {})}
+        first = {"omega": at["m0"], **begin(start, "'omega': 0.1")}
         return self.flow().solve(t=whole if whole.size > 1 else [0.0, 1e-9], start=first, theta=at["dimension"]**at["gamma_2"],
                                  tolerance=tolerance, budget=budget, raise_on_failure=raise_on_failure)
 

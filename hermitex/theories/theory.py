@@ -36,6 +36,7 @@ class Theory(Shown):
     ratio: ClassVar[str] = "n/d"  # what alpha is
     arrays: ClassVar[tuple[str, ...]] = ()  # letters that are arrays at every point of a curve: spectra, matrices
     sources: ClassVar[tuple[str, ...]] = ()
+    elsewhere: ClassVar[Mapping[str, str]] = {}  # letters of other structures of this theory: what brings each
 
     @property
     def system(self) -> Any:
@@ -89,6 +90,8 @@ class Theory(Shown):
         known = self.letters()
         values: dict[str, Any] = {}
         for key, v in by_name(self.name, numbers, parameters=known).items():
+            if key not in known and key in self.elsewhere:
+                raise BadInput(f"{self.name}: {key} is taken with {self.elsewhere[key]} only; here there are {', '.join(known)}")
             if key not in known:
                 raise UnknownName(key, known, f"keyword of {self.name}")
             if v is None:

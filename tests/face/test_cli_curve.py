@@ -179,3 +179,19 @@ def test_bad_lists_are_one_line(wrong, capsys):
     assert cli.main([*words, *wrong]) == cli.BAD_INPUT
     out, err = capsys.readouterr()
     assert not out and err.count("\n") == 1 and "Traceback" not in err
+
+
+def test_several_losses_are_a_curve_each(capsys):
+    words = ["curve", "glm", "--alpha", "1,2", "--lam", "0.5"]
+    both = ask(capsys, *words, "--loss", "square, huber:1")
+    assert [one["parameters"]["loss"] for one in both] == ["square", "huber:1"]
+    assert both[1]["test_error"] == ask(capsys, *words, "--loss", "huber:1")["test_error"] != both[0]["test_error"]
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--fraction", "0.3"), "--labels mixture"), (("--bias", "1"), "--intercept"),
+    (("--fraction", "abc"), "--fraction is a number")])
+def test_a_number_of_another_structure_names_what_brings_it(words, says, capsys):
+    assert cli.main(["curve", "glm", "--alpha", "1", "--lam", "0.1", *words]) == cli.BAD_INPUT
+    said = capsys.readouterr().err
+    assert says in said and said.count("\n") == 1

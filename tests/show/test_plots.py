@@ -133,3 +133,19 @@ def test_regimes_beyond_the_colours_are_told_apart():
     names = [f"regime {i}" for i in range(len(plots.COLOURS) + 4)]
     ax = plots.cells(list(range(len(names))), [0, 1], [list(range(len(names)))]*2, names)
     assert len({patch.get_facecolor() for patch in ax.get_legend().get_patches()}) == len(names)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_many_lines_are_named_below_the_curves(own):
+    ax = plots.new_axes() if own else None
+    if own:
+        del ax.hermitex_size  # as a user's own axes
+    for k in range(12):
+        ax = plots.learning_curve([0, 1, 2], [k, k + 1, k], ax, label=f"$k = {k}$")
+    figure, legend = ax.figure, ax.get_legend()
+    figure.canvas.draw()
+    drawn = {(line.get_color(), str(line._dash_pattern)) for line in ax.get_lines()}
+    assert len(legend.get_texts()) == len(drawn) == 12
+    low, high = (legend.get_window_extent().y1, ax.get_window_extent().y0)
+    assert (low <= high) is not own
+    assert figure.bbox.y0 <= legend.get_window_extent().y0 and ax.get_window_extent().height > 0.5*100*3.4

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import hermitex as hx
 from hermitex.errors import BadInput
 from hermitex.theories.risks.minimum import least
+from hermitex.theories.risks.projection import Target
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_bounds.json").read_text())
 bounds = hx.theories.bounds
@@ -266,3 +267,17 @@ def test_an_infimum_at_infinity_has_the_digits_that_it_claims(sigma, target, upp
     claims = [float(n.rpartition("(+- ")[2].rstrip(")")) for n in found.notes if "(+-" in n]
     assert len(claims) == 2 and max(claims) < 1e-9
     assert abs(found.upper - upper) <= claims[0] and abs(found.lower - lower) <= claims[1] + 1e-13
+
+
+@pytest.mark.parametrize("overlap", [0.5, -0.97])
+def test_a_target_below_full_overlap_is_averaged_once_at_each_node(overlap, monkeypatch):
+    asked = []
+    plain = Target._smoothed
+    monkeypatch.setattr(Target, "_smoothed", lambda self, x: asked.append(x) or plain(self, x))
+    target, other = Target("tanh", overlap), Target("tanh", overlap)
+    rng = np.random.default_rng(3)
+    nodes = 0.3*np.arange(-30, 31)
+    for x in (nodes, nodes/2, rng.permutation(nodes)[:7], nodes[::-1]):
+        np.testing.assert_allclose(target(x), plain(other, x), rtol=1e-13, atol=1e-15)
+    every = np.concatenate(asked)
+    assert every.size == np.unique(every).size == np.union1d(nodes, nodes/2).size

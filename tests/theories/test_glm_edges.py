@@ -10,6 +10,7 @@ import pytest
 from scipy.special import erf, erfc, expit, ndtr
 
 import hermitex as hx
+from hermitex.errors import BadInput
 
 LABELS = {"square": "linear", "huber": "linear", "logistic": "sign", "hinge": "sign"}
 HELD = 2e-8
@@ -136,3 +137,22 @@ def test_a_hinge_that_hardly_anyone_reaches(alpha, lam):
 def test_a_residual_loss_may_have_labels_of_signs():
     found = hx.theories.glm("huber:1", "sign").solve(alpha=1.0, lam=1e3)
     assert found["m"] == pytest.approx(np.sqrt(2/np.pi)/1e3, rel=5e-3)  # every sample pulls with the force 1
+
+
+THEORIES = hx.theories
+
+
+@pytest.mark.parametrize("ask", [
+    lambda start: THEORIES.glm().solve(alpha=2, lam=0.1, start=start),
+    lambda start: THEORIES.glm("logistic", "sign").solve(alpha=2, lam=0.1, start=start),
+    lambda start: THEORIES.random_features("tanh", "sin", loss="logistic", link="logit").curve(
+        [1], lam=0.1, gamma=0.5, start=start),
+    lambda start: THEORIES.sgd("tanh", "He3(z)").solve(t=[0, 1], dimension=100, start=start),
+    lambda start: THEORIES.spiked_covariance("He3(z)").solve(t=[0, 1], dimension=100, gamma_2=0.5, start=start),
+    lambda start: THEORIES.committee("erf(z/sqrt(2))").solve(t=[0, 1], gamma=1, start=start)],
+    ids=["glm", "labels", "features", "sgd", "spike", "committee"])
+@pytest.mark.parametrize("start", [0.1, 0, "V = 1", [0.1, 0.2]], ids=str)
+def test_a_start_that_names_no_unknown_is_refused(ask, start):
+    with pytest.raises(BadInput, match="start is a mapping") as caught:
+        ask(start)
+    assert "\n" not in str(caught.value)

@@ -70,7 +70,12 @@ def test_text_and_picture():
     (lambda: mean_field_parity(0), "k is"), (lambda: mean_field_parity(2.5), "k is"),
     (lambda: mean_field_parity(2).scalings(2), "alpha"), (lambda: mean_field_parity(2).curve([0, 2]), "alpha"),
     (lambda: mean_field_parity(4).curve([0], dimension=3), "d is"),
-    (lambda: mean_field_parity(9).effective_dimension(3, 0), "d is"), (lambda: simulate(mean_field_parity(2), [2]), "alpha")])
+    (lambda: mean_field_parity(9).effective_dimension(3, 0), "d is"),
+    (lambda: mean_field_parity(2).curve([0], dimension=9.5), "d is"),
+    *((lambda d=d: mean_field_parity(2).effective_dimension(d, 0), "d is") for d in (2.5, "7/2", "oo", float("inf"), "sqrt(5)")),
+    *((lambda a=a: mean_field_parity(2).effective_dimension(100, a), "alpha")
+      for a in (2, -1, "oo", "3/2", "sqrt(2)", "nan", "zoo")),
+    (lambda: simulate(mean_field_parity(2), [2]), "alpha")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput) as caught:
         ask()

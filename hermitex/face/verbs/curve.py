@@ -72,7 +72,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
     "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron; default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
-             "sgd: correlation (default) or square"),
+             "several, a curve each: hinge,logistic; sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
     "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
@@ -232,9 +232,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
-    """The keywords of each curve: one for every activation, target and value of the numbers that do not run along the curve."""
-    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.several(keywords[n]))) for n in entry.functions
-                                    if n in keywords}
+    """The keywords of each curve: one for every function, loss and value of the numbers that do not run along it."""
+    parted = [n for n in (*entry.functions, "loss") if n in keywords]
+    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.several(keywords[n]))) for n in parted}
     lists = {n: v for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER}
     if len(alpha) == 1 and lists:  # then the longest of them is the axis
         lists.pop(max(lists, key=lambda n: len(lists[n])))
@@ -321,7 +321,10 @@ def _number(name: str, text: str) -> float:
     except BadInput:
         from hermitex.symbolic.parsing import parse
 
-        value = parse(text)
+        try:
+            value = parse(text)
+        except BadInput as error:
+            raise BadInput(f"--{name} is a number: {error}") from None
         if value.free_symbols:
             raise BadInput(f"--{name} is a number, not {text[:60]!r}") from None
         return float(value)

@@ -11,6 +11,7 @@ from sympy import Symbol
 from hermitex.errors import BadInput
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory, integrate
+from hermitex.systems.names import begin
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.repeated import Repeated
 from hermitex.theories.theory import Theory
@@ -97,7 +98,7 @@ class OverlapFlow(Theory):
         given = self.complete(self.given(numbers))
         times, fixed = given.pop("t"), self.single(given, *given)
         x0 = self._start(fixed["m0"])
-        for name, value in (start or {}).items():
+        for name, value in begin(start, "'m': 0.1").items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
         with limited(budget):

@@ -69,14 +69,26 @@ class Target:
         self.function, kinks = _function(self.activation)
         sharp = np.sqrt(self.rho) < _SHARP
         self.kinks = kinks/gamma if sharp else np.zeros(0)
+        self._known: tuple[Array, Array] = np.zeros(0), np.zeros((3, 0))
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
         """h, h_1 and h_star^2 at kappa = x, shape (nodes,)."""
         if self.rho == 0:
             return self.function(self.gamma*x), np.zeros_like(x), np.zeros_like(x)
-        at = {"r": self.gamma, "c": self.rho}
-        g = self.activation
-        return mu(g, 0)(x, **at), np.sqrt(self.rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)
+        nodes, values = self._known  # every spike asks for the same nodes, and a finer rule for those of the coarser one
+        new = np.setdiff1d(x, nodes)
+        if new.size:
+            nodes = np.append(nodes, new)
+            order = np.argsort(nodes)
+            nodes, values = nodes[order], np.hstack([values, self._smoothed(new)])[:, order]
+            self._known = nodes, values
+        h, h1, rest = values[:, np.searchsorted(nodes, x)]
+        return h, h1, rest
+
+    def _smoothed(self, x: Array) -> Array:
+        """The three at gamma < 1, an average at each node: shape (3, nodes)."""
+        at, g = {"r": self.gamma, "c": self.rho}, self.activation
+        return np.stack([mu(g, 0)(x, **at), np.sqrt(self.rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)])
 
 
 def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> Projection:
