@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from sympy import Abs, Heaviside, I, Piecewise, Rational, S, Symbol, cos, exp, factorial, log, pi, sqrt, tanh
 
 import hermitex as hx
@@ -107,3 +108,18 @@ def test_counts_of_an_even_rate_written_as_one_power_are_even():
     named = hx.exponents("z**2", channel="poisson")
     assert found.generative_exponent == named.generative_exponent == 2 and found.information_exponent == 2
     assert abs(found.threshold.alpha_c - named.threshold.alpha_c) < 1e-10
+
+
+@pytest.mark.parametrize("r", ["7/10", *(pytest.param(v, marks=pytest.mark.slow) for v in ("5/2", "3"))])
+def test_negative_binomial_counts_of_an_even_rate(r):
+    """(E[He_2 p(y|z)])^2/E[p(y|z)] over the counts, by logarithms of the law: gamma(y + r) overflows at 170."""
+    law = hx.Channel(f"gamma(y+{r})/(gamma({r})*factorial(y))*(1/(1+z**2))**({r})*(z**2/(1+z**2))**y", "y", support="integers")
+    found = hx.exponents("z", channel=law)
+    x, w = np.polynomial.hermite_e.hermegauss(250)
+    count, a = np.arange(6000)[:, None], float(Rational(r))
+    ways = gammaln(count + a) - gammaln(a) - gammaln(count + 1)
+    p = np.exp(ways - (a + count)*np.log1p(x*x) + count*np.log(x*x))
+    mass, second = p @ w, p @ (w*(x*x - 1))
+    information = (second**2/np.maximum(mass, 1e-300)).sum()/w.sum()
+    assert found.weak_recovery["alpha_c"] == pytest.approx(1/information, rel=1e-10)
+    assert found.information_exponent == 2

@@ -37,7 +37,7 @@ def mean_count(p: Expr, y: Symbol) -> Expr | None:
     if line is None or line.degree() > 1:
         return None
     b, a = constant*line.coeff_monomial(y), constant*line.coeff_monomial(1)
-    return None if b == 1 else a/(1 - b)
+    return None if cancel(b) == 1 else min(a/(1 - b), cancel(a/(1 - b)), key=Expr.count_ops)
 
 
 def _step(f: Expr, y: Symbol) -> Expr | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol, expand_log, factorial, gamma, log, loggamma
+from sympy import Abs, Expr, Symbol, expand_log, factorial, gamma, log, loggamma
 
 from hermitex.errors import BadInput
 from hermitex.kernels.arrays import lambdify
@@ -64,15 +64,16 @@ class DrawnLaw:
         smooth = p.replace(factorial, lambda n: gamma(n + 1))
         logarithm = expand_log(log(smooth), force=True).replace(lambda e: isinstance(e, log) and isinstance(e.args[0], gamma),
                                                                 lambda e: loggamma(e.args[0].args[0]))
+        # The logarithm of z^2 is 2 log|z|; the signs of the factors of a probability cancel.
+        logarithm = logarithm.replace(log, lambda u: log(Abs(u)))
         self._plain = lambdify((y, *z), p, modules=["numpy", "scipy"])
         self._log = lambdify((y, *z), logarithm, modules=["numpy", "scipy"])
 
     def __call__(self, y: Any, point: Sequence[Any]) -> np.ndarray:
         """p at labels and points, of the shape they broadcast to; nan where it is not known."""
         values = self._array(self._plain, y, point)
-        if np.isfinite(values).all():
-            return values
-        return np.where(np.isfinite(values), values, np.exp(np.minimum(self.log(y, point), 700)))
+        known = np.isfinite(values) & (values != 0)  # 0 may be what an overflow in a denominator left
+        return values if known.all() else np.where(known, values, np.exp(np.minimum(self.log(y, point), 700)))
 
     def log(self, y: Any, point: Sequence[Any]) -> np.ndarray:
         """log p, -inf where p is zero, of the shape that labels and points broadcast to."""
