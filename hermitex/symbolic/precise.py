@@ -19,7 +19,7 @@ from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
-from hermitex.symbolic.digits.mp_backend import Shaken
+from hermitex.symbolic.digits.mp_backend import LastDigitMoved
 from hermitex.symbolic.digits.orthants import signs_of
 from hermitex.symbolic.digits.panels import ball, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
@@ -156,7 +156,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
     with mp.workprec(bits + 30):
         sums = [integrate(node, bits) for node in names]
         values = [s.value for s in sums]
-        program = Shaken(outer, list(names.values()), MPMATH).prepare()
+        program = LastDigitMoved(outer, list(names.values()), MPMATH).prepare()
         value = program(*values)
         error = scale = mpf(0)
         for i, s in enumerate(sums):

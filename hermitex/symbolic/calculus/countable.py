@@ -51,12 +51,12 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int) -> Check:
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
     if any(_steep(node) for node in sums):
         return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
-    found = _Sums(left, right, digits).run(points)
+    found = _CountableTest(left, right, digits).run(points)
     said = "sums over countable laws cut off where less than these digits is left"
     return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
 
 
-class _Sums(Test):
+class _CountableTest(Test):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
     def __init__(self, left: Expr, right: Expr, digits: int) -> None:

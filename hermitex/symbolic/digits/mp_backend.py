@@ -86,7 +86,7 @@ class MPMath:
 _NOT_ROUNDED = (Symbol, sp.sign, sp.Heaviside, sp.floor, sp.ceiling, sp.Abs, sp.Max, sp.Min, sp.Piecewise)
 
 
-class Shaken(StraightLine):
+class LastDigitMoved(StraightLine):
     """The same on mpmath's numbers, every rounded result moved by about its last digit: what is lost of them shows in the value.
 
     Two precisions alone may not show it: 1 - erf(40) is 0 in both, since erf(40) is rounded to 1.
@@ -95,7 +95,7 @@ class Shaken(StraightLine):
     --------
     >>> from sympy import Integer, erf
     >>> lost = 1 - erf(Integer(40))
-    >>> float(StraightLine(lost, [], MPMath())()), abs(float(Shaken(lost, [], MPMath())())) > 1e-17
+    >>> float(StraightLine(lost, [], MPMath())()), abs(float(LastDigitMoved(lost, [], MPMath())())) > 1e-17
     (0.0, True)
     """
 
