@@ -199,12 +199,13 @@ class Quadratures:
             self._changed()
         return good
 
-    def verify(self, run: Callable[[Callable], Any], tolerance: float, coarsely: Callable[[Callable], Any] | None = None
-               ) -> np.ndarray:
+    def verify(self, run: Callable[[Callable], Any], tolerance: float, coarsely: Callable[[Callable], Any] | None = None,
+               among: np.ndarray | bool = True) -> np.ndarray:
         """Evaluate every part once more on other nodes, through `run(average)`, in the order in which they were examined.
 
         What the averages over all axes differ by is their error. Returns True, point by point, where they agree or no finer
-        rule can mend it. Where refinement has ended short, they are taken with coarser weights, too, through `coarsely`.
+        rule can mend it; only the points `among` which it is asked make rules finer, for the others are refined in any case.
+        Where refinement has ended short, they are taken with coarser weights, too, through `coarsely`.
         """
         before = [one for part in self._taken.values() for one in part]
         if not before:
@@ -215,14 +216,14 @@ class Quadratures:
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
             coarse = self._compared(coarsely or run, before, self._coarse())
             self.felt = conjunction(np.minimum(worst, coarse), *self._tails.values())
-        good = ~(gaps > tolerance)
+        good = ~((gaps > tolerance) & among)
         if good.all():
             return good
         good = np.ones(1, dtype=bool)
         finer = dict(self.rules)
         for name, rule in self.rules.items():  # which of the axes it is
             error = gaps if len(self.rules) == 1 else self._compared(run, before, self._others((name,)))
-            rough = self._falls_short((name, "verified"), error, tolerance)
+            rough = self._falls_short((name, "verified"), np.where(among, error, 0.0), tolerance)
             if rough.any():
                 finer[name] = _refined(rule, None)
                 if rule.kind == "unit":

@@ -91,7 +91,7 @@ class Run:
                 if done.any():
                     other: State = {}
                     self.drifts = []
-                    agreed = self.quad.verify(partial(self._again, other), self.asked, partial(self._again, {}))
+                    agreed = self.quad.verify(partial(self._again, other), self.asked, partial(self._again, {}), done)
                     shift = self._shifted(verdict, other)
                     self.moved = np.maximum(self.moved, shift)
                     done &= agreed | (resting & (shift <= quality)) | end
