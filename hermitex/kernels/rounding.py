@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from sympy import Abs, Expr, Float, Function, S, Symbol
+from sympy import Abs, Add, Expr, Float, Function, Mul, Piecewise, Pow, S, Symbol
 
 from hermitex.kernels.cancellation import size
+from hermitex.kernels.recognition import exp_erfc, recognise
 
 OFF = 2.0**-30  # of the sum of the terms
 _GOLDEN = 0.6180339887498949  # so that no two forms are off by the same part: a difference of them would not move
@@ -49,9 +51,10 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     """
     whole = [written(e, forms) for e in outputs]
     own = [size(e) for e in whole]
-    if not forms and not any(own):
+    parts = count(1)
+    below = [_below(e, forms, parts) for e in outputs]
+    if not forms and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
-    parts = iter(range(1, 1 + len(forms) + len(own)))
     swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
     bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
     touched: dict[Symbol, Symbol] = {}
@@ -63,9 +66,26 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     def off(e: Expr) -> Expr:
         return e.xreplace({**touched, **again})
 
-    moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(outputs, own, strict=True)]
+    moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(below, own, strict=True)]
     return Shaken(moved, {touched[v]: off(e) for v, e in named.items() if v in touched},
                   [(touched[v], off(e), axes) for v, e, axes in contractions if v in touched])
+
+
+def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: Iterator[int]) -> Expr:
+    """A formula with the sums below its roots, quotients and functions off by rounding; itself where none of them cancels."""
+    plain = recognise(e)
+    moved = _inside(plain, forms, parts)
+    return e if moved is plain else moved
+
+
+def _inside(e: Expr, forms: Mapping[Symbol, Expr], parts: Iterator[int]) -> Expr:
+    if not e.args or not e.free_symbols or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
+        return e
+    args = [_inside(a, forms, parts) for a in e.args]
+    if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
+        lost = [size(written(a, forms)) for a in e.args]
+        args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
+    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
 
 
 def _off(size: Expr | None, k: int) -> Expr:
