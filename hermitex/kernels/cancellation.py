@@ -36,17 +36,12 @@ def _cancels(e: Expr) -> bool:
         return any(map(_cancels, e.args))
     if e.is_Pow and isinstance(e, Pow):
         return bool(e.exp.is_Integer and e.exp > 0) and _cancels(e.base)
-    return isinstance(e, exp_erfc) or (e.is_Add and any(map(_rounded, e.args)))
-
-
-def _rounded(t: Expr) -> bool:
-    """Whether a term is the value of a function, or a root: more than a few products of what is given."""
-    return bool(t.free_symbols) and (t.has(Function) or any(not p.exp.is_Integer for p in t.atoms(Pow) if isinstance(p, Pow)))
+    return isinstance(e, exp_erfc) or (e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args))
 
 
 def _size(e: Expr) -> Expr:
     """The sum of the sizes of all terms, products multiplied out in thought."""
-    if e.is_Add and any(map(_rounded, e.args)):
+    if e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args):
         return Add(*(_size(t) for t in e.args))
     if e.is_Mul:
         return Mul(*(_size(f) for f in e.args))

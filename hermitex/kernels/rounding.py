@@ -49,12 +49,10 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     named : definitions;  contractions : (symbol, body, axes) of averages, all of them with symbols for the closed forms in them
     forms : {symbol: closed form whose terms may cancel};  fresh : symbols for further averages
     """
-    roots = {v: e for v, e in named.items() if isinstance(e, Pow) and e.exp == S.Half}
-    shown = {**roots, **forms}
-    whole = [written(e, shown) for e in outputs]
+    whole = [written(e, forms) for e in outputs]
     own = [size(e) for e in whole]
     parts = count(1)
-    below = [_below(e, shown, parts) for e in outputs]
+    below = [_below(e, forms, parts) for e in outputs]
     if not forms and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
     swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
