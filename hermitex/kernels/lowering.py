@@ -21,6 +21,7 @@ from sympy import (
     Heaviside,
     Max,
     Min,
+    Mul,
     Piecewise,
     Pow,
     Rational,
@@ -311,11 +312,16 @@ def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
 
 
 def _apart(node: Expectation) -> list[Expr]:
-    """The averages of the terms of a sum of which some have their mass elsewhere, each of these with nodes of its own."""
+    """The averages of the terms of a sum of which exp(b z - b^2/2) moves some, each of these with nodes of its own."""
     if not isinstance(node.body, Add) or not node.body.has(exp):
         return []
     body, variables = node.open()
-    far = [t for t in body.args if t.has(exp) and drawn_wider(t, variables) != t]
+
+    def moved(t: Expr) -> bool:
+        exponents = [f.args[0] for f in Mul.make_args(t) if isinstance(f, exp)]
+        return any(u.diff(v) != 0 and u.diff(v, 2) == 0 for u in exponents for v in variables)
+
+    far = [t for t in body.args if moved(t) and drawn_wider(t, variables) != t]
     near = [t for t in body.args if t not in far]
     return [node.with_body(t, variables, keep=True) for t in ([*far, Add(*near)] if near else far)] if far else []
 

@@ -33,7 +33,6 @@ _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
 _CHEAP = 100_000  # numbers in the largest array of a point
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
-_NO_ROUNDING = 10.0  # of E|F|: weights that differ by more have not seen what is averaged, however small it is
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
@@ -361,8 +360,7 @@ class Run:
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         felt = np.maximum(self._row(self.quad.felt), self._row(self.quad.reached("verified")))
         error = np.minimum(self._row(self.quad.error), felt)  # of averages over all axes
-        excused = np.where(error > _NO_ROUNDING, error, self.moved)  # an average that is more wrong than itself is not rounding
-        quadrature = np.maximum(np.minimum(error, excused), self.unsettled)
+        quadrature = np.maximum(np.minimum(error, self.moved), self.unsettled)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         lost = self._lost(np.asarray(found.converged) & ok, verdict, radius, done)
