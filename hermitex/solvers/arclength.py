@@ -3,14 +3,15 @@
     predicted   y + s t,   y = (x, p) in units of its own size, t the tangent
     corrected   F(y) = 0,  t . (y - predicted) = 0            a fold is where the p-component of t is 0
 
-Units grow with the unknowns, so that one without a bound is followed in steps of its size; what the equations rest on is
-examined every few points, before the curve goes on from them.
+A step is halved where its chord leaves the tangents, and where the cubic through its ends turns back within it: of two folds
+close together the ends know nothing. Units grow with the unknowns, so that one without a bound is followed in steps of its
+size; what the equations rest on is examined every few points, before the curve goes on from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B
 
 _FIRST, _LONGEST, _SHORTEST = 1e-3, 0.1, 1e-10  # steps, in units of the interval
 _MOST, _CORRECTIONS, _TURN = 5000, 12, 0.97
+_FLAT, _FINE = 0.1, 1e-4  # the least dp/ds within a step as part of the largest at its ends;  steps that are not halved for it
 _BLOCK = 8  # points between two examinations
 _GROWN, _LARGEST = 2.0, 1e8  # what an unknown outgrows its unit by, and that of the start by
 
@@ -93,19 +95,18 @@ class _Trace:
             if len(self.points) >= _MOST:
                 return t, f"more than {_MOST} points", True
             found = self.corrected(y, t, self.step)
-            if found is not None and float(found[1] @ t) >= _TURN:
-                break
+            if found is not None and not self.bends(y, t, *found[:2]):
+                passed = self.passed(y, t, *found[:2])
+                if passed is not None:
+                    break
             self.step /= 2
             if self.step < _SHORTEST:
                 return t, "the curve cannot be followed further: it ends, or leaves where the equations are defined", True
         new, turned, count = found
-        if turned[-1]*t[-1] < 0:
-            self.folds.append(self.folded(y, t, self.step)*self.size)
-        lo, hi = (b/self.size[-1] for b in self.bounds)
-        if not lo <= new[-1] <= hi:
-            end = self.ended(y, new, lo if new[-1] < lo else hi)
-            if end is not None:
-                self.points.append(end*self.size)
+        folds, end = passed
+        self.folds += folds
+        if end is not None:
+            self.points.append(end)
             return t, "", True
         self.points.append(new*self.size)
         self.step = min(self.step*(1.5 if count <= 4 else 0.7 if count > 7 else 1.0), _LONGEST)
@@ -147,39 +148,48 @@ class _Trace:
                 return (new, turned, count) if np.isfinite(turned).all() else None
         return None
 
-    def folded(self, y: Array, t: Array, step: float) -> Array:
-        """The point within the step where the tangent has no component along p."""
+    def bends(self, y: Array, t: Array, new: Array, turned: Array) -> bool:
+        """Whether tangents and chord part, or p may turn twice within the step: its cubic, dp/ds = a + b u + c u^2, nearly does."""
+        chord = (new - y)/np.linalg.norm(new - y)
+        if not min(turned @ t, chord @ t, chord @ turned) >= _TURN:
+            return True
+        a, end = t[-1], turned[-1]/(turned @ t)
+        if self.step <= _FINE or a*end < 0:
+            return False
+        b, c = 6*(new - y)[-1]/self.step - 4*a - 2*end, 3*(a + end) - 6*(new - y)[-1]/self.step
+        slopes = np.array([a, end, *([a - b*b/(4*c)] if 0 < -b*c < 2*c*c else [])])
+        return bool((slopes*np.sign(a + end)).min() < _FLAT*max(abs(a), abs(end)))
+
+    def passed(self, y: Array, t: Array, new: Array, turned: Array) -> tuple[list[Array], Array | None] | None:
+        """The fold within the step, if any, and where the curve leaves the interval, if it does; None where one is not found."""
+        folds, length, (lo, hi) = [], self.step, self.bounds
+        if turned[-1]*t[-1] < 0:
+            fold = self.located(y, t, length, lambda _, along: float(along[-1]))
+            if fold is None:
+                return None
+            if lo <= fold[1][-1]*self.size[-1] <= hi:
+                folds = [fold[1]*self.size]
+            else:  # it has left by then
+                length, new = fold
+        p = float(new[-1]*self.size[-1])
+        if lo <= p <= hi:
+            return folds, None
+        edge = lo if p < lo else hi
+        last = self.located(y, t, length, lambda at, _: float(at[-1]*self.size[-1]) - edge)
+        return None if last is None else (folds, np.append(last[1][:-1]*self.size[:-1], edge))
+
+    def located(self, y: Array, t: Array, step: float, value: Callable[[Array, Array], float]) -> tuple[float, Array] | None:
+        """The length within the step, and the point there, at which value(point, tangent) is 0; None where the curve is lost."""
         from scipy.optimize import brentq
 
-        best = y
-
-        def component(length: float) -> float:
-            nonlocal best
+        def at(length: float) -> tuple[Array, Array]:
             found = self.corrected(y, t, length) if length else (y, t)
             if found is None:
-                return 0.0  # the search ends at the last point that was found
-            best = found[0]
-            return float(found[1][-1])
+                raise FloatingPointError
+            return found[0], found[1]
 
-        brentq(component, 0.0, step, xtol=1e-15, rtol=1e-14, full_output=True, disp=False)
-        return best
-
-    def ended(self, y: Array, new: Array, at: float) -> Array | None:
-        """The point of the curve where it leaves the interval."""
-        x = y + (at - y[-1])/(new[-1] - y[-1])*(new - y)
-        for _ in range(_CORRECTIONS):
-            F, J = self.parts(np.append(x[:-1], at))
-            if not (np.isfinite(F).all() and np.isfinite(J).all()):
-                return None
-            move = np.linalg.lstsq(J[:, :-1], -F, rcond=None)[0]
-            x = np.append(x[:-1] + move, at)
-            if np.abs(move).max() <= self.tolerance*max(1.0, float(np.abs(x).max())):
-                return np.asarray(x)
-        return None
-
-
-def stability(slopes: Any) -> Array:
-    """The spectral radius of the map's derivative at each point, (n, n, B) -> (B,)."""
-    good = np.isfinite(slopes).all(axis=(0, 1))
-    radius = np.abs(np.linalg.eigvals(np.moveaxis(np.where(good, slopes, 0.0), -1, 0))).max(axis=1)
-    return np.where(good, radius, np.nan)
+        try:
+            length = float(brentq(lambda s: value(*at(s)), 0.0, step, xtol=1e-15, rtol=1e-14))
+            return length, at(length)[0]
+        except (FloatingPointError, ValueError):  # ValueError: it begins at the edge, to rounding beyond it
+            return None

@@ -11,7 +11,8 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
-from hermitex.solvers.arclength import stability, trace
+from hermitex.solvers.arclength import trace
+from hermitex.solvers.linear import spectral_radius
 from hermitex.systems.sensitivity import parameter_of, slopes
 from hermitex.systems.states import States
 
@@ -137,7 +138,7 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     most = max(_MOST_NUMBERS, 2*states.quad.size)
     path = trace(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
-    radius = stability(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
+    radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
     folds = [{own: p, **{u: float(v) for u, v in zip(made.unknowns, x, strict=True)}} for x, p in path.folds]
     return Branch(own, values, made.unknowns, folds, radius, path.reason)

@@ -55,6 +55,20 @@ def test_folds_of_drawn_cubics_are_the_roots_of_the_derivative(seed):
     assert branch["a"][0] == -5 and branch["a"][-1] == 5 and np.isnan(branch.stability).all()
 
 
+@pytest.mark.parametrize("end", [1.2, 1.35])
+def test_two_folds_within_a_step_are_seen(end):
+    """a = s x - x^3 with s = 1e-4: folds at x = +-sqrt(s/3), a = +-2 (s/3)^(3/2), 0.012 apart where a step is ten times that."""
+    branch = hx.System({x: Eq(Rational(1, 10**4)*x - x**3, a)}).follow("a", (end/10**4 - end**3, 2), start={"x": end})
+    at = 2*(1e-4/3)**1.5
+    np.testing.assert_allclose([f["a"] for f in branch.folds], [at, -at], rtol=1e-9)
+
+
+def test_a_fold_beyond_the_bounds_is_none_of_the_branch():
+    """x^2 = 1e-6 - a turns back at a = 1e-6, and has left (-1, 0) at x = 1e-3."""
+    branch = hx.System({x: Eq(x**2, Rational(1, 10**6) - a)}).follow("a", (-1, 0), start={"x": 1})
+    assert not branch.folds and branch["a"][-1] == 0 and branch["x"][-1] == pytest.approx(1e-3, rel=1e-9)
+
+
 def test_averages_are_held_along_the_branch():
     system = hx.System({m: hx.E(tanh(3*m + a + z/2), z)})
     branch = system.follow("a", (-2, 2), start={"m": -1})
