@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S
+from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S, Symbol
 
 from hermitex.kernels.recognition import exp_erfc, recognise
 
@@ -21,32 +21,40 @@ def loss(value: Expr) -> Expr | None:
     return None if found is None else found/_absolute(recognise(value))
 
 
-def size(value: Expr) -> Expr | None:
-    """The sum of the absolute values of what `value` adds up; None where no sum with a function in it can cancel."""
+def size(value: Expr, averages: frozenset[Symbol] = frozenset()) -> Expr | None:
+    """The sum of the absolute values of what `value` adds up; None where no sum with a function or an average in it can cancel.
+
+    averages : symbols that stand for some
+    """
     form = recognise(value)
-    if not form.free_symbols or not _cancels(form):
+    if not form.free_symbols or not _cancels(form, averages):
         return None
-    found = _size(form)
+    found = _size(form, averages)
     return None if found == form else found  # no term is negative
 
 
-def _cancels(e: Expr) -> bool:
+def _cancels(e: Expr, averages: frozenset[Symbol]) -> bool:
     """Whether a sum that `_size` takes apart stands in it."""
     if e.is_Mul:
-        return any(map(_cancels, e.args))
+        return any(_cancels(f, averages) for f in e.args)
     if e.is_Pow and isinstance(e, Pow):
-        return bool(e.exp.is_Integer and e.exp > 0) and _cancels(e.base)
-    return isinstance(e, exp_erfc) or (e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args))
+        return bool(e.exp.is_Integer and e.exp > 0) and _cancels(e.base, averages)
+    return isinstance(e, exp_erfc) or (e.is_Add and _rounded(e, averages))
 
 
-def _size(e: Expr) -> Expr:
+def _rounded(e: Expr, averages: frozenset[Symbol]) -> bool:
+    """Whether a term of a sum is no plain product of symbols: it has a rounding of its own."""
+    return any(t.free_symbols and (t.has(Function) or not averages.isdisjoint(t.free_symbols)) for t in e.args)
+
+
+def _size(e: Expr, averages: frozenset[Symbol]) -> Expr:
     """The sum of the sizes of all terms, products multiplied out in thought."""
-    if e.is_Add and any(t.has(Function) and t.free_symbols for t in e.args):
-        return Add(*(_size(t) for t in e.args))
+    if e.is_Add and _rounded(e, averages):
+        return Add(*(_size(t, averages) for t in e.args))
     if e.is_Mul:
-        return Mul(*(_size(f) for f in e.args))
+        return Mul(*(_size(f, averages) for f in e.args))
     if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
-        return _size(e.base)**e.exp
+        return _size(e.base, averages)**e.exp
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
         return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST), b))*(1 + Abs(a))

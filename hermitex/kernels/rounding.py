@@ -50,9 +50,10 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     forms : {symbol: closed form whose terms may cancel};  fresh : symbols for further averages
     """
     whole = [written(e, forms) for e in outputs]
-    own = [size(e) for e in whole]
+    averages = frozenset(symbol for symbol, _, axes in contractions if not axes[0].summed) | frozenset(named)
+    own = [size(e, averages) for e in whole]
     parts = count(1)
-    below = [_below(e, forms, parts) for e in outputs]
+    below = [_below(e, forms, averages, parts) for e in outputs]
     if not forms and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
     swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
@@ -71,19 +72,19 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
                   [(touched[v], off(e), axes) for v, e, axes in contractions if v in touched])
 
 
-def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: Iterator[int]) -> Expr:
+def _below(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
     """A formula with the sums below its roots, quotients and functions off by rounding; itself where none of them cancels."""
     plain = recognise(e)
-    moved = _inside(plain, forms, parts)
+    moved = _inside(plain, forms, averages, parts)
     return e if moved is plain else moved
 
 
-def _inside(e: Expr, forms: Mapping[Symbol, Expr], parts: Iterator[int]) -> Expr:
+def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
     if not e.args or not e.free_symbols or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
         return e
-    args = [_inside(a, forms, parts) for a in e.args]
+    args = [_inside(a, forms, averages, parts) for a in e.args]
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
-        lost = [size(written(a, forms)) for a in e.args]
+        lost = [size(written(a, forms), averages) for a in e.args]
         args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
 
