@@ -24,6 +24,7 @@ from sympy import (
     erfc,
     erfi,
     exp,
+    expand_mul,
     fraction,
     log,
     sqrt,
@@ -199,7 +200,7 @@ def _log_of_term(t: Expr) -> Expr | None:
 def _sum(e: Expr) -> Expr:
     """c + c erf(a) and 2c - c erfc(a) are c erfc(-a), and exp(a) - 1 is expm1(a)."""
     if len(e.args) != 2:
-        return _complement(e)
+        return _paired(_complement(e))
     number, other = e.as_coeff_Add()
     if number is S.NegativeOne and isinstance(other, exp) and other.free_symbols:
         return expm1(other.args[0])
@@ -209,7 +210,33 @@ def _sum(e: Expr) -> Expr:
         return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
-    return e
+    return _paired(e)
+
+
+def _paired(e: Expr) -> Expr:
+    """c + c erf(a) + ... is c erfc(-a) + ..., whatever c is: what is left of a moment far below a kink is no difference.
+
+    >>> from sympy.abc import x, s
+    >>> _paired(s/2 + x/2 + (s + x)*erf(x)/2 + exp(-x**2))
+    (s/2 + x/2)*tail(-x) + exp(-x**2)
+    """
+    if not isinstance(e, Add) or not e.has(erf):
+        return e
+    left, found = list(e.args), []
+    for t in e.args:
+        factors = Mul.make_args(t)
+        f = next((f for f in factors if isinstance(f, erf) and not f.is_number), None)
+        if f is None or sum(g.has(erf) for g in factors) > 1:
+            continue
+        times = Mul(*(g for g in factors if g is not f))
+        for sign in (1, -1):
+            parts = Add.make_args(sign*times if sign*times in left else expand_mul(sign*times))
+            if all(p in left for p in parts):
+                for p in (*parts, t):
+                    left.remove(p)
+                found.append(sign*times*tail(-sign*f.args[0]))
+                break
+    return Add(*left, *found) if found else e
 
 
 def _complement(e: Expr) -> Expr:
