@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S, Symbol
+from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S, Symbol, erfc, exp, preorder_traversal
 
 from hermitex.kernels.recognition import exp_erfc, recognise
+from hermitex.kernels.scales import above, tail
 
 _ROUNDING, _FURTHEST = Float(2.0**-50), 300  # of an exponent; beyond which it is no digit anyway, and may overflow
 
@@ -21,10 +22,10 @@ def loss(value: Expr) -> Expr | None:
     return None if found is None else found/_absolute(recognise(value))
 
 
-def size(value: Expr, averages: frozenset[Symbol] = frozenset()) -> Expr | None:
-    """The sum of the absolute values of what `value` adds up; None where no sum with a function or an average in it can cancel.
+def size(value: Expr, averages: frozenset[Symbol] | None = None) -> Expr | None:
+    """The sum of the absolute values of what `value` adds up; None where no sum with a function in it can cancel.
 
-    averages : symbols that stand for some
+    averages : symbols that stand for some, for a formula that is no closed form: sums with these, roots or quotients count, too
     """
     form = recognise(value)
     if not form.free_symbols or not _cancels(form, averages):
@@ -33,7 +34,7 @@ def size(value: Expr, averages: frozenset[Symbol] = frozenset()) -> Expr | None:
     return None if found == form else found  # no term is negative
 
 
-def _cancels(e: Expr, averages: frozenset[Symbol]) -> bool:
+def _cancels(e: Expr, averages: frozenset[Symbol] | None) -> bool:
     """Whether a sum that `_size` takes apart stands in it."""
     if e.is_Mul:
         return any(_cancels(f, averages) for f in e.args)
@@ -42,12 +43,24 @@ def _cancels(e: Expr, averages: frozenset[Symbol]) -> bool:
     return isinstance(e, exp_erfc) or (e.is_Add and _rounded(e, averages))
 
 
-def _rounded(e: Expr, averages: frozenset[Symbol]) -> bool:
-    """Whether a term of a sum is no plain product of symbols: it has a rounding of its own."""
-    return any(t.free_symbols and (t.has(Function) or not averages.isdisjoint(t.free_symbols)) for t in e.args)
+def _rounded(e: Expr, averages: frozenset[Symbol] | None) -> bool:
+    """Whether a term of a sum has a rounding of its own, and is no product of numbers that are known to their last digit."""
+    return any(_inexact(t, averages) for t in e.args)
 
 
-def _size(e: Expr, averages: frozenset[Symbol]) -> Expr:
+def _inexact(t: Expr, averages: frozenset[Symbol] | None) -> bool:
+    for part in preorder_traversal(t):
+        if isinstance(part, Function) or (averages is not None and (part in averages or _divided(part))):
+            return bool(t.free_symbols)
+    return False
+
+
+def _divided(e: Expr) -> bool:
+    """Is it a root of a sum, or something over one?"""
+    return e.is_Pow and e.base.is_Add and not (e.exp.is_Integer and e.exp > 0) and bool(e.base.free_symbols)
+
+
+def _size(e: Expr, averages: frozenset[Symbol] | None) -> Expr:
     """The sum of the sizes of all terms, products multiplied out in thought."""
     if e.is_Add and _rounded(e, averages):
         return Add(*(_size(t, averages) for t in e.args))
@@ -58,6 +71,9 @@ def _size(e: Expr, averages: frozenset[Symbol]) -> Expr:
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
         return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST), b))*(1 + Abs(a))
+    if isinstance(e, exp | erfc | tail) and e.free_symbols:  # and so does the rounding of an argument: f'/f times it, far out
+        (a,) = e.args
+        return _absolute(e)*(1 + (Min(Abs(a), _FURTHEST) if isinstance(e, exp) else 2*above(a)))
     return _absolute(e)
 
 

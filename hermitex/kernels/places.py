@@ -17,7 +17,7 @@ from hermitex.symbolic.scales import scales
 
 _MOST_KINKS = 80  # of one function
 _MOST_NARROW = 12  # of one axis
-_STEP = 16  # an inverse width k asks for the step of a frequency of 16 k
+_STEP = 6  # an inverse width k asks for the step of a frequency of 6 k, a third of a width: errors are measured beyond that
 _FAR = 40  # how far out the kinks of a function of one linear form are listed
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 

@@ -8,6 +8,7 @@ break points.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from sympy import (
@@ -100,6 +101,7 @@ def plain(expr: Expr) -> Expr:
     return expr
 
 
+@lru_cache(maxsize=4096)
 def recognise(expr: Expr) -> Expr:
     """The same formula, stable in floating point.
 

@@ -54,11 +54,17 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     own = [size(e, averages) for e in whole]
     parts = count(1)
     below = [_below(e, forms, averages, parts) for e in outputs]
-    if not forms and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
+    alone: dict[Symbol, tuple[Expr, Expr | None]] = {}
+    for v in _numbers(named, contractions):
+        found = size(written(named[v], forms), averages), _below(named[v], forms, averages, parts)
+        if found[0] is not None or found[1] is not named[v]:
+            alone[v] = found[1], found[0]
+    if not forms and not alone and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
     swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
     bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
-    touched: dict[Symbol, Symbol] = {}
+    touched = {v: next(fresh) for v in alone}
+    swap |= touched
     while more := [v for v, e in bodies.items() if v not in touched and not e.free_symbols.isdisjoint(swap)]:
         touched |= {v: next(fresh) for v in more}
         swap |= {v: touched[v] for v in more}
@@ -68,8 +74,23 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
         return e.xreplace({**touched, **again})
 
     moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(below, own, strict=True)]
+    for v, (e, s) in alone.items():
+        named = {**named, v: e + _off(s, next(parts))}
     return Shaken(moved, {touched[v]: off(e) for v, e in named.items() if v in touched},
                   [(touched[v], off(e), axes) for v, e, axes in contractions if v in touched])
+
+
+def _numbers(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]]) -> list[Symbol]:
+    """The names that stand for one number at each point: what varies along an axis would be averaged a second time."""
+    parts = {symbol: (body, {a.symbol for a in axes}) for symbol, body, axes in contractions} | {v: (e, set()) for v, e in named.items()}
+    axes = {a.symbol for _, _, along in contractions for a in along}
+    varies: dict[Symbol, set[Symbol]] = {v: set() for v in parts}
+    while True:
+        wider = {v: (e.free_symbols & axes).union(*(varies[u] for u in e.free_symbols & parts.keys())) - own
+                 for v, (e, own) in parts.items()}
+        if wider == varies:
+            return [v for v in named if not varies[v]]
+        varies = wider
 
 
 def _below(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
@@ -80,11 +101,13 @@ def _below(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], p
 
 
 def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
-    if not e.args or not e.free_symbols or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
+    if not e.args or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
         return e
     args = [_inside(a, forms, averages, parts) for a in e.args]
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
         lost = [size(written(a, forms), averages) for a in e.args]
+        if isinstance(e, Function):  # log E near E = 1 is a difference, too
+            lost = [modulus(a) if s is None and not averages.isdisjoint(a.free_symbols) else s for a, s in zip(e.args, lost, strict=True)]
         args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
 

@@ -18,8 +18,8 @@ _PART, _FEEDS_BACK = 0.1, 1e-4  # of the tolerance that rounding may be of a rig
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
 
-def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each point what part of a right-hand side, and then of the solution, rounding may be.
+def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each point what part of a right-hand side, of the solution, and of an average however small, rounding may be.
 
     run : a `Run` at its solution, whose right-hand sides and observables are `verdict`
     radius : of the map there; what it feeds back grows by 1/|1 - radius|, about
@@ -35,9 +35,12 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
     gaps = {n: np.abs(v - here[n])*_ROUNDED for n, v in shaken(run.s).items()}
     state = {u: row(run.s[u]) for u in program.unknowns}
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    alone = [u for block in program.blocks if block.kind == "explicit" for u in block.unknowns]
+    tiny = [np.where(gaps[f"rhs/{u}"] < np.abs(state[u]), gaps[f"rhs/{u}"]/np.maximum(np.abs(state[u]), 1e-300), 0.0) for u in alone]
+    own = _worst(tiny, run.points)  # what has no digit at all is 0, as far as one can tell
     first = _worst([*(gaps[f"rhs/{u}"]/_size(run, u, state[u]) for u in program.unknowns), *seen], run.points)
     if not np.any(first > _PART*run.tolerance*np.clip(np.nan_to_num(np.abs(1 - radius), nan=1.0), _FEEDS_BACK, 1.0)):
-        return first, np.zeros(run.points)
+        return first, np.zeros(run.points), own
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         k = int(name.removeprefix("block_")) - 1
@@ -58,13 +61,17 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
     last = shaken(s) if program.observables else {}
     parts = [np.abs(row(s[u]) - state[u])*_ROUNDED/_size(run, u, state[u]) for u in program.unknowns]
     parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
-    return first, _worst(parts, run.points)
+    return first, _worst(parts, run.points), own
 
 
 def _size(run: Any, u: str, x: np.ndarray) -> np.ndarray:
-    """What an error of an unknown is measured against: a positive one that nothing feeds back into against itself."""
-    alone = any(u in block.unknowns for block in run.program.blocks if block.kind == "explicit")
-    return np.maximum(np.abs(x), np.where(x == 0, _SMALL, 0.0) if alone and u in run.program.positive else _SMALL)
+    """What an error of an unknown is measured against: a positive one that nothing feeds back into against itself.
+
+    One that is 0 and feeds back, below its transition, is the more amplified the nearer that is: it counts as an observable.
+    """
+    if any(u in block.unknowns for block in run.program.blocks if block.kind == "explicit"):
+        return np.maximum(np.abs(x), np.where(x == 0, _SMALL, 0.0) if u in run.program.positive else _SMALL)
+    return np.maximum(np.abs(x), np.where(x == 0, _FLOOR, _SMALL))
 
 
 def _worst(parts: list[np.ndarray], points: int) -> np.ndarray:

@@ -368,12 +368,12 @@ class Run:
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
         if poor > _SAID*self.tolerance:
-            what = "closed forms whose terms cancel" if poor == np.max(lost[done], initial=0.0) else "quadrature"
+            what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else "quadrature"
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
-                f"closed forms whose terms cancel leave a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
+                f"terms that cancel leave a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
                 "they are written, at these numbers" if lost[k] == quadrature[k] else
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")
@@ -395,13 +395,13 @@ class Run:
         """How far what rounding leaves of closed forms moves the solution; 0 where there is none, or their terms do not cancel."""
         if not self.program.cancels or not done.any():
             return np.zeros(self.points)
-        gap, far = losses(self, verdict, radius)
+        gap, far, own = losses(self, verdict, radius)
         far = np.where(ok, far, 0.0)
-        some = done & (np.where(ok, far, gap) > _SAID*self.tolerance)
+        some = done & (np.maximum(np.where(ok, far, gap), own) > _SAID*self.tolerance)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
             if some[k]:
-                self.cancelled[int(self.place[k])] = float(far[k]) if ok[k] else np.inf
+                self.cancelled[int(self.place[k])] = float(max(far[k], own[k])) if ok[k] else np.inf
         return far
 
     def _residual(self, verdict: State) -> np.ndarray:

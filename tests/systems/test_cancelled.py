@@ -8,7 +8,7 @@ import runpy
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Heaviside, Max, Symbol, erf, exp, lambdify, sqrt
+from sympy import Abs, Eq, Heaviside, Max, Symbol, cos, cosh, erf, exp, lambdify, log, sqrt, tanh
 
 import hermitex as hx
 from hermitex.symbols import z
@@ -129,3 +129,37 @@ def test_a_peak_that_coarse_nodes_miss_is_found_or_the_point_is_refused():
         solved += bool(found.converged)
         assert not found.converged or abs(found["x"] - 0.87803957) < 1e-7
     assert solved >= 5
+
+a, Q = Symbol("a", positive=True), Symbol("Q", real=True)
+DIFFERENCES = [  # of 1 and an average or a root, and their values for small a: sum_k c_k a^k
+    ((1 - hx.E(exp(-a*z**2), z))/a, lambda v: (1 - 1/mpmath.sqrt(1 + 2*v))/v),
+    ((1 - hx.E(exp(-a*Abs(z)**3), z))/a, lambda v: mpmath.quad(lambda t: 2*mpmath.npdf(t)*(1 - mpmath.exp(-v*t**3))/v, [0, 2, 6, 20])),
+    (sqrt(1/a**2 + 1) - 1/a, lambda v: mpmath.sqrt(1/v**2 + 1) - 1/v),
+    ((hx.E(cos(a*z), z) - exp(-a**2/2))/a + 1, lambda v: mpmath.mpf(1)),
+    (1/(1 - hx.E(cos(a*z**3), z)), lambda v: 1/mpmath.quad(lambda t: 4*mpmath.npdf(t)*mpmath.sin(v*t**3/2)**2, range(0, 21, 2))),
+    (log(hx.E(cosh(a*tanh(z)), z))/a**2, None)]
+
+
+@pytest.mark.parametrize(("formula", "exact"), DIFFERENCES[:-1])
+@pytest.mark.parametrize("where", [False, True])
+def test_differences_with_an_average_or_a_root(formula, exact, where):
+    """What is called converged holds, and what has its digits is."""
+    for k in range(0, 13, 2):
+        size = 10.0**-k
+        system = hx.System({x: Q}, where={Q: formula}) if where else hx.System({x: formula})
+        found = system.solve(a=size, raise_on_failure=False)
+        with mpmath.workdps(60):
+            value = exact(mpmath.mpf(size))
+        assert found.converged or k > 1, size
+        assert not found.converged or abs(found["x"]/float(value) - 1) < 1e-7*(1 + 1e-6/abs(value)), size
+
+
+def test_an_average_whose_logarithm_is_all_that_counts():
+    formula, _ = DIFFERENCES[-1]
+    for k in range(0, 13, 2):
+        found = hx.System({x: formula}).solve(a=10.0**-k, raise_on_failure=False)
+        with mpmath.workdps(60):
+            v = mpmath.mpf(10)**-k
+            mean = 2*mpmath.quad(lambda t: mpmath.npdf(t)*mpmath.cosh(v*mpmath.tanh(t)), [0, 1, 3, 8, 20])
+            assert not found.converged or abs(found["x"]/float(mpmath.log(mean)/v**2) - 1) < 1e-7, k
+        assert found.converged or k > 1
