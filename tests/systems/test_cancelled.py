@@ -160,6 +160,6 @@ def test_an_average_whose_logarithm_is_all_that_counts():
         found = hx.System({x: formula}).solve(a=10.0**-k, raise_on_failure=False)
         with mpmath.workdps(60):
             v = mpmath.mpf(10)**-k
-            mean = 2*mpmath.quad(lambda t: mpmath.npdf(t)*mpmath.cosh(v*mpmath.tanh(t)), [0, 1, 3, 8, 20])
+            mean = 2*mpmath.quad(lambda t, v=v: mpmath.npdf(t)*mpmath.cosh(v*mpmath.tanh(t)), [0, 1, 3, 8, 20])
             assert not found.converged or abs(found["x"]/float(mpmath.log(mean)/v**2) - 1) < 1e-7, k
         assert found.converged or k > 1
