@@ -131,9 +131,10 @@ def test_a_peak_that_coarse_nodes_miss_is_found_or_the_point_is_refused():
     assert solved >= 5
 
 a, Q = Symbol("a", positive=True), Symbol("Q", real=True)
-DIFFERENCES = [  # of 1 and an average or a root, and their values for small a: sum_k c_k a^k
+DIFFERENCES = [  # of 1 and an average or a root, and their values
     ((1 - hx.E(exp(-a*z**2), z))/a, lambda v: (1 - 1/mpmath.sqrt(1 + 2*v))/v),
-    ((1 - hx.E(exp(-a*Abs(z)**3), z))/a, lambda v: mpmath.quad(lambda t: 2*mpmath.npdf(t)*(1 - mpmath.exp(-v*t**3))/v, [0, 2, 6, 20])),
+    ((1 - hx.E(exp(-a*Abs(z)**3), z))/a,
+     lambda v: mpmath.quad(lambda t: 2*mpmath.npdf(t)*(1 - mpmath.exp(-v*t**3))/v, [0, 2, 6, 20])),
     (sqrt(1/a**2 + 1) - 1/a, lambda v: mpmath.sqrt(1/v**2 + 1) - 1/v),
     ((hx.E(cos(a*z), z) - exp(-a**2/2))/a + 1, lambda v: mpmath.mpf(1)),
     (1/(1 - hx.E(cos(a*z**3), z)), lambda v: 1/mpmath.quad(lambda t: 4*mpmath.npdf(t)*mpmath.sin(v*t**3/2)**2, range(0, 21, 2))),
