@@ -82,7 +82,8 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
 
 def _numbers(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]]) -> list[Symbol]:
     """The names that stand for one number at each point: what varies along an axis would be averaged a second time."""
-    parts = {symbol: (body, {a.symbol for a in axes}) for symbol, body, axes in contractions} | {v: (e, set()) for v, e in named.items()}
+    parts = {v: (e, set[Symbol]()) for v, e in named.items()}
+    parts |= {symbol: (body, {a.symbol for a in axes}) for symbol, body, axes in contractions}
     axes = {a.symbol for _, _, along in contractions for a in along}
     varies: dict[Symbol, set[Symbol]] = {v: set() for v in parts}
     while True:
@@ -107,7 +108,8 @@ def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], 
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
         lost = [size(written(a, forms), averages) for a in e.args]
         if isinstance(e, Function):  # log E near E = 1 is a difference, too
-            lost = [modulus(a) if s is None and not averages.isdisjoint(a.free_symbols) else s for a, s in zip(e.args, lost, strict=True)]
+            lost = [modulus(a) if s is None and not averages.isdisjoint(a.free_symbols) else s
+                    for a, s in zip(e.args, lost, strict=True)]
         args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
 

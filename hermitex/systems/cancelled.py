@@ -36,8 +36,8 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.nd
     state = {u: row(run.s[u]) for u in program.unknowns}
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     alone = [u for block in program.blocks if block.kind == "explicit" for u in block.unknowns]
-    tiny = [np.where(gaps[f"rhs/{u}"] < np.abs(state[u]), gaps[f"rhs/{u}"]/np.maximum(np.abs(state[u]), 1e-300), 0.0) for u in alone]
-    own = _worst(tiny, run.points)  # what has no digit at all is 0, as far as one can tell
+    tiny = [gaps[f"rhs/{u}"]/np.maximum(np.abs(state[u]), 1e-300) for u in alone]
+    own = _worst([np.where(part < 1, part, 0.0) for part in tiny], run.points)  # what has no digit is 0, as far as one can tell
     first = _worst([*(gaps[f"rhs/{u}"]/_size(run, u, state[u]) for u in program.unknowns), *seen], run.points)
     if not np.any(first > _PART*run.tolerance*np.clip(np.nan_to_num(np.abs(1 - radius), nan=1.0), _FEEDS_BACK, 1.0)):
         return first, np.zeros(run.points), own
