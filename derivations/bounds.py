@@ -3,7 +3,7 @@ r"""Closed-form bounds on the risk after one giant gradient step: Eqs. (26), (27
 from math import floor, log10
 
 import numpy as np
-from sympy import Function, Matrix, Subs, cos, exp, nsimplify, sin, sqrt, symbols
+from sympy import Function, Matrix, Rational, Subs, cos, exp, nsimplify, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
@@ -198,7 +198,8 @@ page.test("(132) in numbers", with_a_bias)
 page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
               r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
               r"overlap "
-              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$ and the sine")
+              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$ and the sine",
+              mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
 page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],
                package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})
 page.not_shown("that the bounds are reached by any finite sample; the test error of Result 3.3 is the source's claim.")

@@ -32,7 +32,8 @@ page = Result(
 )
 page.notation({(Q11, Q12): r"the overlaps $w_j\cdot w_l/d$ of the students", M11: r"$w_1\cdot w^\star/d$", P11: r"$|w^\star|^2/d$",
                (z1, z2, z3): "the fields of two students and of the teacher", left: "the residual of a sample without its noise",
-               (A, B): r"$a_j\,\delta\,\sigma'(u_j)$ of two students", gamma: "the learning rate", p: "the students",
+               (A, B): r"$a_j\,\delta\,\sigma'(u_j)$ of two students", (u1, u2): "their fields",
+               gamma: "the learning rate", p: "the students",
                (a1, v1): "the weights of the second layers", Delta: "the variance of the noise"})
 page.text(r"(i) One step. A student moves by $\frac{\gamma}{p\sqrt d}A\,x$, and time by $\gamma/(pd)$. The product of two students "
           r"changes by two terms of the first order and one of the second, which counts because $|x|^2$ is $d$ and not 1:")
@@ -79,9 +80,10 @@ page.test("one neuron erf, by nodes", erf_by_nodes, "For error functions the ave
 page.misprint("the second order forgotten", (move*sqrt(d)*(A*u2 + B*u1) + move**2*A*B*d)/d/(gamma/(p*d)), A*u2 + B*u1,
               "right for a vanishing learning rate only, as gradient flow")
 page.misprint("one covariance in Stein's lemma", E(z1**2*z2*z3, z1, z2, z3, cov=law), Q12*E(2*z1*z3, z1, z3, cov=pair),
-              "the other function moves too")
+              "the other function moves too", mended=Q12*E(2*z1*z3, z1, z3, cov=pair) + M21*E(z1**2, z1, cov={(z1, z1): Q11}))
 page.therefore([(Symbol("dM_11"), drive), (Symbol("dQ_12"), first + second)], words="The equations of motion of two students:",
-               by=[toward, own], package={'hx.theories.committee("z**2/2", ...).flow.equations["M11"]': rates["M11"],
-                                          'hx.theories.committee("z**2/2", ...).flow.equations["Q12"]': rates["Q12"]})
+               by=[toward, own], package={
+                   f'hx.theories.committee("z**2/2", "z**2/2 + z", students=2, teachers=1).flow.equations[{k}]': rates[k]
+                   for k in ("M11", "Q12")})
 page.not_shown("that the overlaps concentrate on the flow as the dimension grows; that is a theorem of the sources for smooth "
                "functions.")

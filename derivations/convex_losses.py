@@ -402,13 +402,12 @@ page.test("the System for a loss of $y - f$", lambda: shown("sin", "huber:1/2", 
 page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
               "loss")
 
-def solved():
+def solved(where):
     """-mu_1^2 E s' of Huber's loss by the slope in the package's System, at numbers of its letters."""
-    used = theory("tanh", "sin", "huber:1/2").system
     at = {q1: 0.9, q2: 0.4, psi: 0.3, mu_1: 0.7, mu_22: 0.2, b: 0.3}
     width, relaxed_ = spread.subs(at), 0.6
     letters = {"t_0": -at[b], "V": relaxed_, "tau": width}
-    mean = next(v for k, v in used.where.items() if k.name == "p_slope")
+    mean = next(v for k, v in where.items() if k.name == "p_slope")
     mean = mean.subs({x: letters[x.name] for x in mean.free_symbols})
     return {**at, force: lambda x: -Max(-Rational(1, 2), Min(Rational(1, 2), x/(1 + relaxed_)))}, [at[mu_1]**2*mean]
 

@@ -57,11 +57,10 @@ balance = page.step("collecting", Subs(rho + Delta + square - 2*product, tuple(a
 NUMBERS = {"eta": (1.0, 0.2), "beta": (1.0, 0.7), "g": (3.0, 40.0), "n": 25.0, "lam": 0.3, "noise": 0.1}
 
 
-def package():
+def package(solve):
     """The package's solution for two groups of modes."""
-    return hx.theories.ridge_equivalent().solve(n=NUMBERS["n"], lam=NUMBERS["lam"], noise=NUMBERS["noise"],
-                                        eigenvalues=NUMBERS["eta"],
-                                                coefficients=NUMBERS["beta"], multiplicity=NUMBERS["g"])
+    return solve(n=NUMBERS["n"], lam=NUMBERS["lam"], noise=NUMBERS["noise"], eigenvalues=NUMBERS["eta"],
+                 coefficients=NUMBERS["beta"], multiplicity=NUMBERS["g"])
 
 
 def by_free_energy():
@@ -70,13 +69,13 @@ def by_free_energy():
         n, lamda, Delta, *eta, *beta, *g], observables={"test_error": beta[0]**2 + beta[1]**2 + q - 2*m})
     numbers = {"n": NUMBERS["n"], "lam": NUMBERS["lam"], "Delta": NUMBERS["noise"]}
     numbers |= {f"{name}{k + 1}": NUMBERS[name][k] for name in ("eta", "beta", "g") for k in MODES}
-    gap = abs(float(system.solve(numbers)["test_error"])/float(package()["test_error"]) - 1)
+    gap = abs(float(system.solve(numbers)["test_error"])/float(package(hx.theories.ridge_equivalent().solve)["test_error"]) - 1)
     return min(15, floor(-log10(max(gap, 1e-16))))
 
 
-def solved():
+def solved(solve):
     """nu of the package, its n - lam/nu, and its error with the noise less the share that it holds of itself."""
-    found = package()
+    found = package(solve)
     root, error = float(found["nu_2"]), float(found["test_error_noisy"])
     letters = {nu: root, Delta: NUMBERS["noise"], **dict(zip((*eta, *beta, *g), (*NUMBERS["eta"], *NUMBERS["beta"], *NUMBERS["g"]),
                                                             strict=True))}

@@ -48,29 +48,29 @@ samples = page.let(total, alpha*p, "and the samples are")
 AT = {"alpha": 1.5, "gamma": 0.5, "Delta": 0.1}
 
 
-def rate(theory, at=0.1, h=0.003):
+def rate(solve, at=0.1, h=0.003):
     """The slope of the package's training objective by differences of the sixth order, and its q_w."""
     def value(x_):
-        return float(theory.solve(**AT, lam=x_)["train_objective"])
+        return float(solve(**AT, lam=x_)["train_objective"])
 
     steps = ((1, 45), (2, -9), (3, 1))
-    return sum(k*(value(at + i*h) - value(at - i*h)) for i, k in steps)/(60*h), float(theory.solve(**AT, lam=at)["qw"])
+    return sum(k*(value(at + i*h) - value(at - i*h)) for i, k in steps)/(60*h), float(solve(**AT, lam=at)["qw"])
 
 
 def losses():
     """The identity at the package's solutions, for three losses."""
     worst = 0.0
     for target, loss in (("sin", "square"), ("z", "huber:1/2"), ("sign", "logistic")):
-        found, mean = rate(hx.theories.random_features("erf", target, loss=loss))
+        found, mean = rate(hx.theories.random_features("erf", target, loss=loss).solve)
         gap = abs(found/(mean/(2*AT["alpha"])) - 1)
         assert gap < 1e-6, f"{loss}: the objective has the slope {found}, q_w is {mean}"
         worst = max(worst, gap)
     return min(15, floor(-log10(max(worst, 1e-16))))
 
 
-def solved():
+def solved(solve):
     """q_w of the package and the slope of its training objective."""
-    found, mean = rate(hx.theories.random_features("erf", "sign"))
+    found, mean = rate(solve)
     return {q_w: mean, alpha: AT["alpha"]}, [found]
 
 
@@ -79,5 +79,5 @@ page.misprint("the half of the penalty forgotten", Derivative(least, lamda), bes
               r"the penalty is $\frac\lambda2\|w\|^2$")
 page.therefore(p*envelope.lhs/samples, q_w/(2*alpha), r"The slope of the least objective in the ridge, a sample:",
                by=[envelope, square, samples],
-               package={'hx.theories.random_features("erf", "sign").solve(...)["train_objective"]': solved})
+               package={'hx.theories.random_features("erf", "sign").solve': solved})
 page.not_shown("that the order parameters of the replica method describe the sample; the identity holds at every size.")

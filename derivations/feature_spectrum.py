@@ -2,16 +2,16 @@ r"""The spectrum of the features after one giant gradient step: its Stieltjes tr
 
 from math import floor, log10
 
-import numpy as np
-from sympy import Symbol, sqrt, symbols
+from sympy import Function, Limit, Subs, Symbol, cos, exp, oo, sin, sqrt, symbols
 
 import hermitex as hx
-from hermitex import Result
-from hermitex.symbols import alpha, beta, c, z
+from hermitex import E, Result
+from hermitex.symbols import alpha, beta, c, kappa, z, z1, z2
 from hermitex.theories.one_step import V2, Vhat1, Vhat2
 
 x, s = symbols("x s", positive=True)
-mu_1, mu_22 = symbols("mu_1 mu_22", real=True)
+mu0, mu1, rest = Function("mu_0")(kappa), Function("mu_1")(kappa), Function("mu_2")(kappa)
+n, p, d = symbols("n p d", positive=True)
 w = Symbol("w", real=True)  # the spectral parameter -z, positive left of the spectrum
 
 page = Result(
@@ -29,6 +29,7 @@ page.notation({r"R": r"the resolvent $(\Phi^\top\Phi/p - z)^{-1}$", V2: r"$\frac
                r"V_1": r"$\frac1p\mathrm{tr}\,W\Pi W^\top R$", x: r"the form $\frac1p\varphi^\top R_{-\mu}\varphi$ of a row "
                                                                   r"without itself",
                (Vhat1, Vhat2): r"the means of $\frac\alpha\beta\mu_i^2/(1 + V)$ over $\kappa$",
+               (mu0, mu1, rest): r"the coefficients of a feature at $\kappa$", (n, p, d): "samples, neurons and dimension",
                w: "the spectral parameter $-z$", s: r"an eigenvalue of $\Phi^\top\Phi/p$"})
 page.text(r"Take one row of $\Phi$ out of the resolvent. By Sherman and Morrison its quadratic form is")
 page.step("Sherman-Morrison", x - x**2/(1 + x), x/(1 + x))
@@ -44,13 +45,24 @@ ratio_ = page.let(symbols("p_n", positive=True), beta/alpha, shown=False)
 page.text(r"Changing the normalisation moves the eigenvalues by $#1$, and each term of $\frac1p\sum_i 1/(\lambda_i - z)$ by its "
           r"inverse:", ratio_)
 page.step("algebra", 1/(s*ratio_ - z), alpha/beta/(s - alpha/beta*z))
-page.text(r"The mean direction. To leading order $\Phi^\top\Phi/p$ has the rank-one part $\frac{n}{p}\mathbb{E}[\mu_0^2]\,1 "
-          r"1^\top$, whose "
-          r"eigenvalue is $n\,\mathbb{E}\mu_0^2$. Its correction of order one, from the three ways in which the direction $1$ "
-          r"meets the "
-          r"bulk, is")
-page.text(r"$$\frac{\mathbb{E}[\mu_0^2(c\mu_1^2 + \mu_2^2)]}{\mathbb{E}\mu_0^2} + \alpha c\,\frac{\mathbb{E}[\mu_0\mu_1\kappa]^2}"
-          r"{\mathbb{E}\mu_0^2} + \frac{\alpha}{\beta}\,\mathbb{E}[c\mu_1^2 + \mu_2^2].$$")
+page.text(r"The mean direction. $\Phi/\sqrt p$ is a rank-one part of the size $S$, from the means, and a rest that takes its two "
+          r"directions a little aside, by $b_1$ and by $b_2$. Beside these it is a matrix of two rows, $S$ and $b_1$, $b_2$ and "
+          r"$h$; its largest squared singular value exceeds $S^2$, as $S$ grows, by")
+S, B, C, h, b1, b2 = symbols("S B C h b_1 b_2", positive=True)
+square, product = S**2 + b1**2 + b2**2 + h**2, S*h - b1*b2
+page.step("perturbation", Limit((square + sqrt(square**2 - 4*product**2))/2 - S**2, S, oo), b1**2 + b2**2)
+page.text(r"A row at $\kappa$ has along any direction, and any row's direction has at it, the mean square")
+spread = E((sqrt(c)*mu1*z1 + rest*z2)**2, z1, z2)
+page.step("independence", spread, c*mu1**2 + rest**2)
+page.text(r"The direction $1$ meets $n$ rows over $p$ of it; that of the means, whose entries have the squares $\mu_0^2$ over "
+          r"their sum, meets one row in the mean, and the vector $Wv$ of norm $\sqrt{cp/d}$ at all of them at once. So $B$ for "
+          r"$b_1^2$ and $C$ for $b_2^2$ are")
+one = page.let(B, alpha/beta*E(c*mu1**2 + rest**2, kappa))
+other = page.let(C, (E(mu0**2*(c*mu1**2 + rest**2), kappa) + alpha*c*E(mu0*mu1*kappa, kappa)**2)/E(mu0**2, kappa))
+x1, x2 = symbols("X_1 X_2", positive=True)   # means over the rows
+page.text("by the counts of rows and neurons, with $X_1$, $X_2$ for means over the rows,")
+page.step("counting rows", Subs(n/p*x1, (n, p), (alpha*d, beta*d)), alpha/beta*x1)
+page.step("coherent rows", Subs((n*x1)**2/(n*x2)*(c*p/d)/p, n, alpha*d), alpha*c*x1**2/x2)
 
 
 def digits(*pairs):
@@ -94,39 +106,32 @@ def other_normalisation():
     return digits(*((other.stieltjes(-at).real, ratio*one.stieltjes(-ratio*at).real) for at in (0.1, 1.0, 3.0)))
 
 
-def outlier():
-    """Its numbers by the trapezoid rule over kappa, from the package's conditional coefficients."""
-    step = 0.05
-    k = np.arange(-9, 9 + step/2, step)
-    weight = step*np.exp(-k*k/2)/np.sqrt(2*np.pi)
-    at = {"r": NUMBERS["r"], "c": NUMBERS["c"]}
-    first, slope, rest = hx.mu("erf", 0)(k, **at), hx.mu("erf", 1)(k, **at), hx.mu_star("erf").squared(k, **at)
-    bulk, square = at["c"]*slope**2 + rest, weight @ first**2
-    constant = (weight @ (first**2*bulk) + NUMBERS["alpha"]*at["c"]*(weight @ (first*slope*k))**2)/square
-    constant += NUMBERS["alpha"]/NUMBERS["beta"]*(weight @ bulk)
-    pairs, ratio = [], NUMBERS["alpha"]/NUMBERS["beta"]
-    for kind, unit in (("p", 1.0), ("n", 1/ratio)):   # at d = 500: the whole, and its parts
-        found = hx.theories.spectrum("erf", **NUMBERS, normalisation=kind, dimension=500).outlier
-        pairs += [(found["coefficient"], square), (found["constant"], unit*constant),
-                  (found["value"], unit*(NUMBERS["alpha"]*500*square + constant))]
-    return digits(*pairs)
+def outlier(theory):
+    """The package's constant for the sine, whose coefficients are elementary."""
+    r, width = NUMBERS["r"], NUMBERS["c"]
+
+    def left(x_):
+        return sqrt((1 - exp(-2*width)*cos(2*r*x_))/2 - exp(-width)*sin(r*x_)**2 - width*exp(-width)*cos(r*x_)**2)
+
+    at = {mu0.func: lambda x_: exp(-width/2)*sin(r*x_), mu1.func: lambda x_: exp(-width/2)*cos(r*x_), rest.func: left}
+    return {**at, **{x_: NUMBERS[x_.name] for x_ in (alpha, beta, c)}}, [theory(**NUMBERS).outlier["constant"]]
 
 
-def solved():
+def solved(spectrum):
     """V_2 of the package's spectrum, with the conjugates of its learning curve at that ridge."""
     found = hx.theories.one_step("erf", "sin").solve(lam=0.7, gamma=0.9, **NUMBERS)
-    return {V2: hx.theories.spectrum("erf", **NUMBERS).stieltjes(-0.7).real, Vhat1: found["Vhat1"], Vhat2: found["Vhat2"],
+    return {V2: spectrum(**NUMBERS).stieltjes(-0.7).real, Vhat1: found["Vhat1"], Vhat2: found["Vhat2"],
             w: 0.7, c: NUMBERS["c"], beta: NUMBERS["beta"]}
 
 
 page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
 page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
-page.test("the outlier", outlier)
 page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $V_2$, in which its second part is $\hat V_1V_1$:",
-               by=[V2], package={'hx.theories.spectrum("erf", ...).stieltjes(-w)': solved})
+               by=[V2], package={'hx.theories.spectrum("erf", ...)': solved})
 page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside the equations of the "
           r"conjugates.")
-page.not_shown(r"that quadratic forms concentrate and that rank-one parts do not move the bulk; and the three terms of the "
-               r"outlier's "
-               r"constant, which are tested against the package's at one point only.")
+page.therefore(B + C, page.definitions[B] + page.definitions[C], "What the outlier has beside its leading order:", by=[one, other],
+               package={'hx.theories.spectrum("sin", ..., dimension=500)': outlier})
+page.not_shown("that quadratic forms concentrate, that rank-one parts do not move the bulk, and that what the means share with the "
+               "rest has the mean zero: it moves the outlier by a random number of order one.")

@@ -54,8 +54,8 @@ page.same("the package's residual", mu_star**2, unspiked, "The package has it as
 node = [hx.mu(sigma, k).node.subs({r: 0, c: 1}) for k in (0, 1)]
 page.therefore([(mu_0, E(sigma(z), z)), (mu_1, E(z*sigma(z), z)), (E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2)],
                words="The three constants, for every activation:", by=[mu_0, mu_1, square],
-               package={"hx.mu(sigma, 0).node": node[0], "hx.mu(sigma, 1).node": node[1],
-                        "hx.mu_star(sigma).squared.node": unspiked})
+               package={f"hx.{k}.node.subs({{hx.symbols.r: 0, hx.symbols.c: 1}})": one for k, one in (
+                   ("mu(sigma, 0)", node[0]), ("mu(sigma, 1)", node[1]), ("mu_star(sigma).squared", unspiked))})
 page.not_shown(r"the equivalence itself: that nothing but the covariances of the features counts in the limit (a theorem for "
                r"shallow "
                r"generalised linear models, whose proof is the source's).")

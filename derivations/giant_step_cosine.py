@@ -38,8 +38,8 @@ for order in (2, 3):
               "An instance of each order, where both coefficients are factorials:" if order == 2 else "")
 page.text(r"(ii) Counting powers of $d$. At the overlap of the start the signal is of order one:")
 page.step("the signal", u*d**((ell - 1)/2)*A*(Z/sqrt(d))**(ell - 1), u*A*Z**(ell - 1))
-page.text(r"The gradient's noise is a sum of independent examples, each of norm $\sqrt d$; its square over that many samples, times "
-          r"that of the step, has no power of $d$ left:")
+page.text(r"The gradient's noise is a sum of independent examples, each of norm $\sqrt d$; its square over that many samples, "
+          r"times that of the step, has no power of $d$ left:")
 spread = symbols("S", positive=True)
 page.step("the noise", (u*d**((ell - 1)/2))**2*d*spread/(kappa_*d**ell), u**2*spread/kappa_)
 page.text(r"with $S$ the mean square of the centred label, noise included, times that of the slope. Here")
@@ -51,11 +51,12 @@ s = 2*u/sqrt(2*pi)*Z
 page.text(r"(iv) The neuron's own part has norm one, beside signal and noise; the cosine is the signal over the norm of all three:")
 tau = noise*(2 + Delta)/2
 start = page.step("the neuron", Abs(s)/sqrt(s**2 + 1 + u**2*tau), Abs(u)*Z/sqrt(u**2*Z**2 + (1 + u**2*tau)*pi/2))
-law = page.step("the mean over the start", E(Subs(Abs(s)/sqrt(s**2 + 1 + u**2*tau), Z, Abs(z1)).doit(), z1),
-                E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*tau)*pi/2), z1))
-page.misprint("the noise of the labels alone", law.lhs, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*noise*Delta/2)*pi/2), z1),
+cosine, = made.system.equations
+page.let(cosine, E(Subs(Abs(s)/sqrt(s**2 + 1 + u**2*tau), Z, Abs(z1)).doit(), z1), "and its mean over neurons")
+law = page.step("the mean over the start", cosine, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*tau)*pi/2), z1), "is")
+page.misprint("the noise of the labels alone", cosine, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*noise*Delta/2)*pi/2), z1),
               "the spread of the target itself is noise of the gradient, too", digits=10)
-page.therefore(law.lhs, law.rhs, "The mean cosine:", by=[law],
-               package={'hx.theories.giant_step("relu", "z**2").system': next(iter(made.system.equations.values()))})
+page.therefore(cosine, law.rhs, "The mean cosine:", by=[law],
+               package={f'hx.theories.giant_step("relu", "z**2").system.equations[{cosine}]': made.system.equations[cosine]})
 page.not_shown(r"that the parts of higher order in $1/\sqrt d$ vanish and the sums concentrate; the orders and the span of several "
                r"directions, which are the source's theorems.")

@@ -263,16 +263,17 @@ for rule, fact in (("g_out along curves", estimates), ("a label that is constant
                    ("the product", products), ("the square of the radius", circles), ("a graph", waves), ("a plateau", ramps),
                    ("the threshold of the product", threshold), ("what is not explained", errors)):
     page.test(rule, fact)
-page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten")
+page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten",
+              mended=sqrt(s1**2 + s2**2)/s2)
 page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")
 
 
-def solved():
+def solved(inverse):
     """The package's threshold of the product, and the integral in log y."""
     u, h = np.linspace(-30, 4.2, 4000, retstep=True)
     v = np.exp(u)
     k = special.k0(v)
-    return {along: np.sum(k/np.pi*(v*special.k1(v)/k - 1)**2*v)*h}, [1/float(hx.exponents("z1*z2").alpha_c)]
+    return {along: np.sum(k/np.pi*(v*special.k1(v)/k - 1)**2*v)*h}, [float(inverse)]
 
 
 page.therefore(rate, 1 + 2*along,

@@ -66,30 +66,49 @@ page.step("differentiation", -Derivative(v_w, Vhats), gamma*first)
 page.step("differentiation", -Derivative(v_s, Vhats), second)
 page.step("differentiation", -Derivative(v_w, L), third.subs(Vw, v_w))
 
-page.text(r"(iii) The free energy, a neuron, is $\frac12(q_w\hat V_w - V_w\hat q_w) + \frac\gamma2(q_s\hat V_s - V_s\hat q_s) "
-          r"- \gamma m_s\hat m_s$, the entropy $\frac12[\hat q_w v_w + \gamma(\hat q_s + \hat m_s^2)v_s]$ and the energy "
-          r"$-\alpha\,\mathbb{E}\min_f[\ldots]$, with the traces $v_w, v_s$ as functions of the conjugates. Stationarity, solved "
-          r"for "
-          r"the unknown that each condition determines:")
-vs, vw = Function("vs")(L, Vhats), Function("vw")(L, Vhats)
-entropy = (qhatw*vw + gamma*(qhats + mhats**2)*vs)/2
+vs, vw = Function("v_s")(L, Vhats), Function("v_w")(L, Vhats)
 slopes = {vs.diff(L): -first, vs.diff(Vhats): -second, vw.diff(L): -third, vw.diff(Vhats): -gamma*first}
 
 
-def entropic(x):
-    """The derivative of the entropy, the traces and their derivatives under their names."""
-    return entropy.diff(x).subs(slopes).subs({vs: Vs, vw: Vw})
+def free(energy):
+    """The free energy of a neuron; energy is the mean envelope as a function of the order parameters."""
+    coupling = (qw*(L - lamda) - Vw*qhatw)/2 + gamma*(qs*Vhats - Vs*qhats)/2 - gamma*ms*mhats
+    return coupling + (qhatw*vw + gamma*(qhats + mhats**2)*vs)/2 - alpha*energy
+
+
+square = error/(2*(1 + Vall))
+page.text(r"(iii) The free energy of a neuron is the coupling of the order parameters to their conjugates, the entropy, with the "
+          r"traces as functions $v_s$, $v_w$ of the conjugates, and the energy of $\alpha$ samples:")
+phi = free(square)
+page.name(symbols("Phi"), phi)
+page.text("It is stationary where each of its derivatives vanishes, which determines one unknown:")
+hats = qhats + mhats**2
+for letter, factor, x, value in (
+        ("q_w", 2, qw, L - lamda - alpha*mu_star**2/(1 + Vall)), ("q_s", 2/gamma, qs, Vhats - alpha*mu_1**2/gamma/(1 + Vall)),
+        ("m_s", -1/gamma, ms, mhats - alpha*mu_1*c_1/gamma/(1 + Vall)),
+        ("V_w", -2, Vw, qhatw - alpha*mu_star**2*error/(1 + Vall)**2),
+        ("V_s", -2/gamma, Vs, qhats - alpha*mu_1**2/gamma*error/(1 + Vall)**2),
+        (r"\hat q_w", 2, qhatw, vw - Vw), (r"\hat q_s", 2/gamma, qhats, vs - Vs), (r"\hat m_s", 1/gamma, mhats, mhats*vs - ms),
+        ("L", 2, L, qw + qhatw*vw.diff(L) + gamma*hats*vs.diff(L)),
+        (r"\hat V_s", 2, Vhats, gamma*qs + qhatw*vw.diff(Vhats) + gamma*hats*vs.diff(Vhats))):
+    page.step(f"stationarity in ${letter}$", factor*Derivative(phi, x), value)
+page.text("The derivatives of the traces are those of (ii).")
+BELONGS = {qw: L, qs: Vhats, ms: mhats, Vw: qhatw, Vs: qhats, qhatw: Vw, qhats: Vs, mhats: ms, L: qw, Vhats: qs}
 
 
 def conditions(energy):
-    """Stationarity of the free energy; energy is the mean envelope as a function of the order parameters."""
-    def energetic(x):
-        return alpha*energy.diff(x)
-
-    return {Vhatw: 2*energetic(qw), Vhats: 2/gamma*energetic(qs), mhats: -energetic(ms)/gamma,
-            qhatw: -2*energetic(Vw), qhats: -2/gamma*energetic(Vs),
-            Vs: h*u, Vw: 1/(L + gamma*Vhats/(1 + Vhats*Vw)), ms: entropic(mhats)/gamma,
-            qs: -2/gamma*entropic(Vhats), qw: -2*entropic(L)}
+    """Stationarity, each condition solved for its unknown; the traces and their derivatives under their names."""
+    solved = {}
+    for x, unknown in BELONGS.items():
+        gap = free(energy).diff(x).subs(slopes)
+        if x in (qhatw, qhats):   # here the traces themselves
+            gap = gap.subs({vs: h*u, vw: 1/(L + gamma*Vhats/(1 + Vhats*Vw))})
+            solved[unknown] = unknown - gap/gap.expand().coeff(unknown)
+        else:
+            gap = gap.subs({vs: Vs, vw: Vw})
+            value = (unknown - gap/gap.diff(unknown)).subs(unknown, 0)
+            solved[Vhatw if unknown == L else unknown] = value - lamda if unknown == L else value
+    return solved
 
 
 def derived(sigma, target, energy):
@@ -102,7 +121,6 @@ def derived(sigma, target, energy):
                   parameters=[alpha, gamma, lamda, Delta])
 
 
-square = error/(2*(1 + Vall))
 at = [{"alpha": 1.5, "gamma": 0.5, "lam": 0.01, "Delta": 0.1}, {"alpha": 0.6, "gamma": 1.4, "lam": 0.1, "Delta": 0.0},
       {"alpha": 3.0, "gamma": 0.4, "lam": 0.3, "Delta": 0.2}]
 used = hx.theories.random_features("erf", "sign").system
@@ -122,12 +140,20 @@ def printed(*, where=(), **changed):
 
 
 source = {"at": at[:1], "source": "loureiro2024slides", "place": "the fixed point of random features"}
-hats, by_loss = qhats + mhats**2, 1/((1 + Vall)*Vall)   # the slope of the proximal point is 1/(1 + V)
+by_loss = 1/((1 + Vall)*Vall)   # the slope of the proximal point is 1/(1 + V)
 page.misprint_in(r"$\partial_\omega\eta$ for $1 - \partial_\omega\eta$",
                  printed(Vhat_w=alpha*mu_star**2*by_loss, Vhat_s=alpha/gamma*mu_1**2*by_loss), right, **source)
 page.misprint_in(r"$\hat V_s$ for $\hat V_s^2$", printed(qs=Vhats*hats*second + qhatw*first), right, **source)
 page.misprint_in(r"a sign and $\gamma$", printed(qw=qhatw*third - hats*first), right, **source)
 page.misprint_in(r"$\mu_\star$ without its root", printed(where=[(mu_star, right.where[mu_star]**2)]), right, **source)
+
+whole = {h: gamma*h + (1 - gamma)/L, slope: gamma*slope + (1 - gamma)/L**2}   # the traces over neurons for those over inputs
+shrunk, left = (1 - L*whole[h])/Vhats, (whole[h] - L*whole[slope])/Vhats
+page.misprint_in(r"the spectrum of $W_0W_0^\top$ for that of $W_0^\top W_0/p$",
+                 printed(Vs=shrunk, Vw=(1 - gamma + gamma*L*whole[h])/L, ms=mhats*shrunk,
+                         qs=hats*(1 - 2*L*whole[h] + L**2*whole[slope])/Vhats**2 + qhatw*left,
+                         qw=qhatw*(1 - gamma + gamma*L**2*whole[slope])/L**2 + gamma*hats*left), right,
+                 "it has other zero modes", **source)
 
 page.text(r"(iv) Another loss changes the energy alone. A loss of $y - f$ under a linear target sees its field through "
           r"$y - \omega \sim \mathcal{N}(0, 1 + \Delta + Q - 2M)$:")

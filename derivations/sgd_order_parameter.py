@@ -173,6 +173,6 @@ page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
               r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
 page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
                r"The rate $\dot m$ for every student and target:", by=[stein],
-               package={'hx.theories.sgd("tanh", "He3").drift([m])': lambda: (
-                   {sigma: tanh, g: lambda x: He(3, x), m: 0.3}, [hx.theories.sgd("tanh", "He3(z)").drift([0.3])[0]])})
+               package={'hx.theories.sgd("tanh", "He3(z)").drift': lambda drift: (
+                   {sigma: tanh, g: lambda x: He(3, x), m: 0.3}, [drift([0.3])[0]])})
 page.not_shown("that SGD with a small rate follows the flow, and how large a rate may be; both are the source's.")

@@ -36,7 +36,6 @@ page.step("counting pairs", Limit(Subs((n*second*d + n*(n - 1)*c_1**2)/n**2, n, 
 page.step("the label", E((target(z1) + sqrt(Delta)*z2)**2, z1, z2), E(target(z)**2, z) + Delta, "with the mean square of a "
                                                                                                 "label", digits=8,
           points=1)
-made = hx.theories.small_step("tanh", "sin")
 page.text(r"(ii) The bulk. By the equation of Marchenko and Pastur, $x$ is a function of the trace $G$ and the trace of the other "
           r"side, times "
           r"$\psi_2$, adds $\psi_2 - 1$ zeros:")
@@ -54,9 +53,9 @@ page.step("the chain rule", -1/((1 + tau)*tau*(Derivative(1/tau, tau)/Derivative
           tau/(1 + tau)*Derivative(outlier, tau))
 
 
-def solved():
+def solved(solve):
     """theta^2 of the package, its alignments with the spike, its outlier squared."""
-    found = made.solve(psi1=2.0, psi2=1.5, eta=3.0, Delta=0.1)
+    found = solve(psi1=2.0, psi2=1.5, eta=3.0, Delta=0.1)
     slope_, mean_square = float(E(z*hx.parse("sin(z)"), z).evalf(15)), float(E(hx.parse("sin(z)")**2, z).evalf(15)) + 0.1
     seen = slope_**2/(slope_**2 + mean_square/2.0)   # the target's share of the spike
     return {tau: float(found["theta"])**2, psi2: 1.5}, [

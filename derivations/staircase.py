@@ -58,9 +58,9 @@ for target, orders in PATHS.items():
 page.misprint("the stairs forgotten", E(g*z2, z2, z3), 0, "the second direction has no coefficient of order one by itself, only "
                                                           "given "
               "the first")
-ready = Subs(theory.rates["m2"], (m2, m3), (0, 0)).doit()
 page.therefore(Subs(along[0], (m2, m3), (0, 0)), m1, "What drives the second overlap where only the first is known:", by=[step2],
-               package={'hx.theories.sgd(...).rates["m2"] at m2, m3 = 0': ready})
+               package={'hx.theories.sgd("z**2/2 + z**3/6 + z", "z1 + z1*z2 + z1*z2*z3").rates["m2"].subs({m2: 0, m3: 0})':
+                        theory.rates["m2"].subs({m2: 0, m3: 0})})
 page.not_shown(r"how many samples a leap costs, $d^{\ell - 1}$ for a leap $\ell$ above two, which is conjectured for networks in "
                r"general "
                r"and proved for some.")

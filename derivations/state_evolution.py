@@ -163,9 +163,8 @@ def committees():
     return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
-def solved():
+def solved(theory):
     """The package's fixed point for signs: M at its own Mhat = alpha F(M)."""
-    theory = hx.theories.multi_index("sign(z)")
     found = float(theory.solve(alpha=1.5)["M11"])
     return {hat: 1.5*theory.output.second(np.array([[found]]))[0, 0]}, [found]
 
@@ -182,5 +181,5 @@ page.test("the threshold of the parity", lambda: agreed([
 page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 map_ = page.let(Symbol("M", positive=True), 1 - 1/(1 + hat))
 page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, in one variable:", by=[map_],
-               package={'hx.theories.multi_index("sign(z)").solve(alpha=1.5)': solved})
+               package={'hx.theories.multi_index("sign(z)")': solved})
 page.not_shown("that state evolution describes the algorithm, and which fixed point is reached where there are several.")

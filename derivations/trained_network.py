@@ -243,14 +243,14 @@ def jumping():
 page.test("tanh and sin, with noise", smooth, uses=[coherent, own_part, *entries])
 page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
-page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2, r"$K^f$ in place of $K$ loses the "
-              "rank-one term")
+page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2,
+              r"$K^f$ in place of $K$ loses the rank-one term", mended=b2*v2/(1 + b2*hat1*v2))
 
 
-def solved():
+def solved(solve):
     """V_1/V_2 of the package, at its own trace of the resolvent."""
     at = {"alpha": 0.4, "beta": 0.8, "lam": 0.1, "alpha0": 2.0, "eta": 1.5, "Delta": 0.2, "bias": 0.1}
-    found = hx.theories.one_step("tanh", "sin", network="exact").solve(**at)
+    found = solve(**at)
     return {delta: at["beta"]*found["Vhat1"]*found["V2"], trace: found["G"]}, [found["V1"]/found["V2"]]
 
 

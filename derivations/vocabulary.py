@@ -191,7 +191,7 @@ agreed = page.same("stationarity for tanh and sin", mixed, package.system,
 page.therefore([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
                                                                             qhat2[1])],
               words=r"The equations that the package solves; those of one letter and without matrices:", by=[agreed],
-               package={'hx.theories.one_step("tanh", "sin", vocabulary=...).system': package.system})
+               package={'hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6]).system': package.system})
 
 
 
@@ -295,5 +295,6 @@ orthogonal.misprint_in(r"the spike's direction left in the bulk", without(**bulk
 orthogonal.therefore([(x, v) for x, v in flat.system.equations.items() if x in (V2[1], Vhat2[1], zeta[1], zetatilde[1], q2[1],
                                                                                qhat2[1])],
                     words=r"The equations that the package solves, those of the first letter:", by=[agreed],
-                     package={'hx.theories.one_step("tanh", "sin", vocabulary=..., rows="orthogonal").system': flat.system})
+                     package={'hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6], '
+                              'rows="orthogonal").system': flat.system})
 orthogonal.not_shown("replica symmetry, and more neurons than dimensions.")

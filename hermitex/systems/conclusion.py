@@ -4,8 +4,9 @@ An average, a derivative or a limit that is written out counts as one letter: wh
 which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
 it something is. It is established no further than the weakest of its premises.
 
-The package's object is a formula, which must be the right side; a System; or a function without arguments that runs the package
-and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved.
+The package's object is a formula, which must be the right side; a System; or a function of what its text gives, which runs that
+and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved. The text that
+names it is evaluated, and must give what is compared.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checke
 from hermitex.systems.page import FEWEST, Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
+from hermitex.systems.typed_object import typed_object
 
 _LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
 Equation = tuple[Expr, Expr]
@@ -114,12 +116,23 @@ class Conclusion:
         for (name, one), (_, right) in zip(objects, self.pairs, strict=False):
             if isinstance(one, Expr) and not (found := check(written_out(right, where), one)):
                 return f"{name} is not the right side: {found!r}".replace("\n", " ")
+        for name, one in formulas:
+            given = self._given(name, where)
+            if not isinstance(given, Expr) or not (given == one or check(given, one)):
+                return f"{name} gives another formula than the one that is compared: {given!r}".replace("\n", " ")
         other = next((n for n, one in self.package.items() if not isinstance(one, Expr) and not _runs(one)), None)
-        return f"{other} is no formula, and no function of no arguments that returns the numbers it finds" if other else ""
+        return f"{other} is no formula, and no function of what it gives that returns the numbers it finds" if other else ""
 
-    def _solved(self, name: str, run: Callable[[], Any], where: Mapping[Symbol, Expr]) -> int | str:
+    def _given(self, name: str, where: Mapping[Symbol, Expr]) -> Any:
+        """What the text gives, with the letters of the conclusion and of its premises."""
+        premises = [one for one in (_equation(p, where) for p in self.by) if one is not None]
+        known = [*where, *where.values(), *(e for pair in (*self.pairs, *premises) for e in pair)]
+        letters: dict[str, Any] = {str(x): x for e in known for x in e.atoms(Symbol)}
+        return typed_object(name, letters | {str(f): f for e in known for f in undefined_functions(e)})
+
+    def _solved(self, name: str, run: Callable[[Any], Any], where: Mapping[Symbol, Expr]) -> int | str:
         """The digits to which the equations hold at the package's numbers, or what is wrong with them."""
-        said = run()
+        said = run(self._given(name, where))
         at, right = said if isinstance(said, tuple) else (said, None)
         if not isinstance(at, Mapping) or (right is not None and len(right) != len(self.pairs)):
             return f"{name} returned {said!r}, not {{letter: number}}, with a number for each right side where it gives those"
@@ -150,10 +163,10 @@ class Conclusion:
         if not same or lost:
             said = f"the equation of {lost[0]}" if lost else "the system"
             return Checked(self.rule, FAILS, example=f"{said} is not that of the premise {agreements[0].rule}")
-        others = [name for name, one in self.package.items()
-                  if getattr(one, "equations", None) != used.equations or dict(getattr(one, "where", {})) != dict(used.where)]
+        others = [n for n, one in self.package.items() if not (_is(one, used) and _is(self._given(n, {}), used))]
         if others or not self.package:
-            return Checked(self.rule, FAILS, example=f"{others[0] if others else 'nothing of the package'} has these equations")
+            said = f"{others[0]} has other equations" if others else "it names no object of the package"
+            return Checked(self.rule, FAILS, example=said)
         return Checked(self.rule, PROVED, how="letter by letter")
 
 
@@ -167,10 +180,15 @@ def _holds(left: Expr, right: Expr) -> Check:
     return check(left, right)
 
 
+def _is(one: Any, used: System) -> bool:
+    """Does it have the equations and the names of `used`?"""
+    return getattr(one, "equations", None) == used.equations and dict(getattr(one, "where", {})) == dict(used.where)
+
+
 def _runs(one: Any) -> bool:
-    """Is it a function that asks for no arguments? Neither a theory nor what makes one is."""
+    """Is it a function that asks for one argument? Neither a theory nor what makes one is."""
     code = getattr(one, "__code__", None)
-    return code is not None and code.co_argcount == len(one.__defaults__ or ()) and not code.co_kwonlyargcount
+    return code is not None and code.co_argcount - len(one.__defaults__ or ()) == 1 and not code.co_kwonlyargcount
 
 
 def _number(value: Any) -> Expr:

@@ -46,12 +46,13 @@ class NotShown:
 
 
 def typed(words: str) -> int:
-    """How many equalities stand between the dollars of words, typed by hand.
+    """How many equalities stand between the dollars of words, typed by hand; a display is one whatever it holds.
 
-    >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$")
-    1
+    >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), typed("It is $$a + b.$$")
+    (1, 1)
     """
-    return sum(bool(_EQUALS.search(formula)) for formula in _TYPED.findall(words.replace("$$", "$")))
+    parts = words.split("$$")
+    return len(parts)//2 + sum(bool(_EQUALS.search(f)) for part in parts[::2] for f in _TYPED.findall(part))
 
 
 def _letter(x: Any) -> str:

@@ -16,12 +16,12 @@ from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
-from hermitex.systems.checked import OPEN, Checked, ResultCheck
+from hermitex.systems.checked import FAILS, OPEN, Checked, ResultCheck
 from hermitex.systems.conclusion import Conclusion, premises_of
 from hermitex.systems.given import Notation, NotShown, Premise, typed
 from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
-from hermitex.systems.used import unused
+from hermitex.systems.used import adrift, unused
 
 
 class Result(Shown):
@@ -159,7 +159,7 @@ class Result(Shown):
         """lhs = rhs is wrong: the check must fail, with a counter-example.
 
         With its source, the place in it and the right side `mended`, which must hold, it is a misprint; else it stands under
-        "What would go wrong".
+        "What would go wrong". Without `mended` the left side is one of a line of the page, which says what is right.
         """
         right = None if mended is None else expression(mended)
         self.parts.append(Equality(where, expression(lhs), expression(rhs), words, source, digits, misprint=True, place=place,
@@ -179,8 +179,9 @@ class Result(Shown):
         """The conclusion as a claim: lhs = rhs (or a list of such pairs, or a System) follows from the premises `by`.
 
         by : steps, names, tests and assumptions of this page, as their methods returned them; each must be needed
-        package : {what one types: what that gives}, which must be the right sides, or None where the package has no such object;
-            what is no formula is compared by a test, named among the premises
+        package : {what one types: what that gives}, which must be the right sides, or None where the package has no such object.
+            The text is evaluated. What is no formula is solved by a function: it takes what the text gives, a function of what
+            `...` stands for there, and returns {letter: number}, or that and the right sides
         """
         system = lhs if isinstance(lhs, System) else None
         pairs = [] if system is not None else lhs if isinstance(lhs, list | tuple) else [(lhs, rhs)]
@@ -216,6 +217,9 @@ class Result(Shown):
                 continue
             try:
                 self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
+                if adrift(part, self.parts, where):
+                    said = "its left side is no side of a line of this page; write what holds as a step, or give it as mended"
+                    self.found[place] = Checked(f"misprint, {part.rule}", FAILS, example=said)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])

@@ -8,7 +8,8 @@ from typing import Any
 from sympy import Basic, Expr, Symbol
 
 from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.page import Agreement, Equality, Fact, Words
+from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
+from hermitex.systems.scope import written_out
 
 
 def formulas(part: Any) -> Iterator[Basic]:
@@ -36,3 +37,13 @@ def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr])
 def unused(parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> list[Symbol]:
     """The names that no check has anything to do with."""
     return [x for x, value in names.items() if not any(enters(p, x, value, names) for p in parts)]
+
+
+def adrift(part: Any, parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> bool:
+    """Is this a wrong form whose left side is no side of a line of the page, and not said what it is either?"""
+    if not (isinstance(part, Equality) and part.misprint and part.mended is None):
+        return False
+    left = written_out(part.lhs, names)
+    true = [p for p in parts if not getattr(p, "misprint", False) or getattr(p, "mended", None) is not None]
+    sides = [e for p in true for e in ((p.value,) if isinstance(p, Let) else formulas(p))]
+    return not any(isinstance(e, Expr) and (e == part.lhs or written_out(e, names) == left) for e in sides)

@@ -80,10 +80,10 @@ def test_another_object_of_the_package_is_noticed():
     assert "numbers is not used" in said(page).example
 
 
-@pytest.mark.parametrize("thing", [object(), hx.theories.sgd, hx.theories.sgd("erf", "z"), "text", lambda x: x, 3.0])
+@pytest.mark.parametrize("thing", [object(), hx.theories.sgd, hx.theories.sgd("erf", "z"), "text", lambda: {}, 3.0])
 def test_what_makes_an_object_is_none(thing):
     page, by, pair = written()
-    page.therefore(*pair, by=by, package={"a theory": thing})
+    page.therefore(*pair, by=by, package={"hx.theories.sgd": thing})
     assert said(page).status == "fails" and "that returns the numbers" in said(page).example
 
 
@@ -92,7 +92,7 @@ def test_the_package_is_solved_and_compared():
     for wrong, why in (({}, ""), ({x: 2.00001}, "does not hold"), ({w: 11}, "does not hold"), ({other: 1}, "same letters: y")):
         page = Result("A", "claim")
         page.therefore(x**2 + a*x, w, by=[page.let(w, x**2 + a*x)],
-                       package={"solve": lambda wrong=wrong: {x: 2, a: 3, w: 10} | wrong})
+                       package={"hx.He": lambda given, wrong=wrong: {x: given(1, 2), a: 3, w: 10} | wrong})
         assert why in said(page).example and bool(said(page)) is (why == "")
 
 
@@ -101,7 +101,7 @@ def test_the_package_is_solved_and_compared():
     (({a: 2.0}, [4.1]), "does not hold"), (({a: 2.0}, [4]), ""), (({}, [4]), "same letters")])
 def test_an_identity_is_compared_with_numbers(returned, why):
     page = Result("A", "claim")
-    page.therefore(E((a*z)**2, z), a**2, by=[page.step("closed form", E((a*z)**2, z), a**2)], package={"f": lambda: returned})
+    page.therefore(E((a*z)**2, z), a**2, by=[page.step("closed form", E((a*z)**2, z), a**2)], package={"hx.E": lambda _: returned})
     assert why in said(page).example and bool(said(page)) is (why == "")
 
 
@@ -110,39 +110,71 @@ def test_functions_are_put_in():
     by = [page.step("Stein", E(z*sigma(u), z), sqrt(c)*slope)]
     for number, status in ((6, "tested"), (3, "fails")):   # sigma' = 2 u, sqrt(c) 2 r kappa = 6
         page.therefore(E(z*sigma(u), z), sqrt(c)*slope, by=by,
-                       package={"f": lambda n=number: ({sigma: lambda x: x**2, c: 4, r: 3, kappa: 0.5}, [n])})
+                       package={"hx.E": lambda _, n=number: ({sigma: lambda x: x**2, c: 4, r: 3, kappa: 0.5}, [n])})
         assert said(page).status == status
 
 
-def test_systems():
+def test_systems(monkeypatch):
     ridge = System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)})
     other = System({Vhat: alpha/(1 + V), V: 1/(2*lamda + Vhat)})
+    for name, one in (("ridge", ridge), ("other", other)):
+        monkeypatch.setattr(hx, name, one, raising=False)
     page = Result("Ridge", "claim")
     agreed = page.same("letters", ridge, System({Vhat: alpha/(1 + V), V: 1/(lamda + Vhat)}))
-    for value, by, package, holds in ((ridge, [agreed], {"ridge": ridge}, True), (other, [agreed], {"ridge": ridge}, False),
-                                      (ridge, [], {"ridge": ridge}, False), (ridge, [agreed], {"other": other}, False),
-                                      (ridge, [agreed], None, False), ([(V, 1/(lamda + Vhat))], [agreed], {"ridge": ridge}, True),
-                                      ([(V, 1/(2*lamda + Vhat))], [agreed], {"ridge": ridge}, False)):
+    own = {"hx.ridge": ridge}
+    for value, by, package, holds in ((ridge, [agreed], own, True), (other, [agreed], own, False), (ridge, [], own, False),
+                                      (ridge, [agreed], {"hx.other": other}, False), (ridge, [agreed], None, False),
+                                      (ridge, [agreed], {"hx.other": ridge}, False),   # what is typed is another one
+                                      ([(V, 1/(lamda + Vhat))], [agreed], own, True),
+                                      ([(V, 1/(2*lamda + Vhat))], [agreed], own, False)):
         page.therefore(value, by=by, package=package)
         assert bool(said(page)) is holds, said(page)
 
 
-def test_the_letters_of_a_system_are_those_of_the_package():
+def test_the_letters_of_a_system_are_those_of_the_package(monkeypatch):
     w, x = symbols("w x", real=True)
     used, other = System({x: 1 + w}, where={w: 2*a}), System({x: 1 + w}, where={w: 3*a})
     page = Result("A", "claim")
     agreed = page.same("letters", used, System({x: 1 + w}, where={w: 2*a}))
-    page.therefore(used, by=[agreed], package={"other": other})
-    assert said(page).status == "fails"
-    page.therefore(used, by=[agreed], package={"used": used})
-    assert said(page).status == "proved"
+    for one, status in ((other, "fails"), (used, "proved")):
+        monkeypatch.setattr(hx, "used", one, raising=False)
+        page.therefore(used, by=[agreed], package={"hx.used": one})
+        assert said(page).status == status
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("hx.mu(sigma, 1).node", "another formula"), ("hx.mu(sigma, ...).node", "another formula"), ("hx.nobody", "cannot be typed"),
+    ("a theory", "cannot be typed"), ("hx.mu(tau, 0).node", "cannot be typed")])
+def test_the_text_of_an_object_gives_that_object(text, why):
+    page, by, pair = written()
+    page.therefore(*pair, by=by, package={text: OBJECTS["hx.mu_star(sigma).squared.node"]})
+    assert not said(page) and why in f"{said(page).example}{said(page).how}"
+
+
+def test_a_function_solves_what_its_text_gives():
+    x = Symbol("x", positive=True)
+    for order, status in ((2, "tested"), (3, "fails")):   # He_2(3) = 8
+        page = Result("A", "claim")
+        page.therefore(E((x*z)**2, z) - 1, x**2 - 1, by=[page.step("closed form", E((x*z)**2, z), x**2)],
+                       package={f"hx.He({order}, ...)": lambda he: ({x: 3.0}, [he(3)])})
+        assert said(page).status == status
+
+
+def test_a_wrong_form_is_one_of_a_line():
+    page = Result("A", "claim")
+    page.misprint("the square", E(z**4, z), 1)
+    assert "no side of a line" in said(page).example
+    page.step("closed form", E(z**4, z), 3)
+    assert all(page.check().steps)
+    page.misprint("another", E(z**6, z), 1, mended=15)
+    assert all(page.check().steps)
 
 
 @pytest.mark.parametrize(("formula", "status"), [(7*a, "fails"), (a, "tested")])
 def test_formulas_are_compared_beside_numbers(formula, status):
     page = Result("A", "claim")
     by = [page.step("one", E(a*z**2, z), a)]
-    page.therefore(E(a*z**2, z), a, by=by, package={"formula": formula, "thing": lambda: ({a: 2}, [2])})
+    page.therefore(E(a*z**2, z), a, by=by, package={f"{formula}": formula, "hx.E": lambda _: ({a: 2}, [2])})
     assert said(page).status == status
 
 
