@@ -22,6 +22,7 @@ from hermitex.show.display import shorten
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
 from hermitex.systems.names import begin
@@ -162,7 +163,8 @@ class Committee(Theory):
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
             have no closed form). The second runs with other steps, and on fewer nodes
-        budget : seconds; what was not integrated by then is missing, and the reason says so
+        budget : seconds; what was not integrated by then is missing, and the reason says so; where the closed forms are not
+            found by then, BudgetExceeded
         """
         if not (tolerance is None or (isinstance(tolerance, int | float) and 0 < tolerance < 1)):
             raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
@@ -170,8 +172,8 @@ class Committee(Theory):
         if "t" not in given:
             raise BadInput("committee: t has no value; add t=(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
-        asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
-        with limited(budget):
+        with limited(budget), bounded(budget):
+            asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
             steps = asked/5
             found, apart = self._twice(given, times, steps)
             for _ in range(_AGAIN):  # the flow makes what a step leaves grow

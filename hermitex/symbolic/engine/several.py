@@ -41,7 +41,7 @@ from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
-from hermitex.symbolic.engine.tilt import tilted
+from hermitex.symbolic.engine.tilt import tilted, waves
 from hermitex.symbolic.radial import radial
 from hermitex.symbolic.sizes import polynomial_size
 
@@ -265,6 +265,8 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return _over_forms(*fewer, body)
     if _odd(body, variables):
         return Answer(S.Zero)
+    if (apart := waves(body, variables)) is not None:
+        return expectation_of(apart, variables, cov)
     moved = tilted(body, variables, cov, expectation_of)
     return _conditioned(body, variables, cov) if moved is None else moved
 

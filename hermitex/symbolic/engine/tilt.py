@@ -2,7 +2,8 @@
 
 A product of Gaussian exponentials only changes the law of what stands beside it: completing the square. K is written without the
 inverse of C, K = C - C_T (1 + A_TT C_TT)^(-1) A_TT C_T^T over the variables T that the exponent holds; so it is there for a
-singular C too.
+singular C too. A = 0 is the shift E[exp(b.x) f(x)] = exp(b.C.b/2) E[f(C b + x)]. Products of waves are sums of them, each of one
+linear form.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Matrix, Mul, Poly, PolynomialError, S, Symbol, exp, eye, sqrt
+from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Matrix, Mul, Poly, PolynomialError, S, Symbol, cos, exp, eye, sin, sqrt
+from sympy.simplify.fu import TR8
 
 from hermitex.symbolic.engine.one_variable import Answer
 from hermitex.symbolic.engine.tidy import depends, tidy
@@ -19,7 +21,7 @@ _MOST = 4  # variables in the exponent: their matrix is inverted in symbols
 
 
 def tilted(body: Expr, variables: tuple[Symbol, ...], cov: Any, inner: Callable[..., Answer]) -> Answer | None:
-    """The expectation of a product with quadratic exponentials, by `inner` (body, variables, covariance) of the rest.
+    """The expectation of a product with linear or quadratic exponentials, by `inner` (body, variables, covariance) of the rest.
 
     None where there is no such exponential, the new law is not proved to exist, or the rest has no closed form.
     """
@@ -46,13 +48,26 @@ def tilted(body: Expr, variables: tuple[Symbol, ...], cov: Any, inner: Callable[
     return Answer(found*exp(lift)/sqrt(size))
 
 
+def waves(body: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
+    """A product of sines and cosines of the variables, and of nothing else that holds them, as a sum; None where it is none.
+
+    >>> from sympy.abc import x, y
+    >>> waves(3*sin(x)*cos(y), (x, y))
+    3*sin(x - y)/2 + 3*sin(x + y)/2
+    """
+    mine = [f.as_base_exp() for f in Mul.make_args(body) if any(depends(f, v) for v in variables)]
+    if not all(isinstance(f, sin | cos) and n.is_Integer and n.is_positive for f, n in mine) or sum(n for _, n in mine) < 2:
+        return None
+    return TR8(body).expand()
+
+
 def _quadratic(exponent: Expr, variables: tuple[Symbol, ...]) -> tuple[Any, list[Expr], Expr, list[int]] | None:
-    """A, b, c of -x.A.x/2 + b.x + c with A not 0, and the variables that A holds."""
+    """A, b, c of -x.A.x/2 + b.x + c, and the variables that A holds."""
     try:
         poly = Poly(exponent, *variables)
     except PolynomialError:
         return None
-    if poly.total_degree() != 2:
+    if poly.total_degree() not in (1, 2):
         return None
     n = len(variables)
     A, b, c = Matrix.zeros(n, n), [S.Zero]*n, S.Zero
