@@ -10,7 +10,7 @@ others, and for kinks, they are derived, and the experiment bears them out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,13 +28,12 @@ from hermitex.systems.flow import Flow
 from hermitex.systems.names import begin
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
-from hermitex.theories.committees.rates import Rates, label, neurons, require_few
+from hermitex.theories.committees.rates import Rates, label, neurons, other, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
 
 READOUTS = ("fixed", "trained")
-_NODES, _FEWER = 30, 25   # a field of unit variance; of the run and of its check
 _TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
 _AGAIN = 3                # runs with shorter steps, where two differ
 _GROWN = 1e6              # of an order parameter over its start: the flow diverges
@@ -162,9 +161,9 @@ class Committee(Theory):
         gamma, Delta, Q, M, P, a, v, dimension, seed, second : as in `.letters()`; without M it is that of weights in random
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
-            have no closed form). The second runs with other steps, and on fewer nodes
-        budget : seconds; what was not integrated by then is missing, and the reason says so; where the closed forms are not
-            found by then, BudgetExceeded
+            have no closed form). The second runs with other steps, and on other nodes; the risk is held to the same
+        budget : seconds; what was not integrated by then is missing, and the reason says so; where it ends within the search for
+            closed forms, or within one average, BudgetExceeded
         """
         if not (tolerance is None or (isinstance(tolerance, int | float) and 0 < tolerance < 1)):
             raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
@@ -174,41 +173,50 @@ class Committee(Theory):
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
         with limited(budget), bounded(budget):
             asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
-            steps = asked/5
-            found, apart = self._twice(given, times, steps)
+            steps, states = asked/5, [(given["Q"], given["M"], given["a"])]
+            nodes = self.rates.enough(states, given["P"], asked, **self._fixed(given))
+            found, apart = self._twice(given, times, steps, nodes)
             for _ in range(_AGAIN):  # the flow makes what a step leaves grow
                 if not asked < apart < np.inf:
                     break
                 steps *= max(asked/apart/4, 1e-4)
-                again, closer = self._twice(given, times, steps)
+                states.append(self.rates.read(np.array([found[n][-1] for n in self.order_parameters]), given["a"]))
+                nodes = self.rates.enough(states, given["P"], asked, **self._fixed(given))
+                again, closer = self._twice(given, times, steps, nodes)
                 found, apart = (again, closer) if closer < apart else (found, apart)
         held = bool(found.converged) and apart <= asked
         why = str(found.reason) or ("" if held else f"two integrations differ by {apart:.1e}; the flow makes errors grow, or an "
                                     "average needs more nodes; take a larger tolerance= or a shorter time")
-        model = self._risks(given, found)
-        found = _replaced(found, {**found.value, "risk": model}, held, apart, why).at_numbers(self.recorded(given))
+        found = _replaced(found, found.value, held, apart, why).at_numbers(self.recorded(given))
         if raise_on_failure and not held:
             raise NotConverged(found, f"committee: {why}")
         return found
 
-    def _twice(self, given: Mapping[str, Array], times: Array, rtol: float) -> tuple[Trajectory, float]:
-        """A run, and how far another with longer steps and fewer nodes is from it."""
-        found = self._run(given, times, max(rtol/5, 3e-14), _NODES)
+    def _fixed(self, given: Mapping[str, Array]) -> dict[str, Any]:
+        """What stays along a run, for `Rates.rate`."""
+        return {"v": given["v"], **{own: float(given[n]) for own, n in (("gamma", "gamma"), ("Delta", "Delta"),
+                                                                       ("second_rate", "second"))}}
+
+    def _twice(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> tuple[Trajectory, float]:
+        """A run with its risk, and how far another with longer steps and other nodes is from it."""
+        found = self._run(given, times, max(rtol/5, 3e-14), nodes)
+        found = replace(found, value={**found.value, "risk": self._risks(given, found, nodes)})
         if not found.converged:
             return found, float("inf")
-        other = self._run(given, np.asarray(found["t"]), max(rtol, 1e-13), _FEWER)
-        if not other.converged:
+        second = self._run(given, np.asarray(found["t"]), max(rtol, 1e-13), other(nodes))
+        if not second.converged:
             return found, float("inf")
         size = max(np.max(np.abs(found[n])) for n in self.order_parameters)
-        return found, max(float(np.max(np.abs(found[n] - other[n])))/size for n in self.order_parameters)
+        apart = max(float(np.max(np.abs(found[n] - second[n])))/size for n in self.order_parameters)
+        gap = np.max(np.abs(found["risk"] - self._risks(given, found, other(nodes))))
+        return found, max(apart, float(gap/max(size, np.max(found["risk"]))))
 
     def _run(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> Trajectory:
-        rates, a, P, v = self.rates, given["a"], given["P"], given["v"]
-        gamma, Delta, second = (float(given[n]) for n in ("gamma", "Delta", "second"))
+        rates, a, P, fixed = self.rates, given["a"], given["P"], self._fixed(given)
 
         def rate(t: float, x: Array, p: Any) -> Array:
             q, m, b = rates.read(x, a)
-            return rates.packed(*rates.rate(q, m, b, P, v=v, gamma=gamma, Delta=Delta, second_rate=second, nodes=nodes))
+            return rates.packed(*rates.rate(q, m, b, P, nodes=nodes, **fixed))
 
         x0 = rates.packed(given["Q"], given["M"], a)
         with np.errstate(all="ignore"):
@@ -228,9 +236,9 @@ class Committee(Theory):
                              "the learning rate is too large")
         return found
 
-    def _risks(self, given: Mapping[str, Array], path: Trajectory) -> Array:
+    def _risks(self, given: Mapping[str, Array], path: Trajectory, nodes: int) -> Array:
         x = np.array([path[n] for n in self.order_parameters]).T
-        return np.array([self.rates.risk(*self.rates.read(row, given["a"]), given["P"], v=given["v"], nodes=_NODES) for row in x])
+        return np.array([self.rates.risk(*self.rates.read(row, given["a"]), given["P"], v=given["v"], nodes=nodes) for row in x])
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
               tolerance: float | None = None, title: str = "", **numbers: Any) -> Curve:
@@ -330,8 +338,6 @@ def _root(C: Array) -> Array:
 
 
 def _replaced(found: Trajectory, value: Mapping[str, Any], held: bool, error: float, why: str) -> Trajectory:
-    from dataclasses import replace
-
     return replace(found, value=dict(value), converged=held, error=error, residual=error, reason=why)
 
 

@@ -22,6 +22,7 @@ APART, LEARNED = "students differ", "specialised"
 NONE, DIVERGES, UNKNOWN = "no symmetric fixed point", "diverges", "not converged"
 _NAMES = (LEARNED, APART, PLATEAU, STABLE, BEFORE, NONE, DIVERGES, UNKNOWN)
 _TOLERANCE = 1e-4  # of the trajectories that are sorted, relative to the largest order parameter
+_ROUGH = 1e-6  # of the rates on other nodes
 _NEAR = 0.2  # of the plateau's largest order parameter: its neighbourhood
 _SMALL, _BIG = 1e-9, 1e4
 
@@ -78,29 +79,34 @@ def plateau(theory: Any, *, gamma: float, Delta: float, norm: float) -> Plateau:
 
     def symmetric(x: Array) -> Array:
         Q, M = matrices(x)
-        dQ, dM, _ = rates.rate(Q, M, a, P, **numbers)
+        dQ, dM, _ = rates.rate(Q, M, a, P, nodes=nodes, **numbers)
         return np.array([dQ[0, 0], dQ[0, 1], dM[0, 0]]) if p > 1 else np.array([dQ[0, 0], dM[0, 0]])
 
     x0 = norm*np.array([0.5, 0.0, 0.3/np.sqrt(k)] if p > 1 else [0.5, 0.3/np.sqrt(k)])
+    nodes = rates.enough([(*matrices(x0), a)], P, _ROUGH, **numbers)
     with np.errstate(all="ignore"):
         path = solve_ivp(lambda t, x: symmetric(x), (0, 300.0), x0, rtol=1e-7, atol=1e-9,
                          events=_ending(lambda t, x: _BIG*norm - float(np.max(np.abs(x)))))
-        found = root(symmetric, path.y[:, -1], tol=1e-12)
-    x = found.x
+        if path.status == 0:
+            nodes = rates.enough([(*matrices(path.y[:, -1]), a)], P, _ROUGH, **numbers)
+        x = root(symmetric, path.y[:, -1], tol=1e-12).x
     Q, M = matrices(x)
     if not (path.success and path.status == 0 and np.max(np.abs(symmetric(x))) < 1e-8 and np.all(np.abs(x) < _BIG*norm)):
         raise NotConverged(None, f"committee: at gamma = {gamma:g} equal students reach no fixed point; take a smaller gamma")
     state = rates.packed(Q, M, a)
+    if not rates.held((Q, M, a), P, nodes, 10*_ROUGH, **numbers):
+        raise NotConverged(None, f"committee: the averages at the plateau are not known to {10*_ROUGH:.0e}; take an "
+                           "activation that is less steep, or a smaller norm")
 
     def whole(y: Array) -> Array:
         q, m, _ = rates.read(y, a)
-        return rates.packed(*rates.rate(q, m, a, P, **numbers))
+        return rates.packed(*rates.rate(q, m, a, P, nodes=nodes, **numbers))
 
     h = 1e-5*norm
     J = np.array([(whole(state + h*e) - whole(state - h*e))/(2*h) for e in np.eye(len(state))]).T
     growth = float(np.max(np.linalg.eigvals(J).real))
     values = {"Q": float(Q[0, 0]), "C": float(Q[0, -1]) if p > 1 else float("nan"), "M": float(M[0, 0]),
-              "risk": rates.risk(Q, M, a, P, v=v)}
+              "risk": rates.risk(Q, M, a, P, v=v, nodes=nodes)}
     if p == 1:
         del values["C"]
     return Plateau(values, growth, {"gamma": float(gamma), "Delta": float(Delta), "norm": float(norm)})

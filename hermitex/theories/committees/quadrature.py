@@ -1,7 +1,8 @@
 """E[f_1(u_1) ... f_n(u_n)], u ~ N(0, C), n <= 4, by conditioning: u_k = sum_j L_kj x_j, one x after the other, for stacks of C.
 
 A smooth factor is met on the trapezoidal rule, whose error falls like exp(-2 pi y/h), y the distance of the nearest pole: the step
-is one of the field u, not of x. One with kinks is met on Gauss-Legendre panels between them, which move with what the variables
+is one of the field u, not of x. An odd number of nodes puts one at 0, an even number none: such rules err to opposite sides, and
+check one another. One with kinks is met on Gauss-Legendre panels between them, which move with what the variables
 before it were, and a piece that is zero is left out. delta(u - c) in a factor is a single node. A vanishing conditional
 variance (two neurons that agree) costs nothing: that variable has no spread.
 """
@@ -14,6 +15,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+
+from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
 _WINDOW = 8.0     # of a standard normal, for panels
@@ -48,10 +51,10 @@ class Factor:
 def average(factors: Sequence[Factor], C: Array, nodes: int) -> Array:
     """The average of the product at each covariance of the stack C (B, n, n).
 
-    nodes : for a field of unit variance, where there are four; fewer fields have more
+    nodes : for a field of unit variance, where there are four; fewer fields have more, an odd number where it is odd
     """
     C = np.asarray(C, dtype=float)
-    fine = round(nodes*_FINER.get(len(factors), 1.0))
+    fine = _like(nodes*_FINER.get(len(factors), 1.0), nodes)
     held = [i for i, f in enumerate(factors) if f.deltas]
     if held:
         i = held[0]
@@ -69,6 +72,11 @@ def average(factors: Sequence[Factor], C: Array, nodes: int) -> Array:
     order = sorted(range(len(factors)), key=lambda k: factors[k].smooth)
     chosen, law = [factors[k] for k in order], C[:, order][:, :, order]
     return np.concatenate([_stack(chosen, law[k:k + size], fine) for k in range(0, len(C), size)]) if len(C) else np.zeros(0)
+
+
+def _like(count: float, nodes: int) -> int:
+    """About that many, odd where `nodes` is odd."""
+    return round(count)//2*2 + nodes % 2
 
 
 def _on(place: float, rest: Sequence[Factor], C: Array, nodes: int) -> Array:
@@ -92,11 +100,13 @@ def _stack(factors: Sequence[Factor], C: Array, nodes: int, mean: Array | None =
     means = [shift[:, k] for k in range(n)]  # of u_k given the x before it, shape (batch, nodes, ..., nodes)
     weight = np.ones(batch)
     reach = _FAR if any(f.grows for f in factors) else _REACH
-    nodes = round(nodes*reach/_REACH)
+    far = _like(nodes*reach/_REACH, nodes)
     for k, factor in enumerate(factors):
         spread = L[:, k, k].reshape(batch, *[1]*k)
         widest = float(np.max(np.abs(L[:, k:, k]), initial=0.0))  # x_k moves the later fields, too
-        own = max(round(2*reach/_STEP), round(nodes*min(widest, 4.0))) if factor.smooth else nodes
+        own = _like(max(2*reach/_STEP, far*min(widest, 4.0)), nodes) if factor.smooth else far
+        if k and weight.size*own > _MOST:
+            return _apart(factors[k:], L[:, k:, k:], nodes, weight, means[k:])
         x, w, values = _nodes(factor, means[k], spread, (own, reach), half=even and k == 0)
         if k == n - 1 and factor.smooth:  # the innermost average, of a stack of numbers, is a product with a vector
             return np.sum((weight*(values @ w)).reshape(batch, -1), axis=1)
@@ -104,6 +114,20 @@ def _stack(factors: Sequence[Factor], C: Array, nodes: int, mean: Array | None =
         for later in range(k + 1, n):
             means[later] = means[later][..., None] + L[:, later, k].reshape(batch, *[1]*(k + 1))*x
     return weight.reshape(batch, -1).sum(axis=1)
+
+
+def _apart(factors: Sequence[Factor], L: Array, nodes: int, weight: Array, means: Sequence[Array]) -> Array:
+    """What is left to be averaged where its nodes would fill the memory: each value of the fields before it by itself."""
+    batch = len(weight)
+    law = np.repeat(L @ L.transpose(0, 2, 1), weight.size//batch, axis=0)
+    mean = np.stack([np.broadcast_to(m, weight.shape).ravel() for m in means], axis=1)
+    size = max(1, _MOST//nodes**min(len(factors), 2))
+    parts = []
+    for k in range(0, weight.size, size):
+        checkpoint("averaging over several fields")
+        parts.append(_stack(factors, law[k:k + size], nodes, mean[k:k + size]))
+    found: Array = (weight*np.concatenate(parts).reshape(weight.shape)).reshape(batch, -1).sum(axis=1)
+    return found
 
 
 def _nodes(factor: Factor, mean: Array, spread: Array, rule: tuple[int, float], *, half: bool) -> tuple[Array, Array, Array]:
@@ -145,12 +169,11 @@ def lower(C: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def trapezoid(n: int, reach: float, half: bool = False) -> tuple[Array, Array]:
-    """n nodes (one more if n is odd) and weights of a standard normal, symmetric about 0, where none lies; or those above 0."""
-    pairs = -(-n//2)
-    x = (np.arange(pairs) + 0.5)*reach/pairs
+    """n nodes and weights of a standard normal, symmetric about 0; or those that are not below 0."""
+    x = (np.arange(n) - (n - 1)/2)*2*reach/n
     w = np.exp(-x**2/2)
     w /= w.sum()
-    return (x, w) if half else (np.concatenate([-x[::-1], x]), np.concatenate([w[::-1], w])/2)
+    return (x[n//2:], w[n//2:]*np.where(x[n//2:] > 0, 2.0, 1.0)) if half else (x, w)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ of them are one neuron.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ from hermitex.theories.committees.quadrature import average as numeric
 
 Array = np.ndarray
 MOST_AVERAGES = 200_000  # of four fields
+_MOST_NODES = 10**7  # of one average
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,19 @@ class Rates:
         da = second_rate*(self.second(C, nodes)[:p] @ s) if self.trained else np.zeros(p)
         return dQ, drive[:, p:], da
 
+    def held(self, state: tuple[Array, Array, Array], P: Array, nodes: int, rtol: float, **numbers: Any) -> bool:
+        """Whether the rates at (Q, M, a) are those on other nodes, relative to the largest rate or entry of the state."""
+        one, two = (self.packed(*self.rate(*state, P, nodes=n, **numbers)) for n in (nodes, other(nodes)))
+        return bool(np.max(np.abs(one - two)) <= rtol*max(np.max(np.abs(one)), np.max(np.abs(self.packed(*state)))))
+
+    def enough(self, states: Sequence[tuple[Array, Array, Array]], P: Array, rtol: float, **numbers: Any) -> int:
+        """The fewest nodes with which the rates at all states are `held`; the most that memory and time allow where none are."""
+        nodes, fields = NODES, max((len(q.functions) for q, _, _ in self.steps), default=2)
+        while (not self.exact and (nodes*3//2)**fields < _MOST_NODES
+               and not all(self.held(state, P, nodes, rtol, **numbers) for state in states)):
+            nodes = nodes*3//4*2
+        return nodes
+
     def risk(self, Q: Array, M: Array, a: Array, P: Array, *, v: Array, nodes: int = NODES) -> float:
         """E[(sum_a s_a f_a)^2]/2."""
         s = np.concatenate([-a/self.p, v/self.k])
@@ -234,6 +248,11 @@ class Rates:
         parts = [f for p, _, _ in self.pairs for f in ((p.by_own,) if p.same else (p.by_own, p.across))]
         pairs = all(f.closed is not None for f in parts if isinstance(f, Product))
         return pairs and all(q.closed is not None for q, _, _ in (*self.steps, *self.noises, *self.outputs))
+
+
+def other(nodes: int) -> int:
+    """Fewer nodes, an odd number, which lie elsewhere."""
+    return nodes*5//6 | 1
 
 
 def neurons(name: str, n: Any) -> int:
