@@ -167,4 +167,5 @@ page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flippe
                  r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])
 page.therefore(used, words="The equations that the package solves, here for tanh and sin:", by=[agreed],
                package={'hx.theories.one_step("tanh", "sin").system': used})
-page.not_shown(r"replica symmetry; that the quadratic equation of the traces is exact (quoted); and the equivalence of Result 3.2.")
+page.not_shown(r"replica symmetry; that the traces solve the quadratic equation, for which see `marchenko_pastur.py`; and the "
+               r"equivalence of Result 3.2.")

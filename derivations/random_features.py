@@ -163,6 +163,5 @@ page.same("stationarity for Huber's loss", derived("erf(z)", "z", huber),
           at=at[:1], shown=False)
 page.therefore(used, words="The equations of the package, for erf and sign:", by=[agreed],
                package={'hx.theories.random_features("erf", "sign").system': used})
-page.not_shown(r"replica symmetry; the equation of Marchenko and Pastur (quoted); and the intercept of features with a mean, "
-               r"which has a "
-               r"page of its own.")
+page.not_shown(r"replica symmetry; the equation of Marchenko and Pastur, and the intercept of features with a mean, which have "
+               r"pages of their own.")

@@ -71,7 +71,7 @@ ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", 
                   observables=printed.observables), printed,
                   r"$\partial_\omega f$ is $1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
                   at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
-ridge.not_shown("replica symmetry, and that the entropy of the ridge penalty is this one; both are quoted for convex problems.")
+ridge.not_shown("replica symmetry, and that the entropy of the ridge penalty is this one, for which see `replicas.py`.")
 ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theories.glm("square").system': used})
 
 # -- Huber -------------------------------------------------------------------------------------------------------------

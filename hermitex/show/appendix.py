@@ -304,6 +304,7 @@ def _terms(tex: str, inside: int = 0) -> list[str]:
             i += 6
             continue
         braces += (tex[i] == "{") - (tex[i] == "}")
+        braces += tex.startswith(r"\begin", i) - tex.startswith(r"\end", i)   # a matrix is whole
         if braces == 0 and brackets <= inside and tex.startswith((" + ", " - "), i) and tex[:i].strip():
             cuts.append(i)
         i += 1
@@ -312,15 +313,15 @@ def _terms(tex: str, inside: int = 0) -> list[str]:
 
 def _opened(tex: str) -> str:
     r"""The outermost \left( ... \right) of a product as \Bigl( ... \Bigr), inside which a line may end."""
-    depth, braces, i, out = 0, 0, 0, []
+    opened: list[bool] = []
+    braces, i, out = 0, 0, []
     while i < len(tex):
         if tex.startswith(r"\left", i) and not tex[i + 5:i + 6].isalpha():
-            out.append(r"\Bigl" if depth == 0 and braces == 0 else r"\left")
-            depth += 1
+            opened.append(not opened and braces == 0 and not tex.startswith(r"\begin", i + 6))   # not those of a matrix
+            out.append(r"\Bigl" if opened[-1] else r"\left")
             i += 5
         elif tex.startswith(r"\right", i) and not tex[i + 6:i + 7].isalpha():
-            depth -= 1
-            out.append(r"\Bigr" if depth == 0 and braces == 0 else r"\right")
+            out.append(r"\Bigr" if opened.pop() else r"\right")
             i += 6
         else:
             braces += (tex[i] == "{") - (tex[i] == "}")

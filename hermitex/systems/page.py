@@ -127,7 +127,8 @@ class Equality:
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
         left, right = (_written_out(e, where) for e in (self.lhs, self.rhs))
-        if left == right and not (self.copy or self.misprint):
+        matrices = any(isinstance(e, MatrixBase | MatrixExpr) for e in (self.lhs, self.rhs))   # products are worked out in `left`
+        if (self.lhs == self.rhs if matrices else left == right) and not (self.copy or self.misprint):
             return Checked(self.rule, FAILS, example="X = X: both sides are one expression before anything is worked out")
         found = check(left, right, digits=self.digits, points=self.points)
         example = repr(found.counter_example) if found.counter_example is not None else ""

@@ -161,8 +161,8 @@ class Result(Shown):
         With its source, the place in it and the right side `mended`, which must hold, it is a misprint; else it stands under
         "What would go wrong". Without `mended` the left side is one of a line of the page, which says what is right.
         """
-        right = None if mended is None else expression(mended)
-        self.parts.append(Equality(where, expression(lhs), expression(rhs), words, source, digits, misprint=True, place=place,
+        right = None if mended is None else _side(mended)
+        self.parts.append(Equality(where, _side(lhs), _side(rhs), words, source, digits, misprint=True, place=place,
                                    mended=right))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],

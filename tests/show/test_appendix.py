@@ -113,3 +113,13 @@ def test_an_appendix_has_numbers_labels_and_references(name):
     for old, new in ((label, ""), (label, label + label), (r"\left", ""), (r"\end{align}", ""), ("}", ""),
                      (r"\begin{align}", "\\begin{align}\n\n")):
         assert old in tex and _defects(tex.replace(old, new, 1)), f"{old} becomes {new}, and nothing is noticed"
+
+
+def test_a_matrix_is_never_cut_inside():
+    from sympy import Inverse, Matrix
+
+    wide = Matrix(3, 3, [sum(a[:k + 3]) for k in range(9)])
+    page = _page()
+    page.step("wide", Inverse(wide), 2*wide + 3*wide)
+    for piece in page.latex().splitlines():
+        assert piece.count(r"\begin{matrix}") == piece.count(r"\end{matrix}")

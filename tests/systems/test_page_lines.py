@@ -5,17 +5,21 @@ import random
 import pytest
 from sympy import (
     Derivative,
+    Determinant,
     Function,
     Integral,
+    Inverse,
     Limit,
     MatMul,
     Matrix,
     Subs,
     Symbol,
+    Trace,
     besselk,
     diff,
     exp,
     eye,
+    ones,
     oo,
     sin,
     sqrt,
@@ -196,3 +200,22 @@ def test_a_page_opens_with_its_notation_and_closes_with_what_it_does_not_show():
     assert Result("A", "It is $a = 1$.").unbound == ("1 formula in words",)   # a claim is read, and so is the name of a rule
     page.step("at $a = 1$", Derivative(a**2, a), 2*a)
     assert page.unbound == ("1 formula in words",)
+
+
+def test_determinants_traces_and_products_of_matrices_are_worked_out():
+    page = Result("Rank one", "claim")
+    page.let(x, a + 1)
+    b, unit = Symbol("b", positive=True), eye(2)
+    page.step("product", MatMul(b*unit, Inverse(b*unit)), unit)   # with a name on the page products are carried out before
+    page.step("determinant", Determinant(a*unit + b*ones(2, 2)), a*(a + 2*b))
+    page.step("trace", Trace(Inverse(a*unit + b*ones(2, 2))), 2*(a + b)/(a*(a + 2*b)))
+    page.step("wrong", Determinant(a*unit + b*ones(2, 2)), a*(a + b))
+    page.step("empty", b*unit, b*unit)
+    assert [one.status for one in page.check().steps] == ["proved", "proved", "proved", "fails", "fails"]
+
+
+def test_a_limit_may_go_wrong():
+    page = Result("Limits", "claim")
+    slope = page.step("limit", Limit((sqrt(1 + a*x) - 1)/x, x, 0), a/2)
+    page.misprint("the half", slope.lhs, a)
+    assert page.check().passed

@@ -10,6 +10,7 @@ from typing import Any
 from sympy import (
     Basic,
     Derivative,
+    Determinant,
     Expr,
     Float,
     Integral,
@@ -19,6 +20,7 @@ from sympy import (
     Piecewise,
     Rational,
     Subs,
+    Trace,
     limit,
     nan,
     oo,
@@ -32,7 +34,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import tidy
 
-FORMS = (Derivative, Subs, Limit, Integral)
+FORMS = (Derivative, Subs, Limit, Integral, Determinant, Trace)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _DIGITS = 40
@@ -40,7 +42,7 @@ _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point a
 
 
 def evaluated(expr: Expr) -> Expr:
-    """Derivatives, substitutions, limits and integrals done, the inner ones first; one that cannot be done stays.
+    """Derivatives, substitutions, limits, integrals, determinants and traces done, the inner ones first; what cannot be done stays.
 
     >>> from sympy.abc import q, x
     >>> evaluated(Subs(Derivative(q/(1 + q), q), q, 0)), evaluated(x*Limit((1 - 1/(1 + q))/q, q, 0))
