@@ -31,7 +31,7 @@ page.step("Mehler", E(feature*feature.subs(z1, z2), z1, z2, cov={(z1, z2): rho})
           sum(c[j]**2*rho**j/factorial(j) for j in range(4)))
 page.text(r"(ii) Its eigenvalues. The power $\rho^k$ is shared by the polynomials of degree $k$ in $d$ letters. Their number is "
           r"$\binom{d + k - 1}{k}$, of the order $d^k$, so that each has an eigenvalue of the order $d^{-k}$:")
-for order in (1, 2, 3):
+for order in (2, 3):
     page.step(f"counting polynomials of degree {order}", Limit(binomial(d + order - 1, order).expand(func=True)/d**order, d, oo),
               Rational(1, factorial(order)))
 page.text(r"(iii) The cut. At $d^\kappa$ samples a mode keeps the share $\nu/(\eta + \nu)$. Between the first and the second "

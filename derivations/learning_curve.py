@@ -80,7 +80,7 @@ page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to
           r"m$ couple, have $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $\beta V_2/\epsilon$. (So $m$ costs nothing in the "
           r"limit; its term is the "
           r"leading $1/d$ correction.)")
-v1, v2 = Function("v1")(L, Vhat1), Function("v2")(L, Vhat1)
+v1, v2 = Function("v_1")(L, Vhat1), Function("v_2")(L, Vhat1)
 Q = 1/(1 + mu_1**2*V1 + mu_22*V2)
 
 
@@ -91,6 +91,29 @@ def energy(body):
 
 entropy = (qhat1*v1 + qhat2*v2 + (c*beta*zetahat**2 + beta/epsilon*mhat**2)*v2 + beta*psihat**2*v1)/2
 coupling = (q1*Vhat1 + q2*Vhat2 - V1*qhat1 - V2*qhat2)/2 - m*mhat - zeta*zetahat - psi*psihat
+letters = (mu_0, mu_1, mu_22, h, h1, h2)
+along = dict(zip(letters, (Function(n)(kappa) for n in ("mu_0", "mu_1", "mu_22", "h", "h1", "h2")), strict=True))
+weight, residual, shift = ((x_).xreplace(along) for x_ in (Q, error, h - B))
+phi = coupling + entropy - energy(residual*weight)
+page.name(Symbol("Phi"), phi, r"With the traces as functions of the conjugates and the coefficients as functions of $\kappa$, "
+                              r"whatever "
+                              r"these are, it is")
+page.text("Its derivatives, each of which determines one unknown:")
+one, two = along[mu_1], along[mu_22]
+for letter, sign, x_, value in (
+        ("q_1", 2, q1, Vhat1 - alpha/beta*E(one**2*weight, kappa)), ("q_2", 2, q2, Vhat2 - alpha/beta*E(two*weight, kappa)),
+        ("m", 1, m, -mhat + alpha/beta*E(along[mu_0]*shift*weight, kappa)),
+        (r"\zeta", 1, zeta, -zetahat + alpha/beta*E(kappa*one*shift*weight, kappa)),
+        (r"\psi", 1, psi, -psihat + alpha/beta*E(one*along[h1]*weight, kappa)),
+        ("V_1", -2, V1, qhat1 - alpha/beta*E(one**2*residual*weight**2, kappa)),
+        ("V_2", -2, V2, qhat2 - alpha/beta*E(two*residual*weight**2, kappa)),
+        (r"\hat q_1", 2, qhat1, v1 - V1), (r"\hat q_2", 2, qhat2, v2 - V2), (r"\hat m", 1, mhat, beta/epsilon*mhat*v2 - m),
+        (r"\hat\zeta", 1, zetahat, c*beta*zetahat*v2 - zeta), (r"\hat\psi", 1, psihat, beta*psihat*v1 - psi)):
+    page.step(f"stationarity in ${letter}$", sign*Derivative(phi, x_), value)
+pull_1, pull_2 = qhat1 + beta*psihat**2, qhat2 + c*beta*zetahat**2 + beta/epsilon*mhat**2
+page.step(r"stationarity in $\hat V_1$", 2*Derivative(phi, Vhat1), q1 + pull_1*v1.diff(Vhat1) + pull_2*v2.diff(Vhat1))
+page.step(r"stationarity in $\hat V_2$", 2*Derivative(phi, Vhat2) + 2*Derivative(phi, L),
+          q2 + pull_1*v1.diff(L) + pull_2*v2.diff(L), r"and, as $L$ holds $\hat V_2$,")
 names = symbols("T0 T1 T2", real=True)
 
 

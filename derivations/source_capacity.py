@@ -9,6 +9,7 @@ from hermitex.theories.source_capacity import ELL, WIDTH
 
 K, k, x, y, v = symbols("K k x y v", positive=True)
 m, bias, variance = symbols("m B V", real=True)
+felt = symbols("t", positive=True)   # where the width stands between two borders
 half = Rational(1, 2)
 
 page = Result(
@@ -23,7 +24,7 @@ page = Result(
 page.assume(r"a width that is felt adds to the bias a term with the exponent $(2\alpha\min(r, 1/2) - 1)\,m + q$",
             quoted="defilippis2024", place="the rates of random features")
 page.notation({alpha: "the capacity", r: "the source", ELL: "the exponent of the ridge", WIDTH: "that of the width", k: "a mode",
-               K: "the number of modes that are learnt", (x, y, v): "by how much a border is passed"})
+               K: "the number of modes that are learnt", (x, y, v, felt): "by how much a border is passed"})
 page.text(r"(i) The bias is what is not learnt and what the ridge shrinks. The squared coefficients beyond the $K$-th are")
 page.step("the tail", Integral(k**(-2*alpha*v - 1), (k, K, oo)), K**(-2*alpha*v)/(2*alpha*v), r"at the source $v$")
 page.text(r"and a mode below it keeps the squared share $(k/K)^{2\alpha}$, which adds the same power as long as the source is "
@@ -41,7 +42,10 @@ page.text(r"(ii) The cells. For a source $1/2 + v$, where all five are there, ea
 above = hx.theories.source_capacity(alpha, half + v)
 cells = {one.name: one for one in above.regimes.regimes}
 slope = 1 + 2*alpha*(Min(half + v, 1) - half)
-at = {"ridge, wide": {ELL: alpha*x/(x + y), WIDTH: slope*x/(x + y) + v},
+
+at = {"ridge, width felt": {ELL: alpha*x/(x + y), WIDTH: x/(x + y)*(1 + (slope - 1)*felt/(felt + 1))},
+      "ridge too small, width felt": {ELL: alpha + x, WIDTH: 1 + (slope - 1)*felt/(felt + 1)},
+      "ridge, wide": {ELL: alpha*x/(x + y), WIDTH: slope*x/(x + y) + v},
       "width": {WIDTH: x/(x + y), ELL: alpha*x/(x + y) + v},
       "ridge too small, wide": {ELL: alpha + x, WIDTH: slope + y}}
 for name, place in at.items():
@@ -53,8 +57,9 @@ page.text(r"(iii) Continuity. Where two cells meet their exponents agree, for ev
 for border in made.regimes.borders:
     one, other = ({c.name: c for c in made.regimes.regimes}[n] for n in border.regimes)
     for what in ("bias", "variance"):
-        page.step(f"{one.name} and {other.name}", Subs(sympify(one.values[what]), tuple(border.line), tuple(border.line.values())),
-                  sympify(other.values[what]).subs(border.line), points=2)
+        if (here := sympify(one.values[what])).subs(border.line) != here or here != sympify(other.values[what]):
+            page.step(f"{one.name} and {other.name}", Subs(here, tuple(border.line), tuple(border.line.values())),
+                      sympify(other.values[what]).subs(border.line), points=2)
 page.misprint("no saturation", K**(-2*alpha)*Integral(k**(2*alpha*(1 - below) - 1), (k, 0, K)),
               K**(-2*alpha)/(2*alpha*(1 - below)), "the ridge saturates at the source one, not below it")
 

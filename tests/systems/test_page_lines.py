@@ -32,6 +32,7 @@ from hermitex.symbols import V, alpha, q, z
 
 x, y = symbols("x y", real=True)
 a = Symbol("a", positive=True)
+F = Function("F")(x, y)
 f = Function("f")
 Phi = Symbol("Phi")
 
@@ -68,8 +69,6 @@ def test_limits_integrals_and_averages(held, value, wrong):
 
 
 def test_what_cannot_be_worked_out_is_open():
-    g = Function("g")
-    assert check(Derivative(g(x, a), x), Derivative(g(x, a), a)).status == "undetermined"
     assert check(Limit(E(sin(a*x*z)/x*z, z), x, 0), a).status == "undetermined"
 
 
@@ -212,6 +211,14 @@ def test_determinants_traces_and_products_of_matrices_are_worked_out():
     page.step("wrong", Determinant(a*unit + b*ones(2, 2)), a*(a + b))
     page.step("empty", b*unit, b*unit)
     assert [one.status for one in page.check().steps] == ["proved", "proved", "proved", "fails", "fails"]
+
+
+@pytest.mark.parametrize(("left", "right", "status"), [
+    (Derivative(a*F/x, x), a*F.diff(x)/x - a*F/x**2, "proved"), (Derivative(F, x), F.diff(y), "fails"),
+    (2*Derivative(F/a, x), 2*F.diff(x), "fails"), (E(z**2*Derivative(F, x), z), F.diff(y), "undetermined"),
+    (Integral(F.diff(x), (y, 0, a)), F.diff(x), "undetermined")])
+def test_derivatives_of_undefined_functions_are_letters(left, right, status):
+    assert check(left, right).status == status
 
 
 def test_a_limit_may_go_wrong():

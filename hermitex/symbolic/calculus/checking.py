@@ -21,7 +21,7 @@ from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
-from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, undone
+from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.laws import refuse_loose
@@ -74,6 +74,9 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points)
     if left != right and (rest := undone(left, right)) is not None:
+        if letters := slopes(left, right):
+            found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
+            return replace(found, lhs=left, rhs=right)
         return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     try:
         forms = _forms(left, right)

@@ -11,6 +11,7 @@ from sympy import (
     Basic,
     Derivative,
     Determinant,
+    Dummy,
     Expr,
     Float,
     Integral,
@@ -20,6 +21,7 @@ from sympy import (
     Piecewise,
     Rational,
     Subs,
+    Sum,
     Trace,
     limit,
     nan,
@@ -37,6 +39,7 @@ from hermitex.symbolic.undefined import tidy
 FORMS = (Derivative, Subs, Limit, Integral, Determinant, Trace)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
+_BINDING = (Expectation, ArraySum, Integral, Sum)
 _DIGITS = 40
 _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
 
@@ -61,6 +64,16 @@ def explicit(matrix: Any) -> MatrixBase:
 def undone(*sides: Expr) -> Expr | None:
     """A derivative, substitution or limit that is left, which no number can be put into."""
     return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit)), None)
+
+
+def slopes(*sides: Expr) -> dict[Expr, Expr]:
+    """A letter for each partial derivative of an undefined function of letters, which may take any value beside the function's;
+    none where one stands inside of what binds a letter, or where anything else is left to do."""
+    left = {e for side in sides for e in side.atoms(Derivative, Subs, Limit)}
+    around = [e for side in sides for e in side.atoms(*_BINDING)]
+    plain = all(isinstance(e, Derivative) and isinstance(e.expr, AppliedUndef) and all(a.is_Symbol for a in e.expr.args)
+                and not any(node.has(e) for node in around) for e in left)
+    return {e: Dummy(str(e), real=True) for e in sorted(left, key=str)} if plain else {}
 
 
 def endless_of_undefined(*sides: Expr) -> Expr | None:
