@@ -56,6 +56,7 @@ def robust(
     Parameters
     ----------
     residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
+    p : as in `newton.newton`; START in it is the first start where x0 is what came of it
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
     explicit, sized : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
@@ -85,7 +86,7 @@ def robust(
     problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
     if residual is not None and both is not None and sized is not None:
         problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), sized, rtol)
-        sound, p = partial(run_out, problem), {**p, START: x, _INDEX: np.arange(x.shape[1])}
+        sound, p = partial(run_out, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
@@ -100,8 +101,10 @@ def robust(
                 return found
             last = polished(_usable(found.state, y, positive, names), q)
             if problem is not None:  # a map that hardly moves is no solution either
-                found = replace(found, converged=found.converged & np.array(
-                    [not said for said in run_out(problem, found.state, problem.both(found.state, q)[1], q)]))
+                lost = [f"the equation of {said} hardly moves its unknowns there, and does not hold: no solution" if said else ""
+                        for said in run_out(problem, found.state, problem.both(found.state, q)[1], q)]
+                found = replace(found, converged=found.converged & np.equal(lost, ""),
+                                reason=np.where(found.converged, np.array(lost, dtype=object), found.reason))
             return _better(found, replace(last, method=f"{found.method} + newton"))
 
         return run

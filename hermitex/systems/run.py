@@ -18,6 +18,7 @@ from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import over
 from hermitex.solvers.linear import linear
+from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
@@ -53,6 +54,7 @@ class Run:
         self.quad = program.quadratures()
         self.s: State = {n: self._column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
+        self.first: State = {}  # where each block began before any rule was refined
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
@@ -119,6 +121,7 @@ class Run:
         other.points, other.quad, other.rounding, other.outputs = len(points), self.quad.of(points), {}, {}
         other.place = self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
+        other.first = {n: v[:, points] for n, v in self.first.items()}
         other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
         return other
 
@@ -306,7 +309,9 @@ class Run:
         if line.some:
             functions, explicit, x0 = line.wrapped(both, step, sized), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
-        found = robust(x0, {"point": everything}, names=block.torn, positive=positive, explicit=explicit, rtol=self.tolerance,
+        self.first.setdefault(name, x0)
+        begun = {"point": everything, START: self.first[name]}
+        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, rtol=self.tolerance,
                        raise_on_failure=False, **functions)
         found = line.back(found, block.torn) if line.some else found
         s = dict(self.s)
