@@ -29,7 +29,7 @@ page.notation({m: r"the mean of the readout, $1^\top\hat a/\sqrt p$", mhat: "its
                epsilon: "$1/d$", (c0, c1): "that mean without the readout's mean, and its slope in it"})
 page.text(r"(i) The norm of the direction. The vector of all ones over $\sqrt p$ and times $\sqrt p$, as the conjugate couples to "
           r"it, has the "
-          r"$A^{-1}$-norm of the width times the trace a neuron:")
+          r"squared $A^{-1}$-norm of the width times the trace a neuron:")
 norm = page.let(symbols("N_m", positive=True), p*V2, "with")
 page.step("the width", Subs(norm, p, beta*d), Subs(beta*V2/epsilon, epsilon, 1/d), r"At $\beta d$ neurons it is")
 page.text(r"(ii) The terms of the free energy that hold $m$ and its conjugate, where $S$ is the energy's pull:")

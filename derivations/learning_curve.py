@@ -77,7 +77,8 @@ for rule, slope, value in (("$T_0$", -1/by_V, T0), ("$T_1$", by_hat/by_V, T1), (
 
 page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ and "
           r"$\hat "
-          r"m$ couple, have $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $\beta V_2/\epsilon$. (So $m$ costs nothing in the "
+          r"m$ couple, have the squared $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $\beta V_2/\epsilon$. (So $m$ costs nothing "
+          r"in the "
           r"limit; its term is the "
           r"leading $1/d$ correction.)")
 v1, v2 = Function("v_1")(L, Vhat1), Function("v_2")(L, Vhat1)

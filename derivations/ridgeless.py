@@ -37,7 +37,7 @@ rows.text(r"(ii) The third function. By parts, the derivative by the variance is
 rows.step("the heat equation", Derivative(E(sample.subs(z, u), z), c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12,
           points=1)
 rows.text(r"(iii) The free energy is that of the learning curve with $\nu\chi$ besides in the mean output and, since the vector "
-          r"$(\delta_i)$ has the $A^{-1}$-norm $\beta s_c^2V_2$, one more term $\beta s_c^2\hat\chi^2V_2$ in the entropy. Its "
+          r"$(\delta_i)$ has the squared $A^{-1}$-norm $\beta s_cV_2$, one more term in the entropy, with $\hat\chi^2$. Its "
           r"conditions:")
 B = mu_0*m + kappa*mu_1*zeta + nu*chi
 error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
@@ -75,9 +75,11 @@ def derived(sigma, target):
     }, observables={"test_error": E(error, kappa) - Delta, "train_error": E(error*Q**2, kappa)})
 
 
-rows.name(Symbol("V_2"), root, "With")
-rows.name(Symbol("S"), entropy, "and the entropy")
-rows.step("the derivative by $\\hat\\chi$", Subs(Derivative(entropy, chihat), chihat, alpha/beta*chitilde), alpha*s_c*root*chitilde)
+inverse = rows.let(Symbol("V_2", positive=True), root, "With")
+in_letters = entropy.xreplace({root/2: inverse/2})
+rows.name(Symbol("S"), in_letters, "and the entropy")
+rows.step("the derivative by $\\hat\\chi$", Subs(Derivative(in_letters, chihat), chihat, alpha/beta*chitilde),
+          alpha*s_c*inverse*chitilde)
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
 gaussian = hx.theories.one_step("tanh", "sin", rows="gaussian").system
 fluctuating = derived("tanh(z)", "sin(z)")

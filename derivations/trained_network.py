@@ -243,8 +243,8 @@ def jumping():
 page.test("tanh and sin, with noise", smooth, uses=[coherent, own_part, *entries])
 page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
-page.misprint("the spike's direction left in the bulk", isotropic.subs(balance), b2*v2,
-              r"$K^f$ in place of $K$ loses the rank-one term", mended=b2*v2/(1 + b2*hat1*v2))
+page.misprint("the spike's direction left in the bulk", isotropic, b2*v2,
+              r"$K^f$ in place of $K$ loses the rank-one term")
 
 
 def solved(solve):

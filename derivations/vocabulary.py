@@ -123,7 +123,8 @@ page.step("one letter", Subs(c[1]*trace[0, 0], tuple(single), tuple(single.value
 page.step("one letter", Subs(block[0, 0], tuple(single), tuple(single.values())), one*v2/(1 + one*beta*hat*v2))
 
 page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
-          r"couple to have the $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$; the entropy "
+          r"couple to have the squared $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$; the "
+          r"entropy "
           r"is half of")
 hats = Matrix([psihat[k] for k in EACH])
 G = total(lambda k: pi[k]*V2[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))

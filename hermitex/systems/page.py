@@ -136,6 +136,8 @@ class Equality:
             example = f"the sides differ by the factor {found.factor}; {example}"
         if self.misprint:
             if found.status == FAILS and self.mended is not None:
+                if self.mended == self.lhs:
+                    return Checked(f"misprint, {self.rule}", FAILS, example="the mended formula is the left side itself")
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points)
                 if not right:
                     return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")

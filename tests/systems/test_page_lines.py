@@ -221,6 +221,13 @@ def test_derivatives_of_undefined_functions_are_letters(left, right, status):
     assert check(left, right).status == status
 
 
+def test_what_is_mended_is_another_formula():
+    page = Result("Misprints", "claim")
+    page.misprint("the factor", Derivative(a**2, a), a, mended=Derivative(a**2, a))
+    found = page.check().steps[0]
+    assert found.status == "fails" and "left side itself" in found.example
+
+
 def test_a_limit_may_go_wrong():
     page = Result("Limits", "claim")
     slope = page.step("limit", Limit((sqrt(1 + a*x) - 1)/x, x, 0), a/2)
