@@ -198,7 +198,7 @@ page.test("(132) in numbers", with_a_bias)
 page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
               r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
               r"overlap "
-              r"with the target and gives the upper bound twice; here with $\mu_1 \propto e^{-\kappa^2/4}$ and the sine",
+              r"with the target and gives the upper bound twice; here with $e^{-\kappa^2/4}$ for $\mu_1$ and the sine",
               mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
 page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],
                package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})

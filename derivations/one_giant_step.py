@@ -1,6 +1,6 @@
 r"""One gradient step of size eta d makes W = spike + bulk: r, gamma and c for every activation and target (Result 3.1)."""
 
-from sympy import Function, oo, sqrt, symbols
+from sympy import Function, Limit, Subs, oo, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, He, Result
@@ -45,19 +45,19 @@ page.let(sigma_2, E(He(2, z)*sigma(z), z))
 page.step("Stein", E(slope(z), z), sigma_1)
 page.step("Stein", E(z*slope(z), z), sigma_2)
 page.text(r"(i) The mean gives every row the same vector $t\sigma_1 b$: the spike. The square of $b$ has $n_B$ diagonal terms "
-          r"$R^2\|x\|^2 \simeq R_2 d$ and off the diagonal the squared mean of $R x$, which is $g_1$ along $\theta$:")
+          r"$R^2\|x\|^2$, of the mean $R_2d$, and off the diagonal the squared mean of $R x$, which is $g_1$ along $\theta$:")
 page.let(N_v, sqrt(g_1**2 + R_2/alpha0))
 n, d = symbols("n d", positive=True)
-page.step("counting pairs", ((n*R_2*d + n*(n - 1)*g_1**2)/n**2).subs(n, alpha0*d).limit(d, oo), N_v**2)
-page.text(r"so $\|b\| \to N_v$, and its overlap with $\theta$ is $g_1$, that of its direction $g_1/N_v$.")
+page.step("counting pairs", Limit(((n*R_2*d + n*(n - 1)*g_1**2)/n**2).subs(n, alpha0*d), d, oo), N_v**2)
+page.text(r"so the length of $b$ goes to $N_v$, and its overlap with $\theta$ is $g_1$, that of its direction $g_1/N_v$.")
 page.text(r"(ii) The linear part multiplies the row by $1 + t\sigma_2\bar R$: $\frac{1}{n_B}\sum_\mu R_\mu x_\mu x_\mu^\top w_i$ "
           r"has the mean "
           r"$\bar R w_i$ and a part along $\theta$ that leaves the three numbers unchanged; its fluctuation belongs to (iii).")
 page.text(r"(iii) What is left of the slope, $\sigma' - \sigma_1$, has independent signs on the samples and adds a vector in a "
-          r"random "
-          r"direction whose squared norm is $\frac{t^2}{n_B^2}\sum_\mu R_\mu^2\|x_\mu\|^2(\sigma' - \sigma_1)^2 \to "
-          r"\frac{t^2}{\alpha_0}R_2\,"
-          r"\mathrm{Var}\,\sigma'$:")
+          r"random direction. Its squared norm is $\frac{t^2}{n_B^2}\sum_\mu R_\mu^2\|x_\mu\|^2(\sigma' - \sigma_1)^2$, of "
+          r"which $n$ terms have the mean $R_2d$ times the variance $v$ of the slope:")
+v = symbols("v", positive=True)
+page.step("counting samples", Subs((t/n)**2*n*R_2*d*v, n, alpha0*d), t**2*R_2/alpha0*v)
 spread = page.step("expanding the square", E((slope(z) - sigma_1)**2, z), E(slope(z)**2, z) - sigma_1**2)
 
 made = hx.theories.spike(sigma, g)

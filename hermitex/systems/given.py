@@ -9,7 +9,8 @@ from typing import Any
 from hermitex.show.display import latex
 
 _TYPED = re.compile(r"\$([^$]*)\$")
-_EQUALS = re.compile(r"(?<![<>\\])=")
+# Equalities, also up to a factor or in a limit; a letter that goes to zero or to infinity names the limit.
+_EQUALS = re.compile(r"(?<![<>\\])=|\\(simeq|approx|propto|equiv)(?![a-z])|\\to(?![a-z])(?!\s*(0|\\infty))")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ def typed(words: str) -> int:
 
     >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), typed("It is $$a + b.$$")
     (1, 1)
+    >>> typed("As $d \\\\to \\\\infty$, $a \\\\to b$ and $a \\\\propto b$")
+    2
     """
     parts = words.split("$$")
     return len(parts)//2 + sum(bool(_EQUALS.search(f)) for part in parts[::2] for f in _TYPED.findall(part))

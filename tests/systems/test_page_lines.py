@@ -221,6 +221,13 @@ def test_derivatives_of_undefined_functions_are_letters(left, right, status):
     assert check(left, right).status == status
 
 
+def test_a_limit_holds_averages_and_functions_as_numbers():
+    g = Function("g")
+    held = E(g(z)**2, z) + g(a)*x
+    assert check(Limit(Subs((y*held + 1)/(y + g(a)), y, 2*V), V, oo), held).status == "proved"
+    assert not check(Limit((y*held + 1)/y, y, oo), held + 1)
+
+
 def test_what_is_mended_is_another_formula():
     page = Result("Misprints", "claim")
     page.misprint("the factor", Derivative(a**2, a), a, mended=Derivative(a**2, a))

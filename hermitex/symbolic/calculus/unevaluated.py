@@ -92,13 +92,19 @@ def _done(e: Expr) -> Expr:
 
 def _limit(e: Limit) -> Expr:
     body, x, at, side = e.args
+    # Averages and functions without x are numbers, and letters here.
+    fixed = sorted((n for n in body.atoms(*_OPAQUE) if not n.has(x)), key=str)
+    letters = {n: Dummy(f"n{i}", real=True) for i, n in enumerate(fixed)}
+    body = body.xreplace(letters)
     if body.has(*_OPAQUE, *FORMS) or body.count_ops() > LARGE:
         return e
     try:
         value = limit(body, x, at, str(side))
     except (NotImplementedError, ValueError, TypeError, ArithmeticError):
         return e
-    return value if not value.has(Limit, x, nan, zoo) and _approached(body, x, at, str(side), value) else e
+    if value.has(Limit, x, nan, zoo) or not _approached(body, x, at, str(side), value):
+        return e
+    return value.xreplace({letter: n for n, letter in letters.items()})
 
 
 def _approached(body: Expr, x: Expr, at: Expr, side: str, value: Expr) -> bool:
