@@ -4,7 +4,7 @@ r"variables."""
 from sympy import Derivative, Function, MatMul, Matrix, Rational, Subs, eye, log, pi, sign, sqrt, symbols
 
 import hermitex as hx
-from hermitex import E, He, Result
+from hermitex import E, Result
 from hermitex.symbols import q, z, z1, z2
 
 p = Function("p")
