@@ -38,15 +38,6 @@ def to_series(order: int) -> np.ndarray:
     return (np.polynomial.legendre.legvander(x, order - 1) * w[:, None]).T * (np.arange(order)[:, None] + 0.5)
 
 
-@lru_cache(maxsize=8)
-def chebyshev(order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Chebyshev points on (-1, 1), and the matrix from values there to coefficients."""
-    angle = np.pi * (np.arange(order) + 0.5) / order
-    matrix = 2 / order * np.cos(np.outer(np.arange(order), angle))
-    matrix[0] /= 2
-    return np.cos(angle), matrix
-
-
 @lru_cache(maxsize=64)
 def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on (0, 1) for integrands with an inverse square root, a logarithm or a jump at 0.

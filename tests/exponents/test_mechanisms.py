@@ -15,7 +15,6 @@ BY = [
     ("sign(z1) + sign(z2)", "deterministic", "average over what is known"),
     ("z1*z2", "deterministic", "law of the label: independent blocks"),
     ("z1*z2 + z1**2", "multiplicative", None),
-    ("z1**4 - 6*z1**2*z2**2 + z2**4", "deterministic", "law of the label: independent blocks"),
     ("cos(z)", "deterministic", "one variable: level sets"),
     ("z**2", "gaussian:1", "one variable: the noise integrated"),
     ("z", "deterministic", "E[z|Y] is not zero"),

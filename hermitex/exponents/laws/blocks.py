@@ -22,7 +22,6 @@ from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import inner_quantities, own_parts
 from hermitex.exponents.laws.density import Index, Law, merged, normal, push, radius
 from hermitex.exponents.laws.discrete import exact_atoms
-from hermitex.exponents.laws.orbits import homogeneous
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added, joined
 from hermitex.exponents.laws.table import tabulated
@@ -32,7 +31,6 @@ from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.terms import connected
 
 _MIXTURE = 64
-_FINE = 1e-10
 _SIZE = 60
 
 
@@ -54,11 +52,10 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
-    found = found or _sum(g, used, place, drop) or _scaled(g, used, place, drop) or _product(g, used, place, drop)
+    found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
-    if found is None:
-        other = _factored(g, used)
-        found = homogeneous(g, place, drop) if other is None else law_of(other, place)
+    if found is None and (other := _factored(g, used)) is not None:
+        found = law_of(other, place)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -155,12 +152,6 @@ def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
     return _combined(multiplied, laws, drop)
 
 
-def _scaled(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    """A product of two variables with a scaling: by its orbits, which high powers cost no digits."""
-    found = homogeneous(g, place, drop) if len(used) == 2 and isinstance(g, Mul) else None
-    return found if found is not None and found.lost < _FINE else None
-
-
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
     """g = F(w) with w one smaller quantity."""
     for inner, outer, w in inner_quantities(g, used):
@@ -221,14 +212,13 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
         parts = [m @ law.density(y) for (law, _), m in zip(cases, maps, strict=True) if law.continuous]
         return sum(parts, np.zeros((len(wanted), len(y))))
 
-
     live = [law for law, _ in cases if law.continuous]
     knots = [p for law in live for p in (*law.knots, law.lo, law.hi)]
     atoms = merged([(p, m @ v) for (law, _), m in zip(cases, maps, strict=True) for p, v in law.atoms])
     return Law(tuple(wanted), density, min([law.lo for law in live], default=0.0),
                max([law.hi for law in live], default=0.0), tuple(distinct(np.array(knots))),
                tuple(h for law in live for h in law.hints), tuple(atoms), bool(live),
-               max([law.power for law in live], default=2), False, lost=max(law.lost for law, _ in cases))
+               max([law.power for law in live], default=2), False)
 
 
 def _factored(g: Expr, used: list[Symbol]) -> Expr | None:

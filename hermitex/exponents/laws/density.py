@@ -49,8 +49,6 @@ class Law:
     continuous : whether there is a density at all
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
-    deep : factors of 4 by which panels shrink towards a knot at 0
-    lost : the error of its couplings that is known from where it was made
     """
 
     indices: tuple[Index, ...]
@@ -63,8 +61,6 @@ class Law:
     continuous: bool = True
     power: int = 2
     plain: bool = True
-    deep: int = 24
-    lost: float = 0.0
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them, shape (n,)."""
@@ -215,7 +211,7 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
                _decades(lo, hi), tuple(atoms), bool(branches),
                common_power(law.power, *[n for b in branches for n in b.orders()]),
-               law.plain and all(b.closed for b in branches), lost=law.lost)
+               law.plain and all(b.closed for b in branches))
 
 
 def _crowded(b: Monotone, end: float) -> bool:

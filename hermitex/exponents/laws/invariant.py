@@ -30,15 +30,26 @@ def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool 
     """
     r = len(variables)
     turns = [as_array(s.matrix) for s in symmetries(g, variables) if odd or s.sign == 1]
-    T = np.zeros((r,)*4)
-    for (a, b), value in found.couplings.items():
-        if len(a) == 2:
-            for (i, j), (k, m) in ((a, b), (b, a)):
-                T[i, j, k, m] = T[j, i, k, m] = T[i, j, m, k] = T[j, i, m, k] = value
+    T = tensor_of(found.couplings, r)
     # Averages over R and 1, one R after the other, again and again: what is left has all the symmetries.
     for _ in range(_ROUNDS if turns else 0):
         for R in turns:
             T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
-    pairs = list(combinations_with_replacement(range(r), 2))
-    couplings: Couplings = {(a, b): round(float(T[a + b]), 15) for a, b in combinations_with_replacement(pairs, 2)}
-    return replace(found, couplings={key: value for key, value in couplings.items() if value != 0})
+    return replace(found, couplings=couplings_of(T))
+
+
+def tensor_of(couplings: Couplings, r: int) -> np.ndarray:
+    """E[m_ij m_kl] of the couplings of order two, shape (r, r, r, r)."""
+    T = np.zeros((r,)*4)
+    for (a, b), value in couplings.items():
+        if len(a) == 2:
+            for (i, j), (k, m) in ((a, b), (b, a)):
+                T[i, j, k, m] = T[j, i, k, m] = T[i, j, m, k] = T[j, i, m, k] = value
+    return T
+
+
+def couplings_of(T: np.ndarray) -> Couplings:
+    """The couplings in a tensor of shape (r, r, r, r), without those that are zero but for rounding."""
+    pairs = list(combinations_with_replacement(range(len(T)), 2))
+    couplings = {(a, b): round(float(T[a + b]), 15) for a, b in combinations_with_replacement(pairs, 2)}
+    return {key: value for key, value in couplings.items() if value != 0}

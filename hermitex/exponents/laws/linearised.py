@@ -18,7 +18,7 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law
 from hermitex.kernels.panels import half_template
 from hermitex.symbolic.budget import checkpoint
 
-_SHALLOW, _SMOOTH = {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot that is not 0, and towards a hint
+_DEEP, _SHALLOW, _SMOOTH = 24, {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot at 0, elsewhere, and towards a hint
 _NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
 _WIDEST = WINDOW**2
 _DECADES = 1e6
@@ -75,7 +75,7 @@ def second(law: Law, *, order: int = 23) -> Second:
     fine, missed = _integral(law, order)
     coarse = _integral(law, order - 5)[0]
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
-    return Second(fine, max(error, missed, law.lost))
+    return Second(fine, max(error, missed))
 
 
 def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +139,7 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (law.deep if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
+            depth = (_DEEP if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Expr, Mul, Rational, S, Symbol
+from sympy import Expr, Mul, S, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -271,13 +271,12 @@ def _law(q: Question) -> Value | None:
     """Numerically, from the couplings of the law of the label."""
     if q.given:
         return None
-    g, turn = _diagonal(q.g, q.hidden) if isinstance(q.law, Named) else (q.g, None)
-    second = noisy_second(g, q.law, q.hidden)
+    second = noisy_second(q.g, q.law, q.hidden)
     inverse, _ = largest(second.couplings, list(range(len(q.hidden))))
     if not inverse > 0:
         raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
     error = len(q.hidden) * second.error
-    later = _remaining(second.couplings, np.eye(len(q.hidden)) if turn is None else turn, error / inverse)
+    later = _remaining(second.couplings, np.eye(len(q.hidden)), error / inverse)
     return measured(inverse, error)._replace(remaining=later, method=second.method)
 
 
@@ -296,38 +295,6 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
     if not inverse > max(1e-12, 2 * error):
         return Later(first @ rows, rest @ rows, None)
     return Later(first @ rows, rest @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
-
-
-def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any]:
-    """(a quadratic form rotated to a sum of squares, the rows of its axes): alpha_c is invariant; else (g, None)."""
-    from sympy import eye
-
-    poly = g.as_poly(*names) if g.is_polynomial(*names) else None
-    if isinstance(g, Mul) or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
-        return g, None
-    n = len(names)
-    q = eye(n).as_mutable()
-    for i in range(n):
-        for j in range(n):
-            m = tuple((k == i) + (k == j) for k in range(n))
-            q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
-    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j):
-        return g, None
-    axes = np.linalg.eigh(as_array(q))[1].T  # in the order of the eigenvalues, which rise
-    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True))), axes
-
-
-def _eigenvalues(q: Any) -> list[Expr]:
-    """Exactly for two variables; else to 15 digits, equal ones made equal (their squares are one radial block)."""
-    if q.rows == 2:
-        (a, b), (_, d) = q.tolist()
-        root = ((a - d) ** 2 + 4 * b**2) ** S.Half
-        return [(a + d - root) / 2, (a + d + root) / 2]
-    found: list[Expr] = []
-    for v in np.linalg.eigvalsh(np.array(q.evalf(20).tolist(), dtype=float)):
-        near = next((c for c in found if abs(float(c) - v) < 1e-12 * max(1.0, abs(v))), None)
-        found.append(near if near is not None else Rational(round(float(v), 14)).limit_denominator(10**14))
-    return found
 
 
 MECHANISMS = (

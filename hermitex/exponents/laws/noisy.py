@@ -23,6 +23,7 @@ from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
 from hermitex.exponents.laws.products import multiplied
+from hermitex.exponents.laws.quadratic import diagonal, turned_back
 from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
@@ -62,6 +63,9 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
+    if (form := diagonal(g, variables)) is not None:
+        over_axes = noisy_second(form[0], channel, variables, sampling=sampling)
+        return replace(over_axes, couplings=turned_back(over_axes.couplings, form[1]))
     clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
     found: list[Second] = []
     try:
@@ -113,10 +117,9 @@ def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernel
 def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
     """The couplings of y = g(z) xi: those of a product in one variable more, whose own direction is nobody's."""
     xi, k = Dummy("xi", real=True), len(place)
-    law = law_of(g * xi, {**place, xi: k})
-    found = second(law)
+    found = second(law_of(g * xi, {**place, xi: k}))
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
-    return replace(found, couplings=couplings, error=max(found.error, law.lost))
+    return replace(found, couplings=couplings)
 
 
 def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
@@ -128,11 +131,6 @@ def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
 
 def apply_channel(law: Law, channel: Named) -> Second:
     """The couplings of a label that is drawn through the channel from a quantity with this law."""
-    found = _drawn(law, channel)
-    return replace(found, error=max(found.error, law.lost))
-
-
-def _drawn(law: Law, channel: Named) -> Second:
     if channel.name in ("deterministic", "random_sign"):
         return second(law)
     if channel.name == "gaussian":

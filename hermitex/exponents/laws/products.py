@@ -78,8 +78,7 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     specials = np.multiply.outer(_special(one), _special(two)).ravel()
     knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
-               tuple(merged(atoms)), one.continuous or two.continuous,
-               common_power(4, one.power, two.power), False, lost=one.lost + two.lost)
+               tuple(merged(atoms)), one.continuous or two.continuous, common_power(4, one.power, two.power), False)
 
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:

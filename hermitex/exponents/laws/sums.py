@@ -66,8 +66,7 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     return Law(tuple(a for a, _, _ in wanted), density, min(ends1) + min(ends2), max(ends1) + max(ends2),
                _sums(_special(one), _special(two)), _sums(_hints(one), _hints(two)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
-               one.continuous or two.continuous, common_power(4, power), False,
-               lost=one.lost + two.lost)
+               one.continuous or two.continuous, common_power(4, power), False)
 
 
 def _both(cuts: np.ndarray, y: np.ndarray, rule: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
