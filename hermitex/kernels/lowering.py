@@ -319,11 +319,16 @@ def _apart(node: Expectation) -> list[Expr]:
 
     def moved(t: Expr) -> bool:
         exponents = [f.args[0] for f in Mul.make_args(t) if isinstance(f, exp)]
-        return any(u.diff(v) != 0 and u.diff(v, 2) == 0 for u in exponents for v in variables)
+        return any(_algebraic(u, v) and u.diff(v) != 0 and u.diff(v, 2) == 0 for u in exponents for v in variables)
 
     far = [t for t in body.args if moved(t) and drawn_wider(t, variables) != t]
     near = [t for t in body.args if t not in far]
     return [node.with_body(t, variables, keep=True) for t in ([*far, Add(*near)] if near else far)] if far else []
+
+
+def _algebraic(e: Expr, v: Symbol) -> bool:
+    """Does v stand in sums and products only? Derivatives of what is no polynomial in it are long."""
+    return all(_algebraic(a, v) for a in e.args) if isinstance(e, Add | Mul) else e == v or v not in e.free_symbols
 
 
 def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:

@@ -61,6 +61,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
     definitions = {v: plain(e) for v, e in written.items()}
     rough, reach = _Roughness(lowered, definitions), lowered.reach()
     moving = {a.symbol: _moving(written, a.symbol) for a in lowered.axes}
+    whole: dict[Symbol, dict[Any, Any]] = {a.symbol: {} for a in lowered.axes}  # what is written out, along each axis
     kinks: dict[str, list[Expr]] = {}
     narrow: dict[str, dict[tuple[Expr, Expr], None]] = {}
     fast: dict[str, dict[Expr, None]] = {}
@@ -73,7 +74,8 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
                 continue
             name, inside = axis.identifier, {a.symbol for a in s.axes[s.axes.index(axis):]}
             inside |= {v for v, along in reach.items() if along & inside}
-            body = plain(_inlined(s.expr, moving[axis.symbol]))  # what was written for stability is undone in the whole only
+            # what was written for stability is undone in the whole only
+            body = plain(_inlined(s.expr, moving[axis.symbol], whole[axis.symbol]))
             if axis.symbol in rough.along(integrand):
                 known = kinks.setdefault(name, [])
                 known += [p for p in _kinks(body, axis.symbol) if p not in known and not p.free_symbols & inside]
@@ -188,8 +190,17 @@ def _moving(definitions: Mapping[Symbol, Expr], x: Symbol) -> dict[Symbol, Expr]
     return found
 
 
-def _inlined(expr: Expr, moving: Mapping[Symbol, Expr]) -> Expr:
-    """The integrand with what depends on the axis written out; what does not stays a symbol."""
-    while swap := {v: moving[v] for v in expr.free_symbols if v in moving}:
-        expr = expr.xreplace(swap)
-    return expr
+def _inlined(e: Any, moving: Mapping[Symbol, Expr], known: dict[Any, Any]) -> Any:
+    """The integrand with what depends on the axis written out; what does not stays a symbol. `known`: parts that are done.
+
+    A part that stands in many places is written out once: `xreplace` would walk through it at each.
+    """
+    if e not in known:
+        if e in moving:
+            known[e] = _inlined(moving[e], moving, known)
+        elif e.args:
+            args = [_inlined(a, moving, known) for a in e.args]
+            known[e] = e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
+        else:
+            known[e] = e
+    return known[e]

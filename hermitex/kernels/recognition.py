@@ -88,6 +88,7 @@ _PLAIN = {
 }
 
 
+@lru_cache(maxsize=20000)
 def plain(expr: Expr) -> Expr:
     """The usual functions again.
 
@@ -95,10 +96,12 @@ def plain(expr: Expr) -> Expr:
     >>> plain(recognise(x*log(1 + exp(x)))) == x*log(1 + exp(x))
     True
     """
-    for function, form in _PLAIN.items():
-        if expr.has(function):
-            expr = expr.replace(function, form)
-    return expr
+    if not expr.args:
+        return expr
+    args = [plain(a) for a in expr.args]
+    if expr.func in _PLAIN:
+        return _PLAIN[expr.func](*args)
+    return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.func(*args)
 
 
 @lru_cache(maxsize=4096)
