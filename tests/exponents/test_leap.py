@@ -245,3 +245,11 @@ def test_directions_that_are_integrals_are_climbed_from():
     assert first.status == "nonzero" and first.directions.rows == 2
     second = oracle.tensor(first.directions, 1)
     assert second.status == "nonzero" and second.directions.rows == 1
+
+
+@pytest.mark.slow
+def test_a_fractional_part_is_bounded_and_rises_a_little():
+    """E[frac(z1) |z2|] = sqrt(2/pi)/2; E[z1 frac(z1)] = 1 - sum_k phi(k) = -5e-9 is not zero either."""
+    found = hx.exponents("frac(z1)*sign(z2)")
+    assert [(s["order"], s["directions"]) for s in found.staircase] == [(1, [[0, 1]]), (1, [[1, 0]])]
+    assert [(s["order"], s["directions"]) for s in found.generative_staircase] == [(1, [[1, 0], [0, 1]])]

@@ -28,6 +28,7 @@ from sympy import (
     factor_list,
     factor_terms,
     floor,
+    frac,
     sign,
 )
 from sympy.polys.polyerrors import BasePolynomialError
@@ -53,9 +54,10 @@ def almost_everywhere(g: Expr) -> Expr:
     (z2, sign(z2), z1)
     >>> almost_everywhere(Max(z1, 0) - Max(-z1, 0) + Abs(z2)), almost_everywhere(Max(z1, z2)**2 + Min(z1, z2)**2)
     (z1 + Abs(z2), z1**2 + z2**2)
-    >>> almost_everywhere(sign(z1*z2) + Abs(z1 + z2))
-    Abs(z1 + z2) + sign(z1*z2)
+    >>> almost_everywhere(sign(z1*z2) + Abs(z1 + z2)), almost_everywhere(frac(z1))
+    (Abs(z1 + z2) + sign(z1*z2), z1 - floor(z1))
     """
+    g = g.replace(frac, lambda a: a - floor(a))
     if not g.has(*_KINKS) or g.count_ops() > _OPS:
         return g
     if g.args:

@@ -14,13 +14,14 @@ from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr, Mul, S, Symbol
+from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
-from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import independent_labels, label, shown, without_silent_sign
+from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import averaged_over
 from hermitex.exponents.laws.density import Index
@@ -37,6 +38,7 @@ from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
+from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
 _TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
@@ -164,17 +166,41 @@ def _known_factor(q: Question) -> Value | None:
     factor, rest = q.g.as_independent(*q.hidden, as_Add=False)
     if not q.given or q.law.name not in ("deterministic", "multiplicative"):
         return None
-    if not isinstance(q.g, Mul) or len(factor.free_symbols) != 1:
-        return None
-    u = next(iter(factor.free_symbols))
-    try:
-        live = compact(indicator_moment([p for p in pieces(factor, u) if p.expr != 0], 0))
-    except HermitexError:
+    live = _chance(factor) if isinstance(q.g, Mul) and factor.free_symbols else None
+    if live is None:
         return None
     inner = _alone(rest, q.law, q.hidden)
     chance = evaluate(live, 25)
     exact = None if inner.exact is None else compact(inner.exact / live)
     return Value(inner.alpha / chance, exact, inner.error / chance, inner.notes, method=f"known factor; {inner.method}")
+
+
+def _chance(f: Expr) -> Expr | None:
+    """P(f != 0) of a product of functions of one variable each, independent of each other; None for anything else.
+
+    Examples
+    --------
+    >>> from sympy import Max
+    >>> from hermitex.symbols import z1, z2
+    >>> _chance(Max(z1, 0)*floor(z2)), _chance(z1 - Max(z2, 0)) is None
+    ((2 - erf(sqrt(2)/2))/4, True)
+    """
+    # floor(a) is zero on 0 < a < 1 only, and other steps of it have no end
+    shown = Mul(*(1 - Heaviside(e.args[0])*Heaviside(1 - e.args[0]) if isinstance(e, floor) else e for e in Mul.make_args(f)))
+    found: Expr = S.One
+    for factors in connected(Mul.make_args(shown), sorted(f.free_symbols, key=str)):
+        part = Mul(*factors)
+        if nonzero_almost_everywhere(part):
+            continue
+        if len(part.free_symbols) != 1:
+            return None
+        try:
+            found *= indicator_moment([p for p in pieces(part, next(iter(part.free_symbols))) if p.expr != 0], 0)
+        except BudgetExceeded:
+            raise
+        except HermitexError:
+            return None
+    return compact(found)
 
 
 def _drawn(q: Question) -> Value | None:
