@@ -28,6 +28,7 @@ _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: bel
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
 _GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
+_FITS = 60_000_000  # numbers in one array that no finer rule may exceed
 _NARROW = 12.0  # inverse widths from there on get break points about their centres
 _GRADE = 4.0  # the quotient of neighbouring distances of such break points from the centre
 _MOST_GRADES = 26
@@ -57,6 +58,7 @@ class Quadratures:
         self.grades = dict.fromkeys(kinked, 0)
         self.largest = 0
         self._sizes: dict[str, int] = {}  # by part: the numbers in its largest array, of one point
+        self._shapes: dict[str, set[tuple[int, ...]]] = {}  # by part: those of the arrays that it averages
         self._arrays: dict[str, tuple] | None = None
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
@@ -103,7 +105,7 @@ class Quadratures:
         """The same rules for some of the points: those that need finer ones go on without the others."""
         other = copy(self)
         other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
-        other._settled, other._sizes = dict(self._settled), dict(self._sizes)
+        other._settled, other._sizes, other._shapes = dict(self._settled), dict(self._sizes), dict(self._shapes)
         other._errors = {part: at_points(error, points) for part, error in self._errors.items()}
         other._tails = {part: at_points(tail, points) for part, tail in self._tails.items()}
         other.felt = at_points(self.felt, points)
@@ -164,11 +166,13 @@ class Quadratures:
             result, size = records.setdefault(axis, Record()).add(values, weights, axis, rule, floor)
             taken.append((axis, result, size))
             sizes.append(np.size(values))
+            shapes.add(np.shape(values))
             each.append(np.size(values) // max(np.shape(values)[:1] or (1,)))
             return result
 
         notes: dict[str, list] = {name: [] for name in self.kinked}
-        sizes, each = [0], [0]
+        sizes, each, before = [0], [0], dict(self.rules)
+        shapes = self._shapes[part] = set()
         self._instead(self._noting(notes), run, average)
         self.largest, self._sizes[part] = max(sizes), max(each)
         self._taken[part] = taken
@@ -195,9 +199,7 @@ class Quadratures:
             elif not wanting.any() and rough.any():
                 self.rules[name] = _refined(rule, record.suspects_of(rough))
             good = good & ~(cut | rough | wanting | undefined)
-        if not good.all():
-            self._changed()
-        return good
+        return good if good.all() or self._fitting(before) else np.ones(1, dtype=bool)
 
     def verify(self, run: Callable[[Callable], Any], tolerance: float, coarsely: Callable[[Callable], Any] | None = None,
                among: np.ndarray | bool = True) -> np.ndarray:
@@ -229,10 +231,24 @@ class Quadratures:
                 if rule.kind == "unit":
                     finer[name] = finer[name].widen(min(rule.window + _FURTHER, _WIDEST))
             good = good & ~rough
-        if not good.all():
-            self.rules = finer
-            self._changed()
-        return good
+        if good.all():
+            return good
+        before, self.rules = self.rules, finer
+        return good if self._fitting(before) else np.ones(1, dtype=bool)
+
+    def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
+        """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""
+        def largest() -> float:
+            grown = [1.0, *(1.0 if a.summed else len(self.rules[a.identifier])/len(before[a.identifier]) for a in self.axes)]
+            return max((float(np.prod([n*g if n > 1 else 1 for n, g in zip(shape, grown[-len(shape):], strict=True)]))
+                        for shapes in self._shapes.values() for shape in shapes if shape), default=0.0)
+
+        taken = False
+        while largest() > _FITS and (finer := [n for n in before if len(self.rules[n]) > len(before[n])]):
+            most = max(finer, key=lambda n: len(self.rules[n])/len(before[n]))
+            self.rules[most], taken = before[most], True
+        self._changed()
+        return not taken or any(self.rules[n] is not before[n] for n in before)
 
     def _felt_within(self, records: Mapping[int, Record], run: Callable[[Callable], Any] | None, taken: list[tuple],
                      tolerance: float) -> np.ndarray:

@@ -177,7 +177,7 @@ def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequen
 def _mend(found: Solution, solve: Solver, x: Array, p: Params) -> Solution:
     """Try `solve` on the points of `found` that are open; it counts where it converged or came nearer."""
     bad = np.flatnonzero(~np.asarray(found.converged))
-    if not bad.size:
+    if not bad.size or over():
         return found
     every = np.arange(x.shape[1])
     second = _better(pick(found, bad), solve(x[:, bad], take(p, bad)))

@@ -142,7 +142,7 @@ class Run:
             tables: State = {}
             good = self.quad.examine(partial(self._into, self.s, tables, ("tables",)), quality, "tables")
             self.s.update(tables)
-            if good.all():
+            if good.all() or over():
                 break
         self.unsettled = self._row(self.quad.reached("tables"))
 

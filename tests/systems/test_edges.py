@@ -125,3 +125,12 @@ def test_a_tolerance_that_a_refusal_names_is_accepted(alpha, beta):
     named = re.search(r"tolerance=(\S+) for the digits", found.reason)
     assert found.converged or named is None or system.solve(b=beta, c=alpha, start=start, tolerance=float(named[1])).converged
     assert found.converged or named is not None
+
+
+def test_no_rule_grows_beyond_what_memory_holds(monkeypatch):
+    """All axes are halved in one round, or at once to the scale that a formula shows: an array of 14 GB was asked for."""
+    monkeypatch.setattr("hermitex.kernels.adaptive._FITS", 200_000)
+    m, z1, z2 = symbols("m z1 z2", real=True)
+    found = System({m: E(tanh(40*z1*z2 + m)**2, z1, z2)/2}).solve(raise_on_failure=False)
+    assert np.prod(list(found.origin["nodes"].values())) <= 200_000
+    assert not found.converged and "the quadrature reached" in found.reason
