@@ -233,8 +233,8 @@ class Quadratures:
             good = good & ~rough
         if good.all():
             return good
-        before, self.rules = self.rules, finer
-        return good if self._fitting(before) else np.ones(1, dtype=bool)
+        coarser, self.rules = self.rules, finer
+        return good if self._fitting(coarser) else np.ones(1, dtype=bool)
 
     def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
         """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""
