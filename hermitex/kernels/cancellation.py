@@ -18,7 +18,7 @@ def loss(value: Expr) -> Expr | None:
     >>> loss(exp(x)) is None, loss(erfc(x) - exp(-x**2)) is None
     (True, False)
     """
-    found = size(value)
+    found = size(value, frozenset())
     return None if found is None else found/_absolute(recognise(value))
 
 

@@ -43,8 +43,9 @@ def total(values, axis, size):
 def spread(rule, kinks, narrow, fast):
     """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and 4**j/k about each -b/k.
 
-    `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. What is narrow (k, b)
-    and how fast it oscillates is noted in its last entry, if that is a list.
+    `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. Nodes of [0, 1] stand
+    from the nearer end, those beyond 1/2 as t - 1: next to a break point at 0 they keep their digits; next to others they stay
+    some digits away. What is narrow (k, b) and how fast it oscillates is noted in its last entry, if that is a list.
     """
     x, w, window, grades, notes = rule
     if notes is not None:
@@ -53,7 +54,7 @@ def spread(rule, kinks, narrow, fast):
         return x, w
     marks = list(kinks) or [0.0]
     if grades > 0:
-        marks += [-4.8, -2.4, 0.0, 2.4, 4.8]
+        marks += [-4.791287847, -2.414213562, 0.0, 2.414213562, 4.791287847]  # halves and quarters of which nobody types
         marks += [np.divide(end - b, k) for k, b in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]
         marks += [np.divide(-b, k) for k, b in narrow]
     axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
@@ -64,7 +65,7 @@ def spread(rule, kinks, narrow, fast):
     nodes, weights = [], []
     for k in range(edges.shape[axis] - 1):
         low, high = edges.take([k], axis), edges.take([k + 1], axis)
-        z = low + (high - low)*x
+        z = np.clip(np.where(x < 0, high, low) + (high - low)*x, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high))
         nodes.append(z)
         weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)

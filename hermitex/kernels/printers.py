@@ -47,6 +47,8 @@ _COMPOSED = {
     "SignCorrelation": ((), "sign_correlation({0}, {1}, {2})"),
     "above": ((), "np.square(np.maximum({0}, 0.0))"),
     "below": ((), "np.square(np.minimum({0}, 0.0))"),
+    "log1mexp": ((), "np.where({0} > -0.7, np.log(-np.expm1({0})), np.log1p(-np.exp({0})))"),
+    "gated": ((), "np.where({1} >= 0, {0}, 0.0)"),
     "rise": ((), "np.maximum({0}, 0.0)"),
     "frac": ((), "np.mod({0}, 1)"),
     "Mod": ((), "np.mod({0}, {1})"),

@@ -104,10 +104,13 @@ class Rule:
             return _shifted(self.step * _CLOSER, self.window)
         assert self.edges is not None
         x, w = _gauss()
+        if self.kind == "unit":
+            nodes, half = _from_ends(_parted(self.edges), x)
+            return nodes, (half * w).ravel()
         edges = np.sort(np.concatenate([self.edges, self.edges[:-1] + _SHIFT * np.diff(self.edges)]))
         half = np.diff(edges)[:, None] / 2
         nodes, weights = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
-        return nodes, weights * _density(nodes) if self.kind == "panels" else weights
+        return nodes, weights * _density(nodes)
 
     @cached_property
     def wider(self) -> tuple[np.ndarray, np.ndarray]:
@@ -177,15 +180,41 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
 
 
 def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
-    """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them."""
+    """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them.
+
+    Edges and nodes beyond 1/2 are given as t - 1 < 0, from the nearer end: next to a kink at 0 they keep their digits.
+    """
     x, *levels = fejer()
-    ends = 0.25 ** np.arange(1, grades + 1) / count
-    edges = np.concatenate([np.linspace(0.0, 1.0, count + 1), ends, 1.0 - ends])
-    edges.sort()
-    half = np.diff(edges)[:, None] / 2
-    nodes = (edges[:-1, None] + half * (1 + x)).ravel()
+    ends = 0.25 ** np.arange(grades, 0, -1) / count
+    inner = np.linspace(0.0, 1.0, count + 1)[1:-1]
+    edges = np.concatenate([[0.0], ends, np.where(inner > 1/2, inner - 1, inner), -ends[::-1], [-0.0]])
+    nodes, half = _from_ends(edges, x)
     weights, coarse, coarser = ((half * w).ravel() for w in levels)
     return Rule(nodes, weights, coarse, coarser, "unit", window, edges=edges)
+
+
+def _from_ends(edges: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes x on panels of [0, 1], and half the widths of these; edges and nodes beyond 1/2 stand as t - 1."""
+    low, high, half = edges[:-1, None], edges[1:, None], _widths(edges)[:, None] / 2
+    return _nearer(np.where(np.signbit(high), high - half * (1 - x), low + half * (1 + x))).ravel(), half
+
+
+def _widths(edges: np.ndarray) -> np.ndarray:
+    """Of the panels between edges that stand as t - 1 beyond 1/2."""
+    low, high = edges[:-1], edges[1:]
+    return np.where(np.signbit(high) & ~np.signbit(low), 1 + high - low, high - low)
+
+
+def _nearer(t: np.ndarray) -> np.ndarray:
+    """The same places, from the nearer end of [0, 1]."""
+    return np.where(t > 1/2, t - 1, np.where(t < -1/2, t + 1, t))
+
+
+def _parted(edges: np.ndarray) -> np.ndarray:
+    """Each panel in two unequal parts."""
+    low, high, width = edges[:-1], edges[1:], _widths(edges)
+    between = _nearer(np.where(np.signbit(high), high - (1 - _SHIFT) * width, low + _SHIFT * width))
+    return np.append(np.stack([low, between], axis=1).ravel(), high[-1])
 
 
 def split(kinks: Sequence[float] | np.ndarray, window: float = WINDOW) -> Rule:

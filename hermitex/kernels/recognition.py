@@ -15,10 +15,13 @@ from sympy import (
     Add,
     Expr,
     Function,
+    Heaviside,
     Integer,
+    Max,
     Mul,
     Pow,
     S,
+    cos,
     cosh,
     div,
     erf,
@@ -28,6 +31,8 @@ from sympy import (
     expand_mul,
     fraction,
     log,
+    sin,
+    sinh,
     sqrt,
 )
 
@@ -54,6 +59,10 @@ class expm1(Function):
     """exp(x) - 1."""
 
 
+class log1mexp(Function):
+    """log(1 - exp(x)), x < 0."""
+
+
 class exp_erfc(Function):
     """exp(a) erfc(b)."""
 
@@ -70,17 +79,23 @@ class exp_im_erf(Function):
     """exp(a) Im erf(x + i y)."""
 
 
+class gated(Function):
+    """a where u > 0, else 0: the exponent beside a factor that is 0 there."""
+
+
 class log_ndtr(Function):
     """log((1 + erf(x/sqrt 2))/2)."""
 
 
 _PLAIN = {
     log_ndtr: lambda x: log((1 + erf(x/sqrt(2)))/2),
+    gated: lambda a, u: a,
     **scales.PLAIN,
     expit: lambda x: 1/(1 + exp(-x)),
     ndtr: lambda x: (1 + erf(x/sqrt(2)))/2,
     log1p: lambda x: log(1 + x),
     expm1: lambda x: exp(x) - 1,
+    log1mexp: lambda x: log(1 - exp(x)),
     exp_erfc: lambda a, b: exp(a)*erfc(b),
     exp_erfi: lambda a, b: exp(a)*erfi(b),
     exp_re_erf: lambda a, x, y: exp(a)*ReErf(x, y),
@@ -144,6 +159,8 @@ def _logarithm(e: Expr) -> Expr:
     inside = e.args[0]
     if not inside.free_symbols:
         return e
+    if isinstance(-inside, expm1):
+        return log1mexp((-inside).args[0])
     if isinstance(inside, Mul):
         moving = [f for f in inside.args if f.free_symbols]
         if all(f.is_positive or _log_of(f) is not None for f in moving):
@@ -203,13 +220,13 @@ def _log_of_term(t: Expr) -> Expr | None:
 
 
 def _sum(e: Expr) -> Expr:
-    """c + c erf(a) and 2c - c erfc(a) are c erfc(-a), and exp(a) - 1 is expm1(a)."""
+    """c + c erf(a) and 2c - c erfc(a) are c erfc(-a); c f - c is written without the difference, near f = 1 (`_beyond_one`)."""
     if len(e.args) != 2:
         return _paired(_complement(e))
     number, other = e.as_coeff_Add()
-    if number is S.NegativeOne and isinstance(other, exp) and other.free_symbols:
-        return expm1(other.args[0])
     coefficient, rest = other.as_coeff_Mul()
+    if number == -coefficient and rest.free_symbols and (beyond := _beyond_one(rest)) is not None:
+        return coefficient*beyond
     if isinstance(rest, erf) and coefficient in (number, -number):
         a = rest.args[0] if coefficient == number else -rest.args[0]
         return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
@@ -242,6 +259,23 @@ def _paired(e: Expr) -> Expr:
                 found.append(sign*times*tail(-sign*f.args[0]))
                 break
     return Add(*left, *found) if found else e
+
+
+def _beyond_one(f: Expr) -> Expr | None:
+    """f - 1 for a function that is 1 at 0.
+
+    >>> from hermitex.symbols import q
+    >>> _beyond_one(exp(q)), _beyond_one(cos(q)), _beyond_one(1/sqrt(1 + q**2))
+    (expm1(q), -2*sin(q/2)**2, expm1(-log1p(q**2)/2))
+    """
+    if isinstance(f, exp):
+        return expm1(f.args[0])
+    if isinstance(f, cos | cosh):
+        return -2*sin(f.args[0]/2)**2 if isinstance(f, cos) else 2*sinh(f.args[0]/2)**2
+    base, n = f.as_base_exp()
+    if n.is_number and isinstance(base, Add) and S.One in base.args and base.is_positive:
+        return expm1(n*log1p(base - 1))
+    return None
 
 
 def _complement(e: Expr) -> Expr:
@@ -291,7 +325,20 @@ def _one_exponential(e: Expr) -> Expr:
         merged = _merged(a, f)
         if merged is not None:
             return Mul(*others, merged)
+    gate = next((u for f in rest if (u := _gate(f)) is not None), None)
+    if gate is not None and a.free_symbols and not a.is_nonpositive and not a.has(gated):
+        return Mul(*rest, exp(gated(a, gate)))
     return Mul(*rest, exp(a)) if len(exponents) > 1 else e
+
+
+def _gate(f: Expr) -> Expr | None:
+    """u, if a factor is 0 wherever u < 0: Max(0, u)**n and Heaviside(u)."""
+    base, n = f.as_base_exp()
+    if not n.is_positive or not base.free_symbols:
+        return None
+    if isinstance(base, Heaviside):
+        return base.args[0]
+    return next(u for u in base.args if u != 0) if isinstance(base, Max) and S.Zero in base.args and len(base.args) == 2 else None
 
 
 def _merged(a: Expr, f: Expr) -> Expr | None:

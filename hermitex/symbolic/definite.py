@@ -1,12 +1,13 @@
 """f >= 0 everywhere and not 0: the sign of a product read off its factors, so that E f > 0 needs no integral.
 
-tanh, erf, sinh, atan, sign and odd powers have the sign of their argument; even powers, exp, cosh have none. What is left is
-a polynomial, and it has one sign where each of its factors stands to an even power.
+tanh, erf, sinh, atan, sign and odd powers have the sign of their argument; even powers, exp, cosh have none; Heaviside(x) and
+Max(0, x) are 0 or have the sign +, and one of them alone, of what changes its sign, is not 0 everywhere. What is left is a
+polynomial, and it has one sign where each of its factors stands to an even power.
 """
 
 from __future__ import annotations
 
-from sympy import Abs, Expr, Mul, S, Symbol, asinh, atan, cosh, erf, exp, sech, sign, sinh, sqf_list, tanh
+from sympy import Abs, Expr, Heaviside, Max, Mul, S, Symbol, asinh, atan, cosh, erf, exp, sech, sign, sinh, sqf_list, tanh
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.symbolic.gaussian import Expectation
@@ -25,8 +26,12 @@ def sign_of_integrand(f: Expr, variables: tuple[Symbol, ...]) -> int | None:
     (1, True)
     """
     left: list[Expr] = []
+    gates = 0
     for factor in Mul.make_args(f):
         base, power = factor.as_base_exp() if not isinstance(factor, exp) else (factor, S.One)
+        if power.is_positive and _is_gate(base, variables):
+            gates += 1
+            continue
         if not power.is_Integer:
             if power.is_number and power.is_real and (base.is_nonnegative or isinstance(base, Abs)):
                 continue
@@ -40,9 +45,22 @@ def sign_of_integrand(f: Expr, variables: tuple[Symbol, ...]) -> int | None:
         constant, factors = sqf_list(Mul(*left), *variables)
     except (BasePolynomialError, NotImplementedError):
         return None
-    if any(n % 2 for _, n in factors) or not constant.is_nonzero:
+    if gates > 1 or any(n % 2 for _, n in factors) or not constant.is_nonzero:
         return None
     return 1 if constant.is_positive else -1 if constant.is_negative else None
+
+
+def _is_gate(f: Expr, variables: tuple[Symbol, ...]) -> bool:
+    """Heaviside(x - c), Max(0, x - c): above 0 on a half line, 0 elsewhere."""
+    if isinstance(f, Max) and len(f.args) == 2 and S.Zero in f.args:
+        (inside,) = (a for a in f.args if a != 0)
+    elif isinstance(f, Heaviside):
+        inside = f.args[0]
+    else:
+        return False
+    slopes = [inside.coeff(v) for v in variables]
+    rest = inside - sum(s*v for s, v in zip(slopes, variables, strict=True))
+    return any(s.is_nonzero for s in slopes) and all(s.is_number for s in slopes) and rest.is_number and bool(rest.is_finite)
 
 
 def definite(value: Expr) -> str | None:

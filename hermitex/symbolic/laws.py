@@ -5,6 +5,7 @@
                   E f(x) = E_z w(z) f(T(z))                     Gamma, Beta, StudentT, ChiSquared, ...: `weighted_laws`
     countable     E f(n) = sum_n p_n f(n), as many terms as the digits need           Poisson, Geometric, NegativeBinomial
     polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
+    powers        E x^s log(x)^j exp(-c x)                      of positive laws, s not whole: `mellin`
 
 Parameters of a law enter the probabilities, or what is averaged; so they are differentiated like everything else.
 """
@@ -40,6 +41,7 @@ from sympy import (
 from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
+from hermitex.symbolic import mellin
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index
 from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, POSITIVE, WEIGHTED, below, moment_of_student, survives
@@ -176,7 +178,10 @@ def _over(e: Expr, x: Any) -> list[Term]:
     law = _law(x)
     if x not in e.atoms(type(x)):
         return [(S.One, e, ())]
-    if (moments := _by_moments(e, x, law)) is not None:
+    moments = _by_moments(e, x, law)
+    if moments is None:
+        moments = mellin.average(e, x, law)
+    if moments is not None:
         return [(S.One, moments, ())]
     values = _values(x, law)
     if values is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from sympy import Expr, Integer, Mul, Rational
+from sympy import Expr, Integer, Mul, Rational, erf, erfc
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -24,6 +24,7 @@ from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.parity import parity
 
 _LIMIT = 400  # bits up to which an enclosure is refined
+_FURTHER = 6400  # where nothing is left to be integrated: 1 - erf(40) is below 2^-2300
 _ROUGH = 8
 _REDUCED = 2.0  # seconds for a normal form; an enclosure does without it
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
@@ -74,17 +75,19 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         given, expr = even, _normal(even)
     if is_identically_zero(expr):
         return Verdict("zero", Integer(0), None, "exact algebra")
+    if (reason := definite(given)) and (not expr.has(Expectation) or _several(expr)):
+        return Verdict("nonzero", None if expr.has(Expectation) else expr, None, reason)
     if expr.free_symbols:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
     if not expr.has(Expectation):
-        return _exact(expr, digits)
-    if any(len(node.bound) > 1 for node in expr.atoms(Expectation)) and (reason := definite(given)):
-        return Verdict("nonzero", None, None, reason)
+        return _exact(_tails(expr), digits)
     found = _by_enclosure(expr, None, digits)
     if found.status == "undetermined" and found.enclosure is None and given != expr:
         # What was reduced may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
         again = _by_enclosure(given, None, digits)
-        return found if again.enclosure is None else again
+        found = found if again.enclosure is None else again
+    if found.status == "undetermined" and (reason := definite(given)):
+        return Verdict("nonzero", None, found.enclosure, reason)
     return found
 
 
@@ -148,6 +151,13 @@ def _normal(expr: Expr) -> Expr:
     return expr
 
 
+def _tails(value: Expr) -> Expr:
+    """1 - erf(a) as erfc(a), where a > 1: an enclosure of the one takes as many bits as the other is small."""
+    if not value.has(erf):
+        return value
+    return value.replace(lambda e: isinstance(e, erf) and (e.args[0] > 1) == True, lambda e: 1 - erfc(e.args[0])).expand()  # noqa: E712
+
+
 def _exact(value: Expr, digits: int) -> Verdict:
     """An exact constant that algebra did not prove zero."""
     if value.is_Rational:
@@ -168,8 +178,8 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
     if not flint_available():
         return Verdict("undetermined", value, None, f"a proof that it is not zero {_INSTALL}")
     # Over several variables a rough pass costs a fraction of a fine one, and most often settles it.
-    bits, found = _ROUGH if any(len(n.bound) > 1 for n in expr.atoms(Expectation)) else 64, None
-    limit = max(_LIMIT, int(digits * 4))
+    bits, found = _ROUGH if _several(expr) else 64, None
+    limit = max(_LIMIT if expr.has(Expectation) else _FURTHER, int(digits * 4))
     while True:
         checkpoint("enclosing a coefficient")
         try:
@@ -184,6 +194,10 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
             how = f"{found.how} still contains 0: |value| < {_short(bound)}"
             return Verdict("undetermined", value, _pair(found), how)
         bits = min(max(2 * bits, 64), limit)
+
+
+def _several(expr: Expr) -> bool:
+    return any(len(node.bound) > 1 for node in expr.atoms(Expectation))
 
 
 def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:

@@ -25,6 +25,7 @@ from sympy import (
     tanh,
 )
 
+import hermitex as hx
 from hermitex.errors import Divergent
 from hermitex.symbolic import zero
 from hermitex.symbolic.digits.constants import is_identically_zero
@@ -114,8 +115,9 @@ def test_open_is_said_with_the_bound(monkeypatch):
 
 def test_without_flint_a_nonzero_integral_is_undetermined(monkeypatch):
     monkeypatch.setattr(zero, "flint_available", lambda: False)
-    verdict = decide(E(z*tanh(z), z))
+    verdict = decide(E(cos(z)*tanh(z)**2, z))
     assert verdict.status == "undetermined" and "hermitex[flint]" in verdict.how
+    assert decide(E(z*tanh(z), z)).status == "nonzero"  # its integrand has one sign
     assert decide(E(z**4, z)).status == "nonzero" and decide(exp(-half)/sqrt(pi)).status == "nonzero"
 
 
@@ -143,3 +145,11 @@ def test_decimals_make_no_polynomial_of_their_denominators(decimal):
     assert not is_identically_zero(a*exp(-a**2/2) - a*exp(-a**2))
     assert decide(E((z**2 - 1)*Heaviside(Abs(z) - a), z)).status == "nonzero"
     assert decide(E((z**2 - 1)*(Heaviside(z - a) - Heaviside(-z - a)), z)).status == "zero"
+
+
+@pytest.mark.parametrize("claim", ["E(Heaviside(z - 300))", "E(Max(0, z - 40)**2)", "1 - erf(400)",
+                                   "E(exp(-z**4)*Heaviside(z - 40)*tanh(z)*z)"])
+def test_what_is_small_beyond_all_bits_is_not_zero(claim):
+    """1/2 - erf(a)/2 agrees with 0 in every digit of its terms; erfc(a)/2, or an integrand of one sign, does not."""
+    pytest.importorskip("flint")
+    assert decide(claim).status == "nonzero" and hx.check(claim, 0).status == "fails"

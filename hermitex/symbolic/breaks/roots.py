@@ -224,11 +224,24 @@ def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
         return zeros(numerator, where)
     if numerator.is_polynomial(x):
         return polynomial_zeros(numerator, x)
+    divided = _over_an_exponential(numerator, x)
+    if divided is not None and len(divided.args) == 2:
+        return zeros(divided, where.deeper())
     for form in dict.fromkeys((numerator, _exponential(numerator, x))):
         found = _in_few_functions(form, where)
         if found is not None:
             return found
-    return _by_monotonicity(f, where)
+    return _by_monotonicity(f if divided is None else divided, where)
+
+
+def _over_an_exponential(f: Expr, x: Symbol) -> Expr | None:
+    """A sum of exponentials over one of them: its slope has a term less. None for other sums.
+
+    >>> _over_an_exponential(2*exp(3*Symbol("x")) - 5*exp(Symbol("x")/2), Symbol("x"))
+    2*exp(5*x/2) - 5
+    """
+    factors = [t.as_independent(x, as_Add=False)[1] for t in f.args]
+    return sp.Add(*(t/factors[0] for t in f.args)) if all(isinstance(h, exp) for h in factors) else None
 
 
 def _is_count(e: Expr) -> bool:
@@ -258,7 +271,7 @@ def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
         s, h = Dummy("s", real=True), gens[0]
         in_s = p.as_expr(*(s if g == h else g for g in p.gens))       # not xreplace: exp(x)**2 is written exp(2*x)
         return [r for v in polynomial_zeros(in_s, s) for r in _zeros_of_difference(h, v, where.deeper())]
-    if f.count_ops() > _OPS:
+    if f.count_ops() > _OPS or p.total_degree() > MAX_DEGREE:  # exp(0.6797 x) is a power of exp(x/10000)
         return None
     factors = [q.as_expr() for q, _ in p.factor_list()[1]]
     if len(factors) > 1:

@@ -23,6 +23,7 @@ from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
+from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import ArraySum, Index, read_sums, written_out
@@ -93,6 +94,8 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     if verdict is not None and verdict.status == "zero":
         return Check(left, right, PROVED, verdict.how)
     outcome = test.run(points)
+    if outcome.status == OPEN and (reason := definite(left - right)):
+        return Check(left, right, FAILS, reason)
     if outcome.status != FAILS:
         # The sides may differ beyond the digits they were asked for.
         return outcome if verdict is None or verdict.status != "nonzero" else Check(left, right, FAILS, verdict.how)
