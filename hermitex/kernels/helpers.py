@@ -41,11 +41,11 @@ def total(values, axis, size):
 '''),
     "spread": ((), '''
 def spread(rule, kinks, narrow, fast):
-    """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and 4**j/k about each -b/k.
+    """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and 4**j/k about each c.
 
     `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. Nodes of [0, 1] stand
     from the nearer end, those beyond 1/2 as t - 1: next to a break point at 0 they keep their digits; next to others they stay
-    some digits away. What is narrow (k, b) and how fast it oscillates is noted in its last entry, if that is a list.
+    some digits away. What is narrow (k, c) and how fast it oscillates is noted in its last entry, if that is a list.
     """
     x, w, window, grades, notes = rule
     if notes is not None:
@@ -55,8 +55,8 @@ def spread(rule, kinks, narrow, fast):
     marks = list(kinks) or [0.0]
     if grades > 0:
         marks += [-4.791287847, -2.414213562, 0.0, 2.414213562, 4.791287847]  # halves and quarters of which nobody types
-        marks += [np.divide(end - b, k) for k, b in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]
-        marks += [np.divide(-b, k) for k, b in narrow]
+        marks += [c + np.divide(end, k) for k, c in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]
+        marks += [c for _, c in narrow]
     axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
     ends = np.broadcast_arrays(*(np.clip(np.where(np.isnan(m), window, m), -window, window) + 0.0*x.take([0], axis) for m in marks))
     inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)

@@ -65,7 +65,7 @@ SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMET
 _FORMS = " ".join(form for _, form in _COMPOSED.values())
 #: Functions and constants of NumPy that it may call, and the functions of generated modules.
 NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values(), *re.findall(r"np\.(\w+)", _FORMS), "heaviside",
-                   "float64", "logical_not", "maximum", "power", "sqrt", "square", "where", "broadcast_arrays", "ravel"})
+                   "float64", "divide", "logical_not", "maximum", "power", "sqrt", "square", "where", "broadcast_arrays", "ravel"})
 CONSTANTS = frozenset({"e", "inf", "nan", "pi"})
 
 

@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, tanh
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, fraction, tanh
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
@@ -235,9 +235,14 @@ class Writer:
         if axis.identifier not in self.marks:
             return f"{names} = {rule}"
         printed = self.printer.doprint
-        narrow = [f"({printed(k)}, {printed(b)})" for k, b in marks.narrow]
+        narrow = [f"({printed(k)}, {self._centre(k, b)})" for k, b in marks.narrow]
         given = (_tuple(map(printed, marks.kinks)), _tuple(narrow), _tuple(map(printed, marks.fast)))
         return f"{names} = spread({rule}, {', '.join(given)})"
+
+    def _centre(self, k: Expr, b: Expr) -> str:
+        """-b/k, with what both have in common gone: at T = 0, the centre of (h + z)/T is still -h."""
+        above, below = map(self.printer.doprint, fraction(-b/k))
+        return above if below == "1" else f"np.divide({above}, {below})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:
         text = self._text(s.expr)

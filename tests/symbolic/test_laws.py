@@ -281,7 +281,8 @@ def test_powers_logarithms_and_exponentials_of_positive_laws(seed):
     r = random.Random(seed)
     one = lambda low, high: Rational(r.randint(low, high), 4)  # noqa: E731
     x = r.choice([stats.Gamma("x", one(3, 12), one(2, 9)), stats.Exponential("x", one(2, 9)), stats.Uniform("x", 0, one(1, 9)),
-                  stats.Beta("x", one(3, 12), one(3, 12)), stats.Weibull("x", one(2, 9), one(3, 9)), stats.Rayleigh("x", one(2, 9))])
+                  stats.Beta("x", one(3, 12), one(3, 12)), stats.Weibull("x", one(2, 9), one(3, 9)),
+                  stats.Rayleigh("x", one(2, 9))])
     drawn = x.pspace.distribution
     tilt = one(1, 5) if type(drawn).__name__ in ("GammaDistribution", "ExponentialDistribution") else 0
     body = x**one(-1, 7)*log(x)**r.randint(0, 2)*exp(-tilt*x)
