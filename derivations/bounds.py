@@ -1,7 +1,5 @@
 r"""Closed-form bounds on the risk after one giant gradient step: Eqs. (26), (27), (28) and (132)."""
 
-from math import floor, log10
-
 import numpy as np
 from sympy import Function, Matrix, Rational, Subs, cos, exp, nsimplify, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
@@ -94,7 +92,7 @@ page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(g
 def digits(*pairs):
     """The digits to which numbers of the package agree with formulas, over all pairs."""
     worst = max(abs(number/float(formula) - 1) for number, formula in pairs)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def formulas(r_, c_, gamma_, b_=0):

@@ -1,7 +1,5 @@
 r"""dQ/dt and dM/dt of a committee that learns online: from one step of SGD, by Stein's lemma and Price's theorem."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import special
 from sympy import Derivative as OfNode
@@ -73,7 +71,7 @@ def erf_by_nodes():
     for letter, rate in flow.equations.items():
         found = float(rate.subs({s: at[s.name] for s in rate.free_symbols}))
         worst = max(worst, abs(found/wanted[letter.name] - 1))
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 page.test("one neuron erf, by nodes", erf_by_nodes, "For error functions the averages have closed forms:")

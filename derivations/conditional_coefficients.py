@@ -1,7 +1,5 @@
 r"""Given its projection on the spike, a feature is mu_0 + mu_1 sqrt(c) z + mu_star xi (Result 3.2)."""
 
-from math import floor, log10
-
 import numpy as np
 from sympy import Function, cos, exp, pi, sin, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
@@ -76,7 +74,7 @@ def moments():
     found = hx.theories.target_moments("tanh")(k, gamma=overlap, Delta=noise)
     wanted = (values @ w, values @ (x*w), values**2 @ w + noise*w.sum())
     worst = max(np.abs(a - b/w.sum()).max() for a, b in zip(found, wanted, strict=True))
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 page.test("the moments of a target without closed forms", moments, "and for any other target by quadrature.")

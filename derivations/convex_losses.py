@@ -1,7 +1,5 @@
 r"""Any convex loss on the features of one giant gradient step: stationarity of a free energy with a Moreau envelope."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import special
 from sympy import (
@@ -274,7 +272,7 @@ def agreed(pairs, enough=1e-8):
         gap = abs(got - wanted)/max(abs(wanted), FLOOR)
         assert gap < enough, f"{name}: {got} from the conditions, {wanted} from the package"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def theory(sigma, g, loss):

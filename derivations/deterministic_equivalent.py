@@ -1,7 +1,5 @@
 r"""df_1 = n - lam/nu: ridge regression on a kernel with any spectrum, as the saddle point of the free energy with that spectrum."""
 
-from math import floor, log10
-
 from sympy import Derivative, Subs, symbols
 
 import hermitex as hx
@@ -70,7 +68,7 @@ def by_free_energy():
     numbers = {"n": NUMBERS["n"], "lam": NUMBERS["lam"], "Delta": NUMBERS["noise"]}
     numbers |= {f"{name}{k + 1}": NUMBERS[name][k] for name in ("eta", "beta", "g") for k in MODES}
     gap = abs(float(system.solve(numbers)["test_error"])/float(package(hx.theories.ridge_equivalent().solve)["test_error"]) - 1)
-    return min(15, floor(-log10(max(gap, 1e-16))))
+    return Result.digits(gap)
 
 
 def solved(solve):

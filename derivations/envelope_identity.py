@@ -1,7 +1,5 @@
 r"""The training objective falls with the ridge at the rate q_w/(2 alpha): the derivative of a minimum is explicit."""
 
-from math import floor, log10
-
 from sympy import Derivative, Function, Subs, symbols
 
 import hermitex as hx
@@ -65,7 +63,7 @@ def losses():
         gap = abs(found/(mean/(2*AT["alpha"])) - 1)
         assert gap < 1e-6, f"{loss}: the objective has the slope {found}, q_w is {mean}"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def solved(solve):

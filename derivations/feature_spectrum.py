@@ -1,7 +1,5 @@
 r"""The spectrum of the features after one giant gradient step: its Stieltjes transform is V_2 at lambda = -z."""
 
-from math import floor, log10
-
 from sympy import Function, Limit, Subs, Symbol, cos, exp, oo, sin, sqrt, symbols
 
 import hermitex as hx
@@ -68,7 +66,7 @@ page.step("coherent rows", Subs((n*x1)**2/(n*x2)*(c*p/d)/p, n, alpha*d), alpha*c
 def digits(*pairs):
     """The digits to which numbers of the package agree with others, over all pairs."""
     worst = max(abs(a/complex(b_).real - 1) for a, b_ in pairs)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 NUMBERS = {"r": 1.2, "c": 1.1, "alpha": 1.5, "beta": 0.8}

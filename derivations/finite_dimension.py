@@ -1,7 +1,5 @@
 r"""What a finite dimension adds to the learning curve: the mean of the readout costs m^2/d, its conjugate is of order 1/d."""
 
-from math import floor, log10
-
 import numpy as np
 from sympy import Derivative, Limit, Subs, oo, symbols
 
@@ -76,7 +74,7 @@ def in_the_limit():
     assert abs(pull(limit)) < 1e-9, f"the pull is {pull(limit)} in the limit"
     one, two, four = (float(theory.solve(**AT, dimension=k)["m"]) for k in (2000, 4000, 8000))
     gap = abs((one - 6*two + 8*four)/3/float(limit["m"]) - 1)
-    return min(15, floor(-log10(max(gap, 1e-16))))
+    return Result.digits(gap)
 
 
 page.test("the limit of the mean", in_the_limit)

@@ -1,7 +1,5 @@
 r"""State evolution of a label y = g(z1, z2) without noise: averages over its level curves, by the coarea formula."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import special
 from sympy import Abs, Derivative, Integral, Subs, besseli, besselk, cos, exp, log, oo, pi, sqrt, symbols
@@ -78,7 +76,7 @@ def agreed(pairs, most=1e-6):
         gap = float(np.max(np.abs(np.asarray(value) - wanted))/max(np.max(np.abs(wanted)), 1e-3))
         assert gap < most, f"{name}: {np.asarray(value).tolist()} here, {np.asarray(wanted).tolist()} in the package"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def normal(points, at, v):

@@ -1,7 +1,5 @@
 r"""Rows whose norms fluctuate, and the limit of no ridge: what both change in the equations of the learning curve."""
 
-from math import floor, log10
-
 import numpy as np
 from sympy import Eq, Limit, Subs, Symbol, sqrt, symbols
 
@@ -128,7 +126,7 @@ def limits(theory, numbers_, names):
         gap = abs(float(found[name]) - value)/max(abs(value), FLOOR)
         assert gap < 1e-8, f"{name}: {float(found[name])} at lam = 0, {value} in the limit"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 ERRORS = ("test_error", "m", "zeta", "psi", "q1", "q2")

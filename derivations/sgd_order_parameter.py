@@ -1,7 +1,5 @@
 r"""One-pass SGD for one direction: dm/dt = (1 - m^2) sum_k c_k s_k m^(k-1)/(k-1)!, and what the information exponent decides."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import integrate, special
 from sympy import Derivative as Derivative_
@@ -73,7 +71,7 @@ def agreed(*pairs, enough=1e-8):
     """The digits to which numbers of the package agree with others."""
     worst = max(abs(float(a) - float(b))/max(abs(float(b)), 1e-3) for a, b in pairs)
     assert worst < enough, f"{pairs} differ by {worst:.1e}"
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def drift():

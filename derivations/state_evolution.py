@@ -1,7 +1,5 @@
 r"""State evolution of Bayes-AMP: the overlap from the channel of one label, for signs, parities and squares."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import special
 from sympy import Derivative, Limit, Subs, Symbol, erf, exp, pi, sqrt, symbols, tanh
@@ -71,7 +69,7 @@ def agreed(pairs):
         gap = abs(value - wanted)/max(abs(wanted), 1e-3)
         assert gap < 1e-6, f"{name}: {value} here, {wanted} in the package"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def density(u):

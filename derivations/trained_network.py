@@ -1,7 +1,5 @@
 r"""The trained network itself, and what the fluctuation of the row norms does: the response of three directions."""
 
-from math import floor, log10
-
 import numpy as np
 from scipy import special
 from sympy import Limit, Subs, lambdify, oo, symbols
@@ -218,7 +216,7 @@ def agreed(pairs, wanted):
         gap = abs(value - wanted[name])/max(abs(wanted[name]), FLOOR)
         assert gap < 1e-8, f"{name}: {value} by hand, {wanted[name]} in the package"
         worst = max(worst, gap)
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 def smooth():

@@ -1,7 +1,5 @@
 r"""A readout that starts with two values: both sets of equations as the stationarity conditions of a free energy."""
 
-from math import floor, log10
-
 import numpy as np
 from sympy import Eq, Function, Matrix, Subs, Symbol, diag, eye, log, sqrt, symbols
 
@@ -214,7 +212,7 @@ def after_the_step():
     one = hx.theories.one_step(*names, **kinds).solve(alpha0=alpha0, eta=0.8, **given)
     other = hx.theories.one_step(*names, **kinds, norms=norms.tolist()).solve(r=rate/2*size, gamma=along/size, **given)
     worst = max(abs(float(one[n]) - float(other[n])) for n in ("test_error", "train_error", "m1", "m2", "V2_1"))
-    return min(15, floor(-log10(max(worst, 1e-16))))
+    return Result.digits(worst)
 
 
 page.test("the features of each letter", after_the_step,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10
 from typing import Any
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.derivation import check
+from hermitex.systems.checked import digits_of
 from hermitex.systems.system import System
 
 ENOUGH = 9  # digits in which all numbers of two systems must agree
@@ -62,8 +62,7 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
             worst = max(worst, gap)
     if not compared:
         return "undetermined", None, "the systems have no name in common", ""
-    digits = min(15, floor(-log10(max(worst, 1e-16))))
-    return "agrees", digits, f"{compared} numbers at {len(at)} points", ""
+    return "agrees", digits_of(worst), f"{compared} numbers at {len(at)} points", ""
 
 
 def _by_name(system: System) -> dict[str, Any]:

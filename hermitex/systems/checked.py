@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
+from math import floor, log10
 from typing import Any
 
 from hermitex.show.display import counted, words_table
@@ -13,6 +14,15 @@ PROVED, AGREES, TESTED, FAILS, OPEN, REFUTED = "proved", "agrees", "tested", "fa
 KINDS = (PROVED, AGREES, TESTED, "quoted", "assumed", "defined", REFUTED)   # of a page's lines, as they are counted
 _HOLDS = (PROVED, AGREES, TESTED, REFUTED)
 _SAID = {AGREES: "to N digits at k points"}
+
+
+def digits_of(gap: float) -> int:
+    """The digits to which two numbers agree that are so far apart, relative to one of them; 15 at most.
+
+    >>> digits_of(3e-9), digits_of(0.0)
+    (8, 15)
+    """
+    return min(15, floor(-log10(max(gap, 1e-16))))
 
 
 @dataclass(frozen=True)

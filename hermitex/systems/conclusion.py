@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, log10
 from typing import Any
 
 from sympy import Derivative as OfExpression
@@ -26,7 +25,7 @@ from hermitex.symbolic.derivation import Check, check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.undefined import put, undefined_functions
-from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked
+from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
 from hermitex.systems.page import FEWEST, Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
@@ -150,7 +149,7 @@ class Conclusion:
         numbers = moved or [dict(at)]
         if (moved or right is None) and all(max(_gap(*_at(pair, one)) for pair in sides) < 10.0**-FEWEST for one in numbers):
             return f"it holds at other numbers than those of {name} too: nothing is compared"
-        return min(15, floor(-log10(max(worst, 1e-16))))
+        return digits_of(worst)
 
     def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
         """A system, or some of its equations: the one that was compared with what is derived on the page."""

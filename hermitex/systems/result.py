@@ -16,7 +16,7 @@ from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
-from hermitex.systems.checked import FAILS, OPEN, Checked, ResultCheck
+from hermitex.systems.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.systems.conclusion import Conclusion, premises_of
 from hermitex.systems.given import Notation, NotShown, Premise, typed
 from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
@@ -153,6 +153,11 @@ class Result(Shown):
         """
         self.parts.append(made := Fact(rule, test, words, source, tuple(uses)))
         return made
+
+    @staticmethod
+    def digits(gap: float) -> int:
+        """The digits to which two numbers agree that are `gap` apart, relative to one of them, as `test` returns them."""
+        return digits_of(gap)
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
                  mended: Any = None, digits: int = 30) -> None:
