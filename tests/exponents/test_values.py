@@ -45,6 +45,7 @@ ROWS = [
     ("sign(z1)+sign(z2)+sign(z3)", "random_sign", [1.8505508252042548], 1e-09, False),
     ("sign(z1)+sign(z2)+sign(z3)", "gaussian:1/4", [0.0, 4.383384379187866], 1e-09, False),
     ("abs(z1)+abs(z2)+abs(z3)", "deterministic", [1.6378683918446362], 1e-09, True),
+    ("abs(z1-z2) + z1*z2", "deterministic", [0.5502471496055725], 1e-09, True),
     ("z1**2*z2+z3*z1", "deterministic", [0.0, 0.6317916178502684], 1e-09, False),
     ("relu(z1)+relu(z2)+relu(z3)+relu(z4)", "deterministic", [0.0, 1.6956955337322328], 1e-09, False),
 ]

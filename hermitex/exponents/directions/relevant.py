@@ -3,7 +3,7 @@
 A target g(z1 + z2) depends on one direction; written over a basis of R it becomes a target in one variable. Coordinates
 stay as they are where R is spanned by them, unless the target is written in other forms that are orthogonal to each
 other: sign(z1**2 - z2**2) is sign(z1 z2) over the forms (z1 - z2)/sqrt(2), (z1 + z2)/sqrt(2). A polynomial is turned to
-axes along which it is shorter.
+axes along which it is shorter, another sum to forms over which it falls apart.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, S, Symbol
+from sympy import Add, Expr, S, Symbol
 
 from hermitex import symbols
 from hermitex.exponents.directions.axes import axes
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, tidy
+from hermitex.symbolic.terms import connected
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def relevant(g: Any, variables: Sequence[Symbol]) -> Relevant:
     null = unseen(expressions, variables)
     irrelevant = tuple(v for i, v in enumerate(variables) if contains(null, _unit(i, len(variables))))
     rows = complement(null)
-    found = _along_axes(expressions, variables, rows)
+    found = _along_axes(expressions, variables, rows) or _apart(expressions, variables, rows)
     if found is None:
         basis, names = _named(orthonormal(aligned(rows, expressions, variables)), variables)
         inner = tuple(rewritten(e, variables, basis, names) for e in expressions)
@@ -99,6 +100,25 @@ def _along_axes(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
     place = {row: n for row, n in zip(map(tuple, basis.tolist()), own, strict=True)}
     swap = {old: place[tuple(row)] for old, row in zip(names, turned.tolist(), strict=True)}
     return basis, own, (found[1].xreplace(swap),)
+
+
+def _apart(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
+           rows: Matrix) -> tuple[Matrix, tuple[Symbol, ...], tuple[Expr, ...]] | None:
+    """A sum over the forms of its terms that are no polynomials, where it falls into more independent parts.
+
+    z1*z2 + |z1 - z2| is u^2/2 + (sqrt(2)*|v| - v^2/2) over u = (z1 + z2)/sqrt(2), v = (z1 - z2)/sqrt(2).
+    """
+    (g, *others) = expressions
+    curved = Add(*(e for e in Add.make_args(g) if not e.is_polynomial(*variables)))
+    if others or curved in (0, g):
+        return None
+    turned = aligned(rows, (curved,), variables)
+    if turned is rows:
+        return None
+    basis, names = _named(orthonormal(turned), variables)
+    inner = rewritten(g, variables, basis, names)
+    before, after = (len(connected(Add.make_args(e), v)) for e, v in ((g, variables), (inner, names)))
+    return (basis, names, (inner,)) if after > before else None
 
 
 def _named(basis: Matrix, variables: tuple[Symbol, ...]) -> tuple[Matrix, tuple[Symbol, ...]]:
