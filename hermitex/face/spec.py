@@ -243,7 +243,8 @@ class _SpecReader(Lines):
         read = {name: {self._symbol(name, k): self._formula(name, k, v) for k, v in self.section(name).items()}
                 for name in ("where", "observables")}
         lines = {self._symbol(kind, k): self._equation(kind, k, v) for k, v in equations.items()}
-        more = {name: self._of_unknowns(name, equations) for name in ("domain", "start")}
+        self._all_laws_used()
+        more: dict[str, Any] = {name: self._of_unknowns(name, equations) for name in ("domain", "start")}
         try:
             system = (System if kind == "equations" else Flow)(
                 lines, where=read["where"], observables=read["observables"], source=self.table.get("source", ""),

@@ -80,6 +80,14 @@ class Lines:
                 self.fail("laws", key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
         return found
 
+    def _all_laws_used(self) -> None:
+        """Refuse a law of which nothing is averaged."""
+        for key in (laws := self.section("laws")):
+            texts = [v for n, v in laws.items() if n != key]
+            texts += [v for n in ("where", "equations", "flow", "observables") for v in self.section(n).values()]
+            if key not in set(re.findall(r"\w+", str(texts))):
+                self.fail("laws", key, f"no formula holds {key}; average over it with E(..., {key}), or leave the line out")
+
     def _symbol(self, section: str, key: str) -> Any:
         from sympy import Symbol
 

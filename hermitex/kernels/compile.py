@@ -13,11 +13,13 @@ from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels.adaptive import Quadratures
+from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
+from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed
 
 _CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
@@ -112,6 +114,8 @@ class Kernel(Shown):
                     return np.concatenate([self._evaluate(half, arrays) for half in halves])
         value, losses = np.asarray(out[0]["value"]), [v for n, v in out[0].items() if n.startswith("loss")]
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
+        if why := next(filter(None, unlawful(out[0], value.shape)), ""):
+            raise BadInput(f"kernel: {why}")
         error = np.broadcast_to(quad.error, value.shape)
         beyond = 0.0
         if self.integrated is not None:
@@ -209,25 +213,27 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     """
     from hermitex.symbolic.parsing import expression
 
-    formula: Expr = expression(expr)
+    given: Expr = expression(expr)
+    formula, needed = apart(given)
     if loose := unsummed(formula):
         raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
     arrays(formula)  # one name is one array
-    free = sorted(formula.free_symbols, key=lambda s: s.name)
+    free = sorted(given.free_symbols, key=lambda s: s.name)
     names = [str(p) for p in parameters] or [s.name for s in free]
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
-    return _compiled(formula, names, tolerance, exact=True)
+    return _compiled(formula, names, tolerance, {LAW + c.key: c.value for c in needed}, exact=True)
 
 
-def _compiled(formula: Expr, names: list[str], tolerance: float, *, exact: bool) -> Kernel:
-    lowered = lower([formula], taken=names, exact=exact, losses=exact)
+def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
+    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact)
     places = marks(lowered)
-    writer = Writer(lowered, set(formula.free_symbols) | set(lowered.entries), places)
-    results = {"value": lowered.outputs[0], **{f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}}
+    writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
+    results = dict(zip(("value", *laws), lowered.outputs, strict=True))
+    results |= {f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}
     writer.function("kernel", list(lowered.statements), results, doc=str(formula)[:200])
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
-    other = _compiled(formula, names, tolerance, exact=False) if lowered.losses else None
+    other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays())

@@ -18,7 +18,8 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
-from hermitex.symbolic.laws import averaged, is_random, random_variables
+from hermitex.symbolic.lawful import Condition, apart, lawful
+from hermitex.symbolic.laws import averaged, is_random, random_variables, required
 
 
 class Bound(Symbol):
@@ -275,8 +276,13 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
         normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(field.normals(body)))
         if cov and any(str(v) in {str(x) for x in random} for pair in cov for v in pair):
             raise BadInput("E: only normals are correlated; cov names a variable of another law")
+        body, needed = apart(body)
         terms = averaged(body, random)
-        return Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in terms))
+        value = Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in terms))
+        return _among(value, (*needed, *required(random)), (*random, *normals))
+    body, needed = apart(body)
+    if needed:
+        return _among(E(body, *chosen, cov=cov), needed, chosen or field.normals(body))
     chosen = chosen or list(field.normals(body))
     names = [v.name if isinstance(v, Symbol) else str(v) for v in chosen]
     for v, name in zip(chosen, names, strict=True):
@@ -292,6 +298,12 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
     matrix = matrix_of(names, cov) if cov else None
     fresh = tuple(Dummy(n, real=True) for n in names)
     return bind(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
+
+
+def _among(value: Expr, needed: Sequence[Condition], variables: Sequence[Any]) -> Expr:
+    """The value with those conditions in which nothing stands that was averaged over: what has an average has no value."""
+    names = {str(v) for v in variables}
+    return lawful(value, [c for c in needed if names.isdisjoint(str(s) for s in c.value.free_symbols)])
 
 
 def covariance_items(node: Expectation) -> dict[tuple[int, int], Expr]:

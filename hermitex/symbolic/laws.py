@@ -42,6 +42,7 @@ from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import mellin
+from hermitex.symbolic.lawful import Condition, conditions
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index
 from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, POSITIVE, WEIGHTED, below, moment_of_student, survives
@@ -116,6 +117,11 @@ def checked(x: Any) -> Any:
     """A random variable, if its probabilities are some."""
     _values(x, _law(x))
     return x
+
+
+def required(variables: Iterable[Any]) -> list[Condition]:
+    """What the parameters of the laws of random variables must satisfy, in letters."""
+    return [c for x in variables for c in conditions(_law(x), _values(x, _law(x)))]
 
 
 def refuse_loose(expr: Any) -> None:

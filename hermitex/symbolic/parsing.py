@@ -13,6 +13,7 @@ from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
+from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
 from hermitex.symbolic.text import bounded
@@ -86,10 +87,10 @@ def formula(x: Any) -> Any:
     (kappa*z, z1*z2)
     """
     if isinstance(x, str):
-        return parse_with_letters(x)
+        return apart(parse_with_letters(x))[0]
     if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
         return expression(applied(x))
-    return sympify(x, strict=True)
+    return apart(sympify(x, strict=True))[0]
 
 
 def expression(x: Any) -> Expr:

@@ -108,7 +108,8 @@ class Flow(System):
             try:
                 blocks_and_time = (*self.blocks, Block((self._time,), "explicit"))
                 cache[key] = compile_program(self._rates, blocks_and_time, parameters=self.parameters, where=where, scalars=scalars,
-                                             observables=observables, positive=frozenset(), doc=self.source, kept=self._names)
+                                             observables=observables, positive=frozenset(), doc=self.source, kept=self._names,
+                                             laws=self._laws())
             except Divergent as error:
                 raise BadInput(f"Flow: {error.integral} does not exist: {error.reason}") from error
         return cache[key]

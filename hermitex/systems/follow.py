@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
+from hermitex.kernels.lawful import unlawful
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import trace
@@ -141,4 +142,20 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
     folds = [{own: p, **{u: float(v) for u, v in zip(made.unknowns, x, strict=True)}} for x, p in path.folds]
+    why = _unlawful(system, values, {**numbers, own: end}, tolerance)
+    if (last := int(np.argmax(why != ""))) or why[0]:
+        inside = values[own][:last]
+        values, radius = {n: v[:last] for n, v in values.items()}, radius[:last]
+        folds = [f for f in folds if inside.min() <= f[own] <= inside.max()]
+        return Branch(own, values, made.unknowns, folds, radius, str(why[last]))
     return Branch(own, values, made.unknowns, folds, radius, path.reason)
+
+
+def _unlawful(system: Any, values: Mapping[str, np.ndarray], numbers: Mapping[str, Any], tolerance: float) -> np.ndarray:
+    """At each point of a branch, which condition of a law does not hold there."""
+    points = next(iter(values.values())).shape
+    if not system.conditions:
+        return np.full(points, "", dtype=object)
+    program, given = system.compile().bound(numbers)
+    states = States(program, {n: np.asarray(values.get(n, v), dtype=float) for n, v in given.items()}, max(tolerance, 1e-14))
+    return unlawful(states.call("observables", {u: values[u] for u in program.unknowns}), points)

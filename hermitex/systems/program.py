@@ -21,6 +21,7 @@ from sympy import Expr, Mul, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.cancellation import magnitude
+from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
@@ -127,9 +128,10 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
                     positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None, shaken: bool = False,
                     cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
-                    start: Mapping[str, float] | None = None) -> Program:
+                    start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
+    laws : {condition of a law: what it is asked of}
     shaken : write the function `rounded` too;  cancelling : take closed forms whose terms may cancel, see `lower`
     """
     unknowns = tuple(equations)
@@ -140,6 +142,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
+    labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]
     both = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}}
     off = both if shaken else {}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
@@ -276,6 +279,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again[u] for b in blocks for u in b.unknowns}
     parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
+    named |= {label[1]: target for label, target in output.items() if label[0] == "law"}
     parts.append(("observables", named, set(), "Observables, at a full state."))
     # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
     made = {s.target: replace(s, target=again[s.target]) for s in lowered.statements if s.target in members}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
@@ -389,6 +390,8 @@ class Run:
         for u, depth in below.items():
             for k in np.flatnonzero(ok & (depth > most*SMALL + self.rounding.get(u, 0.0))):
                 ok[k], reason[k] = False, f"{u} = {-depth[k]:.6g} is negative, but {u} is declared positive"
+        for k in np.flatnonzero((laws := unlawful(verdict, (self.points,))) != ""):
+            ok[k], reason[k] = False, laws[k]
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
         return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius,

@@ -17,6 +17,7 @@ from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.lawful import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.symbolic.sums import arrays, read_sums, unsummed
@@ -56,6 +57,8 @@ class System(Shown):
     kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages
         that depend on unknowns through a few quantities only, and do not jump where these move. Their random variables are
         those of outermost expectations.
+    conditions : what the parameters of laws must satisfy at every point that is solved; those of the averages in the formulas
+        are found there
     symbols : further letters of formulas given as texts: "a, b>0" or {"a": "real"}
 
     Raises
@@ -83,6 +86,7 @@ class System(Shown):
     kept: Any = ()
     domain: Mapping[Any, Any] = field(default_factory=dict)
     start: Mapping[Any, Any] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
     symbols: InitVar[Any] = None
 
     is_flow: ClassVar[bool] = False  # whether the right-hand sides are rates
@@ -104,6 +108,7 @@ class System(Shown):
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
+        self._take_conditions(same)
         put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
         put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
@@ -113,6 +118,18 @@ class System(Shown):
         put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
         given = flat_start({str(u): v for u, v in self.start.items()}, names) if isinstance(self.start, Mapping) else self.start
         put(self, "start", starts(type(self).__name__, given, self.domain, names))
+
+    def _take_conditions(self, same: Mapping[Any, Any]) -> None:
+        """The conditions of laws off the formulas, and beside them."""
+        found = dict.fromkeys(self.conditions)
+        for part in _FORMULAS:
+            bare = {}
+            for k, v in getattr(self, part).items():
+                *sides, needed = apart(*((v.lhs, v.rhs) if isinstance(v, Eq) else (v,)))
+                bare[k] = Eq(*sides, evaluate=False) if isinstance(v, Eq) else sides[0]
+                found |= dict.fromkeys(needed)
+            object.__setattr__(self, part, bare)
+        object.__setattr__(self, "conditions", tuple(dict.fromkeys(c.xreplace(same) for c in found)))
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @cached_property
@@ -249,7 +266,9 @@ class System(Shown):
         names = {n for e in (*equations.values(), *observables.values()) for n in free_names(e, where, memo)}
         return type(self)(equations, where=where, parameters=sorted(names - {u.name for u in self.equations}),
                           observables=observables, positive=[u.name for u in self.positive], kept=[k.name for k in self.kept],
-                          domain=self.domain, start=self.start, **{"source": self.source, "name": self.name, **fields})
+                          domain=self.domain, start=self.start,
+                          conditions=tuple(c.at(change(c.value)) for c in self.conditions),
+                          **{"source": self.source, "name": self.name, **fields})
 
     def subs(self, *args: Any, **kwargs: Any) -> System:
         """A new System with parameters replaced (numbers or expressions); unknowns are not substituted."""
@@ -295,6 +314,12 @@ class System(Shown):
                     changed[n] = (here.get(n), there.get(n))
         return changed
 
+    def _laws(self) -> dict[str, Expr]:
+        """The conditions of laws that are asked of parameters and unknowns, with the where names written out."""
+        own = {s.name for s in (*self.equations, *self.parameters)}
+        values = {c.key: written_out(c.value, self.where) for c in self.conditions}
+        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own}
+
     # -- numbers -----------------------------------------------------------------------------------------------------
     def compile(self, *, blocks: bool = True) -> Any:
         """The compiled `Program`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
@@ -310,7 +335,7 @@ class System(Shown):
             try:
                 make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
-                               domain=self.domain, start=self.start)
+                               domain=self.domain, start=self.start, laws=self._laws())
                 made = make(shaken=True)
                 later = Postponed(partial(make, shaken=True, cancelling=False)) if made.cancels else None
                 cache[blocks] = replace(made, later=later)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
+from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.solvers.interval import clipped, outside, said
 from hermitex.solvers.limit import over, ran_out
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
@@ -209,7 +210,8 @@ class _PointFlow:
         """Observables along the path, and the verdict."""
         t, held = np.asarray(found[TIME]), error <= self.tolerance
         x = self._inside(np.array([found[u] for u in self.unknowns]))
-        reason = str(found.reason) or self._left(found)
+        seen = self.states.call("observables", self._named(t, x))
+        reason = next(filter(None, unlawful(seen, t.shape)), "") or str(found.reason) or self._left(found)
         if not reason and not held:
             reason = "the averages along the path are not held"
             if np.isfinite(error):
@@ -222,6 +224,7 @@ class _PointFlow:
     def _seen(self, t: np.ndarray, x: np.ndarray, events: Sequence[str]) -> dict[str, np.ndarray]:
         """Times, unknowns and observables along the path."""
         seen = self.states.call("observables", self._named(t, x)) if self.program.observables else {}
+        seen = {o: v for o, v in seen.items() if not o.startswith(LAW)}
         return {TIME: t, **dict(zip(self.unknowns, x, strict=True)),
                 **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
 

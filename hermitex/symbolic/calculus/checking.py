@@ -25,6 +25,7 @@ from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluat
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import ArraySum, Index, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
@@ -132,7 +133,7 @@ def _read(side: Any, declared: Any) -> Expr:
 
         side = parse_with_letters(side, declared)
 
-    expr = read_sums(tidy(sympify(side, strict=True)))
+    expr = apart(read_sums(tidy(sympify(side, strict=True))))[0]
     refuse_loose(expr)
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")

@@ -20,6 +20,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import special
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.undefined import AppliedPrime, prime
@@ -63,7 +64,7 @@ def to_text(expr: Any) -> str:
     >>> to_text(E**2 + pi), to_text(E)
     ('pi + exp(2)', 'exp(1)')
     """
-    return _Text({"full_prec": True}).doprint(expr)
+    return _Text({"full_prec": True}).doprint(apart(expr)[0])
 
 
 # -- expression -> tree -----------------------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ def to_tree(expr: Any) -> Any:
     >>> to_tree(E(z**2, z) + 1)
     ['Add', 1, ['E', ['z'], ['Pow', ['Bound', 0, 0], 2], None]]
     """
-    return _write(sympy.sympify(expr, strict=True), ())
+    return _write(apart(sympy.sympify(expr, strict=True))[0], ())
 
 
 def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
