@@ -151,6 +151,12 @@ class Lawful(Expr):
     def _sympystr(self, printer: Any) -> str:
         return str(printer._print(self.value))
 
+    def _no_code(self, printer: Any) -> str:
+        raise BadInput(f"{str(self)[:80]} is an average over a law whose parameters have a range, which lambdify does not hold; "
+                       "hx.compile(expr) makes a function of arrays, and expr.doit() is the formula alone")
+
+    _pythoncode = _numpycode = _mpmathcode = _lambdacode = _sympycode = _no_code
+
     def _latex(self, printer: Any) -> str:
         return str(printer._print(self.value))
 
