@@ -75,19 +75,17 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         given, expr = even, _normal(even)
     if is_identically_zero(expr):
         return Verdict("zero", Integer(0), None, "exact algebra")
-    if (reason := definite(given)) and (not expr.has(Expectation) or _several(expr)):
+    if (expr.free_symbols or _several(expr)) and (reason := definite(given)):
         return Verdict("nonzero", None if expr.has(Expectation) else expr, None, reason)
     if expr.free_symbols:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
-    if not expr.has(Expectation):
-        return _exact(_tails(expr), digits)
-    found = _by_enclosure(expr, None, digits)
+    found = _by_enclosure(expr, None, digits) if expr.has(Expectation) else _exact(_tails(expr), digits)
     if found.status == "undetermined" and found.enclosure is None and given != expr:
         # What was reduced may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
         again = _by_enclosure(given, None, digits)
         found = found if again.enclosure is None else again
     if found.status == "undetermined" and (reason := definite(given)):
-        return Verdict("nonzero", None, found.enclosure, reason)
+        return Verdict("nonzero", found.value, found.enclosure, reason)
     return found
 
 
