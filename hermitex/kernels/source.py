@@ -34,6 +34,7 @@ from hermitex.kernels.words import Names, comment, literal, prose
 
 _WIDTH = 116
 _PACKED = 100  # formulas in one return statement, from which on a line holds as many as fit
+_READS = 20  # names that a function reads, likewise
 
 
 #: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
@@ -109,7 +110,7 @@ class Writer:
         marks = {a: self._there(self.marks[a.identifier], absent) if a.identifier in self.marks else Marks() for a in used}
         reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
-        lines = [f"{self.names(v)} = s[{literal(v.name)}]" for v in given]
+        lines = _read({self.names(v): literal(v.name) for v in given})
         known = set(reads) - made - set(mine)
         lines += self._lines(statements, set(results.values()), known, marks, clipped=name == "tables")
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))
@@ -275,6 +276,14 @@ class Writer:
 def _tuple(parts: Iterable[str]) -> str:
     inside = ", ".join(parts)
     return f"({inside},)" if inside else "()"
+
+
+def _read(names: Mapping[str, str]) -> list[str]:
+    """What a function takes from `s`: a line each, or as many as fit on a line where they are many."""
+    parts = list(names.items())
+    size = 1 if len(parts) <= _READS else (_WIDTH - 4)//max(len(f"{n}, s[{key}], ") for n, key in parts)
+    lines = [parts[k:k + max(1, size)] for k in range(0, len(parts), max(1, size))]
+    return [", ".join(n for n, _ in line) + " = " + ", ".join(f"s[{key}]" for _, key in line) for line in lines]
 
 
 def _returned(items: Mapping[str, str]) -> str:

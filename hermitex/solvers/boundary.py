@@ -22,12 +22,13 @@ _NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
 _FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
 
 
-def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False) -> Solution:
+def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False, rounded: bool = False
+            ) -> Solution:
     """Solutions on the boundary, at points where a state x was not one: converged where such a solution was found.
 
     A right-hand side vanishes that is not above `bound` at 0. Unknowns are taken to be 0 where x is far below the start x0,
     or where their right-hand sides vanish there. `implicit`: also those of an implicit equation, which has no slope: it has to
-    hold exactly at 0, where it is asked last, after every other start.
+    hold exactly at 0, where it is asked last, after every other start. `rounded`: what rounding leaves of an average vanishes, too.
     """
     n, points = x.shape
     may = (q.positive & (q.explicit | implicit))[:, None]
@@ -40,7 +41,10 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
             some = take(p, k)
             y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
-            vanishes = rhs <= np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
+            limit = np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
+            if rounded and q.rounding is not None:
+                limit = np.where(q.explicit[:, None], np.fmax(limit, q.rounding(y, some)), limit)
+            vanishes = rhs <= limit
             vanishes &= q.explicit[:, None] | (y == 0)
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]

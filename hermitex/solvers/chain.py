@@ -46,6 +46,7 @@ def robust(
     positive: Any = None,
     explicit: Any = None,
     sized: Both | None = None,
+    rounding: Field | None = None,
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
@@ -58,7 +59,7 @@ def robust(
     residual, jacobian, both : as in `newton.newton`; without them the first method is Anderson
     p : as in `newton.newton`; START in it is the first start where x0 is what came of it
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
-    explicit, sized : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
+    explicit, sized, rounding : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
@@ -85,7 +86,8 @@ def robust(
 
     problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
     if residual is not None and both is not None and sized is not None:
-        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), sized, rtol)
+        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), sized, rtol,
+                          rounding)
         sound, p = partial(run_out, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:
@@ -116,7 +118,7 @@ def robust(
     for solve in slow_ones:
         found = _mend(found, solve, x, p)
     if problem is not None and not np.all(found.converged) and not over():
-        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
+        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES, rounded=True)
         open_ = np.flatnonzero(~np.asarray(found.converged))
         again = partial(newton, problem.residual, None, both=both, sound=sound, max_steps=_AGAIN, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
@@ -138,7 +140,7 @@ def _why(ok: bool, reason: str, trail: str) -> str:
 
 
 def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float, *,
-                 implicit: bool = False) -> Solution:
+                 implicit: bool = False, rounded: bool = False) -> Solution:
     """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`."""
     with np.errstate(all="ignore"):
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
@@ -146,7 +148,7 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
         if not k.size:
             return found
         bounds = np.where(found.converged, _BESIDE * found.state, bound)  # beside a solution that is very small
-        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit)
+        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit, rounded=rounded)
         good = np.flatnonzero(zero.converged)
         zero = replace(zero, iterations=found.iterations[k])
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)

@@ -20,6 +20,7 @@ class Problem(NamedTuple):
     explicit : the mask of the rows that read F_i = x_i - rhs_i; the others are implicit equations
     sized : (x, p) -> (F, T), and T of shape (n, B) the sum of the absolute values of the terms of each row
     rtol : what the unknowns are asked to
+    rounding : (x, p) -> (n, B), how far rounding of the averages in it may move each right-hand side; none, where it is not known
     """
 
     residual: Field
@@ -29,3 +30,4 @@ class Problem(NamedTuple):
     explicit: Array
     sized: Callable[[Array, Params], tuple[Array, Array]]
     rtol: float
+    rounding: Field | None = None

@@ -298,6 +298,12 @@ class Run:
             F, T = (np.stack([np.broadcast_to(row, x[0].shape) for row in rows]) for rows in zip(*pairs, strict=True))
             return F, T
 
+        def rounding(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
+            s = local(np.atleast_1d(np.asarray(p["point"], dtype=int)))
+            s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
+            left = rounding_of_averages(lambda average: self.program.call(name, s, self.quad.arrays(), average))
+            return np.stack([np.broadcast_to(np.ravel(left[f"rhs/{u}"]), x[0].shape) for u in block.torn])
+
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             return both(x, p)[0]
 
@@ -305,7 +311,7 @@ class Run:
         if not given.all():
             x0 = off_poles(both, x0, ~given, {"point": everything})
         domains = [self.program.domain.get(u) for u in block.torn]
-        functions: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized}
+        functions: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized, "rounding": rounding}
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
         if line.some:
             functions, explicit, x0 = line.wrapped(both, step, sized), line.explicit(explicit), line.inside(x0)
