@@ -70,10 +70,10 @@ def _size(e: Expr, averages: frozenset[Symbol] | None) -> Expr:
         return _size(e.base, averages)**e.exp
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
-        return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST), b))*(1 + Abs(a))
+        return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST, evaluate=False), b))*(1 + Abs(a))
     if isinstance(e, exp | erfc | tail) and e.free_symbols:  # and so does the rounding of an argument: f'/f times it, far out
         (a,) = e.args
-        return _absolute(e)*(1 + (Min(Abs(a), _FURTHEST) if isinstance(e, exp) else 2*above(a)))
+        return _absolute(e)*(1 + (Min(Abs(a), _FURTHEST, evaluate=False) if isinstance(e, exp) else 2*above(a)))
     return _absolute(e)
 
 
