@@ -19,16 +19,17 @@ from .solution import Solution
 STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there
 _SMALL = 1e-3  # an unknown below this part of its start may be on its way to 0
 _NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
+_NOISE = 10.0  # an unknown that is no larger than so many times the rounding of its right-hand side at 0 is not told from 0
 _FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
 
 
-def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False, rounded: bool = False
-            ) -> Solution:
+def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False) -> Solution:
     """Solutions on the boundary, at points where a state x was not one: converged where such a solution was found.
 
     A right-hand side vanishes that is not above `bound` at 0. Unknowns are taken to be 0 where x is far below the start x0,
     or where their right-hand sides vanish there. `implicit`: also those of an implicit equation, which has no slope: it has to
-    hold exactly at 0, where it is asked last, after every other start. `rounded`: what rounding leaves of an average vanishes, too.
+    hold exactly at 0, where it is asked last, after every other start. What rounding leaves of an average vanishes, too, where x
+    itself is no larger.
     """
     n, points = x.shape
     may = (q.positive & (q.explicit | implicit))[:, None]
@@ -42,8 +43,9 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
             some = take(p, k)
             y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
             limit = np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
-            if rounded and q.rounding is not None:
-                limit = np.where(q.explicit[:, None], np.fmax(limit, q.rounding(y, some)), limit)
+            if q.rounding is not None:
+                left = q.rounding(y, some)
+                limit = np.where(q.explicit[:, None] & ~(x[:, k] > _NOISE*left), np.fmax(limit, left), limit)
             vanishes = rhs <= limit
             vanishes &= q.explicit[:, None] | (y == 0)
             good = solved & vanishes[pattern].all(axis=0)
@@ -64,6 +66,16 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
     return Solution(dict(zip(q.names, found, strict=True)), residual=np.where(ok, 0.0, np.inf), converged=ok,
                     iterations=np.zeros(points, dtype=int), stability=np.full(points, np.nan), error=np.full(points, np.nan),
                     method="newton at a boundary", reason=np.full(points, "", dtype=object), unknowns=q.names, notes=tuple(notes))
+
+
+def drowned(q: Problem, x: Array, p: Params, least: float) -> Array:
+    """Points (B,) at which a positive unknown below `least` is no larger than the rounding of its right-hand side."""
+    found = q.positive[:, None] & q.explicit[:, None] & (x < least)
+    if q.rounding is None or not found.any():
+        return np.zeros(x.shape[1], dtype=bool)
+    k = np.flatnonzero(found.any(axis=0))
+    found[:, k] &= x[:, k] <= _NOISE*q.rounding(x[:, k], take(p, k))
+    return found.any(axis=0)
 
 
 def _largest(slopes: Array, named: list[str], u: str) -> float:

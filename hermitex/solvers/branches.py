@@ -29,7 +29,7 @@ _PUSH = 1e-3  # relative, away from an unstable solution
 _ROUNDS, _MOST = 4, 256  # of exploring; starts of each kind in one round
 _LEAVING, _STEPS = 400, 5000  # iterations away from an unstable solution, and from a named start
 _SAME, _FLOOR = 1e-6, 1e-6  # relative distance of one solution; what counts as 0 beside the largest solution
-_BESIDE_ZERO = 1e-9  # the start of a positive unknown that another solution has at 0
+_BESIDE_ZERO = 1e-9  # the start of a positive unknown that another solution has at 0, where 0 is no start
 _TINY = 1e-12  # no positive unknown is told from 0 below that, and no other below _FLOOR^2
 _HOLDS = 1e-9  # a residual that small is a solution, were its averages known
 _ENDED = 1e-10  # an iterate that moves no more than that has ended
@@ -37,7 +37,8 @@ _NEAR, _NEARER = 1e-4, 0.05  # this near, and by this much nearer than to any ot
 
 
 def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *, names: Sequence[str], free: Sequence[str],
-             positive: Any = None, step: Map | None = None, groups: Sequence[Sequence[str]] = ()) -> tuple[Solution, ...]:
+             positive: Any = None, step: Map | None = None, groups: Sequence[Sequence[str]] = (), boundary: bool = False
+             ) -> tuple[Solution, ...]:
     """Every solution found, the reached ones first, each with its `.branch`.
 
     Parameters
@@ -48,6 +49,7 @@ def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *,
     positive : mask or names
     step : the undamped map, states (n, B) -> (n, B); None where an equation is implicit
     groups : the free unknowns block by block: solutions of separate blocks combine
+    boundary : `solve` takes a start of 0 for a positive unknown: it asks there first
 
     Returns
     -------
@@ -65,7 +67,7 @@ def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *,
     >>> [(s.branch, round(float(s["m"]), 4) + 0.0) for s in found]
     [('up', 0.9575), ('small', -0.9575), ('unstable', 0.0)]
     """
-    work = _Search(solve, names, free, positive_mask(positive, names), step, groups)
+    work = _Search(solve, names, free, positive_mask(positive, names), step, groups, boundary)
     first = np.stack(list(starts.values()), axis=1) if starts else np.zeros((len(names), 0))
     with np.errstate(all="ignore"):
         return work.search(first, list(starts))
@@ -75,8 +77,8 @@ class _Search:
     """What was found so far at one point of the parameters."""
 
     def __init__(self, solve: Callable[[Array], Solution], names: Sequence[str], free: Sequence[str], mask: Array,
-                 step: Map | None, groups: Sequence[Sequence[str]]) -> None:
-        self.solve, self.names, self.mask, self.step = solve, tuple(names), mask, step
+                 step: Map | None, groups: Sequence[Sequence[str]], boundary: bool) -> None:
+        self.solve, self.names, self.mask, self.step, self.boundary = solve, tuple(names), mask, step, boundary
         place = {n: i for i, n in enumerate(names)}
         self.free = np.array([place[n] for n in free], dtype=int)
         self.groups = [np.array([place[n] for n in g], dtype=int) for g in groups if g]
@@ -100,7 +102,10 @@ class _Search:
 
     # -- starts --------------------------------------------------------------------------------------------------------
     def scan(self) -> Array:
-        """Starts over scales: all free unknowns at one scale, then each at its own (an additive sequence: the same every time)."""
+        """Starts over scales: all free unknowns at one scale, then each at its own (an additive sequence: the same every time).
+
+        And those at the boundary: all positive ones at 0, then each alone.
+        """
         n = len(self.free)
         default = np.where(self.mask, 1.0, 0.0)
         if not n:
@@ -113,7 +118,13 @@ class _Search:
         x = np.repeat(default[:, None], u.shape[1], axis=1)
         logs = self.mask[self.free][:, None]
         x[self.free] = np.where(logs, 10.0 ** (_LOW + (_HIGH - _LOW) * u), np.sinh(12 * (u - 0.5)))
-        return x
+        positive = self.free[self.mask[self.free]]
+        alone = [positive[[i]] for i in range(len(positive))]
+        zeros = [] if not self.boundary else [positive, *alone] if len(alone) > 1 else alone
+        at = np.repeat(default[:, None], len(zeros), axis=1)
+        for k, z in enumerate(zeros):
+            at[z, k] = 0.0
+        return np.concatenate([x, at], axis=1)
 
     def trials(self, new: Sequence[int]) -> Array:
         """Starts that the newest solutions suggest."""
@@ -175,7 +186,7 @@ class _Search:
         places: list[int | None] = []
         if not x.shape[1]:
             return places
-        outcome = self.solve(np.where(self.mask[:, None] & ~(x > 0), _BESIDE_ZERO, x))
+        outcome = self.solve(np.where(self.mask[:, None] & ~(x > _TINY), 0.0 if self.boundary else _BESIDE_ZERO, x))
         for k in range(x.shape[1]):
             one = outcome.point(k) if outcome.points is not None else outcome
             y = np.array([float(one[n]) for n in self.names])

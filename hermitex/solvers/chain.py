@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import BadInput
 from . import fixed_point
 from .batch import Array, Field, Params, positive_mask, start, take
-from .boundary import at_zero
+from .boundary import at_zero, drowned
 from .fixed_point import GROWS
 from .limit import over
 from .newton import Both, newton
@@ -47,6 +47,7 @@ def robust(
     explicit: Any = None,
     sized: Both | None = None,
     rounding: Field | None = None,
+    zero: Array | None = None,
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
@@ -61,6 +62,7 @@ def robust(
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
     explicit, sized, rounding : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
+    zero : the mask (n, B) of the positive unknowns that are asked at the boundary 0 first, in place of their start
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
     A point that Anderson or the damped iteration has brought near is finished by Newton, so that all points reach the
@@ -115,10 +117,14 @@ def robust(
     found = polished(x, p) if exact else slow_ones.pop(0)(x, p)
     if problem is not None:
         found = _at_boundary(found, problem, x, p, found.state, 0.0)
+        if zero is not None and zero.any():
+            found = _at_boundary(found, problem, x, p, np.where(zero, 0.0, x), 0.0, asked=zero.any(axis=0))
     for solve in slow_ones:
         found = _mend(found, solve, x, p)
+    if problem is not None and slow_ones:
+        found = _at_boundary(found, problem, x, p, found.state, 0.0, asked=drowned(problem, found.state, p, _LEAST))
     if problem is not None and not np.all(found.converged) and not over():
-        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES, rounded=True)
+        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
         open_ = np.flatnonzero(~np.asarray(found.converged))
         again = partial(newton, problem.residual, None, both=both, sound=sound, max_steps=_AGAIN, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
@@ -140,15 +146,21 @@ def _why(ok: bool, reason: str, trail: str) -> str:
 
 
 def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float, *,
-                 implicit: bool = False, rounded: bool = False) -> Solution:
-    """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`."""
+                 implicit: bool = False, asked: Any = None) -> Solution:
+    """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`.
+
+    asked : the points (B,) at which this is asked whatever was found
+    """
     with np.errstate(all="ignore"):
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
-        k = np.flatnonzero(~np.asarray(found.converged) | least)
+        bounds = np.full_like(found.state, bound)
+        if asked is None:
+            asked = ~np.asarray(found.converged) | least | drowned(problem, found.state, p, _LEAST)
+            bounds = np.where(found.converged, _BESIDE * found.state, bounds)  # beside a solution that is very small
+        k = np.flatnonzero(asked)
         if not k.size:
             return found
-        bounds = np.where(found.converged, _BESIDE * found.state, bound)  # beside a solution that is very small
-        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit, rounded=rounded)
+        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit)
         good = np.flatnonzero(zero.converged)
         zero = replace(zero, iterations=found.iterations[k])
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)

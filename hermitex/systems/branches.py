@@ -46,7 +46,8 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
 
     def from_states(x: Array) -> Solution:
         many = {n: np.full(x.shape[1], v) for n, v in numbers.items()} or {}
-        start = {u: np.where(mask[i] & ~(x[i] > 0), 1e-9, x[i]) for i, u in enumerate(program.unknowns) if u in free}
+        start = {u: np.where(mask[i] & ~(x[i] > 0), 1e-9 if u in program.domain else 0.0, x[i])
+                 for i, u in enumerate(program.unknowns) if u in free}
         start |= {u: _within(x, program.domain[u]) for u, x in start.items() if u in program.domain}
         if not many:  # without a parameter there is one point: one start after another
             return _stacked([solve(program, {}, start={u: v[k] for u, v in start.items()}, tolerance=tolerance,
@@ -60,7 +61,8 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
         x = np.array([start.get(u, _default(program, u, m)) for u, m in zip(program.unknowns, mask, strict=True)])
         fixed = np.array([u in start for u in program.unknowns])
         states[label] = search.consistent(step, x[:, None], fixed)[:, 0] if step is not None and fixed.any() else x
-    return search.branches(from_states, states, names=program.unknowns, free=free, positive=mask, step=step, groups=groups)
+    return search.branches(from_states, states, names=program.unknowns, free=free, positive=mask, step=step, groups=groups,
+                           boundary=True)
 
 
 def _default(program: Program, u: str, positive: Any) -> float:

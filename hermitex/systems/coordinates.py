@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.interval import Interval, clipped
+from hermitex.solvers.chain import assemble, pick, robust
+from hermitex.solvers.interval import Interval, clipped, outside
+from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray
 _LARGEST = 1e300
+_SMALL = 1e-6  # an unknown below that is on its way to the end 0 of its domain
 
 
 class Coordinates:
@@ -58,14 +61,16 @@ class Coordinates:
             slope[i] = (hi - lo)/(1 + np.minimum(u[i], _LARGEST))**2 if both else 1.0 if np.isfinite(lo) else -1.0
         return slope
 
-    def wrapped(self, both: Callable[..., Any], step: Callable[..., Any], sized: Callable[..., Any]) -> dict[str, Any]:
-        """Residual and Jacobian, the map and the sizes of the rows as functions of u."""
+    def wrapped(self, both: Callable[..., Any], step: Callable[..., Any], sized: Callable[..., Any],
+                rounding: Callable[..., Any]) -> dict[str, Any]:
+        """Residual and Jacobian, the map, the sizes of the rows and their rounding as functions of u."""
         def both_(u: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
             F, J = both(self.outside(u), p)
             return F, J*self.slopes(u)[None]
 
         return {"both": both_, "residual": lambda u, p: both(self.outside(u), p)[0],
-                "step": lambda u, p: self.inside(step(self.outside(u), p)), "sized": lambda u, p: sized(self.outside(u), p)}
+                "step": lambda u, p: self.inside(step(self.outside(u), p)), "sized": lambda u, p: sized(self.outside(u), p),
+                "rounding": lambda u, p: rounding(self.outside(u), p)}
 
     def explicit(self, explicit: Sequence[bool]) -> list[bool]:
         """Which rows read u - rhs: those of x do not."""
@@ -75,3 +80,23 @@ class Coordinates:
         """The solution in x."""
         x = self.outside(np.array([np.asarray(found[n], dtype=float) for n in names]))
         return replace(found, value={**found.value, **dict(zip(names, x, strict=True))})
+
+
+def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], positive: Sequence[bool], **problem: Any
+            ) -> Solution:
+    """What has no solution inside, and one with a positive unknown at the end 0 of its domain: a boundary.
+
+    found : the points (B,), in x;  begin : the starts (n, B);  problem : what `robust` takes, in x
+    """
+    k = np.flatnonzero(~np.asarray(found.converged))
+    ends = np.array([p and d is not None and d[0] == 0 for p, d in zip(positive, domains, strict=True)])
+    if not ends.any():
+        return found
+    free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
+    state = np.stack([np.broadcast_to(found[u], (len(found.converged),)) for u in found.unknowns])
+    last = robust(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
+                  zero=free[:, None] & ~(state[:, k] > _SMALL), raise_on_failure=False, **problem)
+    inside = [~outside(x, d) | (x == 0) if d is not None else np.full(k.size, True)
+              for x, d in zip(last.state, domains, strict=True)]
+    good = np.flatnonzero(last.converged & (last.state[ends] == 0).any(axis=0) & np.all(inside, axis=0))
+    return assemble([(np.arange(len(found.converged)), found), (k[good], pick(last, good))], len(found.converged), found.unknowns)

@@ -23,7 +23,7 @@ from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
-from hermitex.systems.coordinates import Coordinates
+from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
@@ -310,17 +310,24 @@ class Run:
         x0, given = self._starts(block)
         if not given.all():
             x0 = off_poles(both, x0, ~given, {"point": everything})
-        domains = [self.program.domain.get(u) for u in block.torn]
-        functions: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized, "rounding": rounding}
+        begin, domains = x0, [self.program.domain.get(u) for u in block.torn]
+        plain: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized, "rounding": rounding}
+        functions = plain
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
         if line.some:
-            functions, explicit, x0 = line.wrapped(both, step, sized), line.explicit(explicit), line.inside(x0)
+            functions, explicit, x0 = line.wrapped(both, step, sized, rounding), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
         self.first.setdefault(name, x0)
+        zero = np.stack([np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain),
+                                         (self.points,)) for u, p in zip(block.torn, positive, strict=True)])
         begun = {"point": everything, START: self.first[name]}
-        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, rtol=self.tolerance,
-                       raise_on_failure=False, **functions)
-        found = line.back(found, block.torn) if line.some else found
+        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, zero=zero,
+                       rtol=self.tolerance, raise_on_failure=False, **functions)
+        if line.some:
+            found = line.back(found, block.torn)
+            if not np.all(found.converged) and not over():
+                found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
+                                **plain)
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
         out = self.program.call(name, s, self.quad.arrays())

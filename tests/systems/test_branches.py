@@ -36,8 +36,31 @@ def test_what_newton_finds_from_a_start_does_not_get_its_name():
     """0.001 ends at 0 by iteration; Newton's method from there ends at the unstable 0.1464."""
     found = HILL.branches({"informed": {"q": 1}, "uninformed": {"q": 0.001}}, lamda=8)
     by_value = {round(float(s["q"]), 4): s.branch for s in found}
-    assert by_value[0.8536] == "informed" and by_value[0.1464] == "unstable"
-    assert "uninformed" not in (by_value[0.8536], by_value[0.1464])
+    assert by_value == {0.8536: "informed", 0.1464: "unstable", 0.0: "uninformed"}
+    assert any("q = 0: a boundary" in note for s in found if s["q"] == 0 for note in s.notes)
+
+
+@pytest.mark.parametrize("domain", [{}, {q: (0, 1)}])
+def test_hopfield_below_and_above_its_transitions(domain):
+    """The retrieval state, the one that separates it, and no magnetisation at all, which rounding does not make several."""
+    r, m = symbols("r m", positive=True)
+    field = beta*(m + sqrt(alpha*r)*z)
+    system = System({m: E(tanh(field), z), q: E(tanh(field)**2, z), r: q/(1 - beta*(1 - q))**2}, domain=domain)
+    found = sorted([s["m"], s["q"]] for s in system.branches(alpha=0.05, beta=2))
+    assert np.array(found) == pytest.approx(np.array([[0, 0.597391], [0.755119, 0.694320], [0.904106, 0.833358]]), abs=1e-6)
+    (glass,) = system.branches(alpha=0.2, beta=2)
+    assert glass["m"] == 0 and glass["q"] == pytest.approx(0.665036, abs=1e-6)
+    cold = system.solve(alpha=0.05, beta=[0.5, 0.6, 2])
+    assert list(cold["m"][:2]) == list(cold["q"][:2]) == [0, 0] and cold["m"][2] == pytest.approx(0.904106, abs=1e-6)
+
+
+def test_a_start_at_zero_asks_at_the_boundary_first():
+    at = HILL.solve(lamda=[0.5, 8, 20], start={"q": 0})
+    assert list(at["q"]) == [0, 0, 0] and list(at.stability) == [0, 0, 0]
+    assert HILL.solve(lamda=8)["q"] == pytest.approx(0.853553, abs=1e-6)
+    # 0 solves q = tanh(2 q), but iteration leaves it; it does not solve q = tanh(2 q + 1)
+    assert System({q: tanh(lamda*q)}).solve(lamda=2, start={"q": 0})["q"] == pytest.approx(0.957504, abs=1e-6)
+    assert System({q: tanh(2*q + lamda)}).solve(lamda=1, start={"q": 0})["q"] == pytest.approx(0.994799, abs=1e-3)
 
 
 def test_a_start_in_what_is_torn_out_counts_too():
