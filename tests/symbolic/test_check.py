@@ -309,3 +309,18 @@ def test_a_number_of_many_digits_is_not_factored():
     with hx.budget(10):
         assert hx.check(log(1 + Rational(1, 10**300)), Rational(1, 10**300)).status in ("undetermined", "fails")
         assert hx.check(log(1 + Rational(1, 10**50)), Rational(1, 10**50)).status == "fails"
+
+
+@pytest.mark.parametrize("f, power", [("tanh(z + {c})", 1), ("tanh(z + {c})", 3), ("erf(z + {c}/100)", 2), ("tanh({c})", 2),
+                                      ("tanh({c} - z)", 1)])
+@pytest.mark.parametrize("c, end", [(3000, 1), (-2500, -1)])
+def test_what_comes_near_to_the_end_of_its_range_is_not_there(f, power, c, end):
+    """1 - tanh(3000) is 10^-2606: far more digits agree than are ever looked at."""
+    value = f"E(({f.format(c=c)})**{power})"
+    assert hx.check(value, str(end**power)).status == "fails"
+    assert hx.check(f"2*{value}", f"{value} + {value}").status == "proved"
+
+
+def test_the_ends_of_other_ranges_are_taken():
+    for value, end in (("cos(0)", "1"), ("E(cos(0*z))", "1"), ("E(sign(exp(z)))", "1"), ("E(cosh(0*z))", "1")):
+        assert hx.check(value, end).status != "fails"

@@ -35,7 +35,8 @@ Interval = tuple[Expr, Expr]
 _EVERYTHING: Interval = (-oo, oo)
 _BITS, _EXPONENT = 5000, 1000  # of a constant, and of a power, that are written out
 _INCREASING = (exp, tanh, erf, atan, sinh, asinh)
-_BOUNDED: dict[type, Interval] = {
+#: ends of functions of a real number, whatever it is
+BOUNDED: dict[type, Interval] = {
     sin: (S(-1), S(1)), cos: (S(-1), S(1)), tanh: (S(-1), S(1)), erf: (S(-1), S(1)), erfc: (S(0), S(2)),
     atan: (S(-2), S(2)), asin: (S(-2), S(2)), acos: (S(0), S(4)), sech: (S(0), S(1)), exp: (S(0), oo), cosh: (S(1), oo),
 }
@@ -115,7 +116,7 @@ def _invert(v: Expr) -> Expr:
 
 
 def _function(kind: type, inner: Interval) -> Interval:
-    low, high = _BOUNDED.get(kind, _EVERYTHING)
+    low, high = BOUNDED.get(kind, _EVERYTHING)
     if kind in _INCREASING or (kind is log and inner[0] > 0):
         ends = [v if v in (oo, -oo) else S(kind(v)) for v in inner]
         low = max(low, _constant(ends[0])[0]) if inner[0] is not -oo else low
