@@ -65,9 +65,10 @@ def _size(e: Expr, averages: frozenset[Symbol] | None) -> Expr:
     if e.is_Add and _rounded(e, averages):
         return Add(*(_size(t, averages) for t in e.args))
     if e.is_Mul:
-        return Mul(*(_size(f, averages) for f in e.args))
+        sizes = [_size(f, averages) for f in e.args]
+        return Add(*(Mul(s, *(_absolute(g) for g in e.args if g is not f)) for f, s in zip(e.args, sizes, strict=True)))
     if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
-        return _size(e.base, averages)**e.exp
+        return e.exp*_absolute(e.base)**(e.exp - 1)*_size(e.base, averages)
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
         return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST, evaluate=False), b))*(1 + Abs(a))

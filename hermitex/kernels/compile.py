@@ -16,6 +16,7 @@ from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
+from hermitex.kernels.rounding import OFF
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
@@ -24,6 +25,7 @@ from hermitex.symbolic.sums import arrays, unsummed
 
 _CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
 _EPSILON = 4*float(np.finfo(float).eps)
+_OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about
 
 
@@ -31,9 +33,9 @@ _CHUNK = 2_000_000  # numbers in one array, about
 class Kernel(Shown):
     """A compiled formula: call it with numbers or arrays by name; arguments broadcast.
 
-    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the relative error of the last call,
-    of quadrature or of closed forms whose terms cancel; `nodes` the number of quadrature nodes by variable; `integrated` the same
-    formula by quadrature alone, which takes over where a closed form loses the digits.
+    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the largest relative error of the last
+    call, of quadrature, or of rounding where the terms of a sum cancel; `nodes` the number of quadrature nodes by variable;
+    `integrated` the same formula by quadrature alone, which takes over where a closed form loses the digits.
     """
 
     source: str
@@ -43,6 +45,7 @@ class Kernel(Shown):
     formula: str = ""
     integrated: Kernel | None = None  # without closed forms, for the points where theirs cancel
     arrays: Arrays | None = None  # that are summed over
+    cancels: bool = False  # whether sums in it may lose digits
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -120,6 +123,8 @@ class Kernel(Shown):
         beyond = 0.0
         if self.integrated is not None:
             value, error, beyond = self._uncancelled(value, error, losses, (values, arrays))
+        elif self.cancels:
+            beyond = self._rounding(value, s)
         self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
         self._verdict(value, error, values)
         return value
@@ -140,6 +145,15 @@ class Kernel(Shown):
         below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
         value[some], error[some] = again, self.integrated.error
         return value, error, below
+
+    def _rounding(self, value: np.ndarray, s: dict[str, Any]) -> float:
+        """The largest relative error that rounding of the terms of its sums may leave."""
+        if "plain" not in self._loaded:
+            self._loaded["plain"] = load(self.source)
+        with np.errstate(all="ignore"):
+            off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
+            lost = np.abs(off - value)/np.abs(value)*(2*_EPSILON/OFF)
+        return float(np.max(np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""
@@ -193,7 +207,7 @@ def _number(name: str, value: Any) -> np.ndarray:
     return number
 
 
-def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
+def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any = None) -> Kernel:
     """Compile a formula to a Kernel.
 
     Parameters
@@ -201,6 +215,7 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     expr : expression or text, with E(...) nodes
     parameters : the order of positional arguments (default: the free symbols by name)
     tolerance : relative to E|F| for every expectation; it is verified at each call
+    symbols : the letters of a text beside those of the field, {"w": "real"}
 
     Examples
     --------
@@ -211,9 +226,9 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
     >>> round(kernel(kappa=1.0), 12)
     0.605705509602
     """
-    from hermitex.symbolic.parsing import expression
+    from hermitex.symbolic.parsing import expression, parse_with_letters
 
-    given: Expr = expression(expr)
+    given: Expr = parse_with_letters(expr, symbols) if isinstance(expr, str) else expression(expr)
     formula, needed = apart(given)
     if loose := unsummed(formula):
         raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
@@ -227,13 +242,15 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12) -> Kernel:
 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
-    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact)
+    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact, shaken=[formula], integrands=True)
     places = marks(lowered)
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))
     results |= {f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}
-    writer.function("kernel", list(lowered.statements), results, doc=str(formula)[:200])
+    writer.function("kernel", lowered.needed(results.values()), results, doc=str(formula)[:200])
+    if lowered.shaken:
+        writer.function(_OFF, lowered.needed(lowered.shaken), {"value": lowered.shaken[0]}, doc=_OFF_DOC)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays())
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), bool(lowered.shaken))

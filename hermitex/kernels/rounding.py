@@ -41,23 +41,26 @@ def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
 
 
 def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]],
-            forms: Mapping[Symbol, Expr], fresh: Iterator[Symbol]) -> Shaken | None:
+            forms: Mapping[Symbol, Expr], fresh: Iterator[Symbol], integrands: bool = False) -> Shaken | None:
     """The outputs with all closed forms in them off by rounding; None where nothing in them cancels.
 
     Parameters
     ----------
     named : definitions;  contractions : (symbol, body, axes) of averages, all of them with symbols for the closed forms in them
     forms : {symbol: closed form whose terms may cancel};  fresh : symbols for further averages
+    integrands : move those whose terms cancel, and sums of given numbers, too
     """
     whole = [written(e, forms) for e in outputs]
     averages = frozenset(symbol for symbol, _, axes in contractions if not axes[0].summed) | frozenset(named)
-    own = [size(e, averages) for e in whole]
+    known = averages | frozenset[Symbol]().union(*(e.free_symbols for e in whole)) if integrands else averages
+    own = [size(e, known) for e in whole]
     parts = count(1)
-    below = [_below(e, forms, averages, parts) for e in outputs]
+    below = [_below(e, forms, known, parts) for e in outputs]
     alone: dict[Symbol, tuple[Expr, Expr | None]] = {}
-    for v in _numbers(named, contractions):
-        found = size(written(named[v], forms), averages), _below(named[v], forms, averages, parts)
-        if found[0] is not None or found[1] is not named[v]:
+    inside = {v: body for v, body, axes in contractions if integrands and not axes[0].summed}
+    for v, e in ({v: named[v] for v in _numbers(named, contractions)} | inside).items():
+        found = size(written(e, forms), averages), _below(e, forms, averages, parts)
+        if found[0] is not None or found[1] is not e:
             alone[v] = found[1], found[0]
     if not forms and not alone and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
@@ -74,10 +77,9 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
         return e.xreplace({**touched, **again})
 
     moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(below, own, strict=True)]
-    for v, (e, s) in alone.items():
-        named = {**named, v: e + _off(s, next(parts))}
-    return Shaken(moved, {touched[v]: off(e) for v, e in named.items() if v in touched},
-                  [(touched[v], off(e), axes) for v, e, axes in contractions if v in touched])
+    bodies |= {v: e + _off(s, next(parts)) for v, (e, s) in alone.items()}
+    return Shaken(moved, {touched[v]: off(bodies[v]) for v in named if v in touched},
+                  [(touched[v], off(bodies[v]), axes) for v, _, axes in contractions if v in touched])
 
 
 def _numbers(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]]) -> list[Symbol]:

@@ -145,6 +145,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
 
     It begins where the closed forms have led, then where they began (from there on few nodes first, which lead nearly everywhere).
+    Where they have solved for a number, a 0 of its is not taken.
     Where it sees nothing, or leads further from what they gave than they can be wrong, it is taken far out and near to kinks.
     """
     near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
@@ -166,7 +167,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
             away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
-        blind = [i for i in solved if any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]  # no rule tells that from 0
+        blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}

@@ -32,7 +32,7 @@ KNOWN = [  # exact alpha_c, or its digits by the one-dimensional integrals of th
     ("sign(z1*z2) + sign(z3*z4)", float(pi**2 / 2)), ("z1**2 + z2**2 + z3**2 + z4**2 + z5**2", 2.5),
 ]
 OTHERS = [  # of every kind: kinks, plateaus, jumps, saddles, poles
-    "max(z1**2, z2**2)", "Abs(z1) + Abs(z2) + Abs(z3)", "z1*z2 + z3**2", "z1*z2 + z3**3", "max(z1*z2, 0)", "z1**4 + z2**4",
+    "Abs(z1) + Abs(z2) + Abs(z3)", "z1*z2 + z3**2", "z1*z2 + z3**3", "max(z1*z2, 0)", "z1**4 + z2**4",
     "max(z1*z2*z3, 1)", "floor(z1**2)*z2*z3", "z1**2 + max(z2**2, 1)", "min(Abs(z1), 1) + min(Abs(z2), 1)",
     "sin(3*z1*z2)", "Abs(Abs(z1*z2) - 1)", "z1**2 + z2**2 - z3**2", "tanh(z1)*tanh(z2)", "z1*z2 + Abs(z3)",
 ]

@@ -253,7 +253,7 @@ def test_an_interrupt_inside_flint(monkeypatch):
 
 @pytest.mark.slow
 def test_an_interrupted_sweep_says_one_line(folder):
-    grid = '[grid]\nalpha = "1:2:2000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'
+    grid = '[grid]\nalpha = "1:2:40000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'
     text = SPEC.replace("[parameters]\nalpha = 1", grid).replace("1/(alpha + V)", "1/(alpha + lamda*V + E(tanh(V*z)**2, z))")
     (folder / "spec.toml").write_text(text.replace("lam =", "lamda ="))
     for k, wait in enumerate((0.4, 0.9, 1.6, 2.0, 2.4, 3.5)):  # before the first import, while workers start, at work

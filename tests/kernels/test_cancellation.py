@@ -8,7 +8,7 @@ import random
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Max, Symbol, cos, exp, lambdify
+from sympy import Abs, Heaviside, Max, Symbol, cos, cosh, exp, lambdify, log, sqrt, tanh
 
 import hermitex as hx
 from hermitex.errors import NotConverged
@@ -111,3 +111,38 @@ def test_drawn_forms_at_extreme_parameters(seed):
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_more_drawn_forms_at_extreme_parameters(seed):
     compare(seed)
+
+
+def mean(f):
+    return mpmath.quad(lambda x: f(x)*density(x), [-12, -3, -1, -0.3, 0, 0.3, 1, 3, 12], maxdegree=7)
+
+
+SUMS = {  # a formula of s, and the same by mpmath
+    "an average less its limit": (hx.E(cos(s*tanh(z)), z) - 1, lambda x: mean(lambda t: mpmath.cos(x*mpmath.tanh(t)) - 1)),
+    "two averages": (hx.E(tanh(z + s)**2, z) - hx.E(tanh(z)**2, z),
+                     lambda x: mean(lambda t: mpmath.tanh(t + x)**2 - mpmath.tanh(t)**2)),
+    "a root of a difference": (sqrt(hx.E(tanh(z + s)**2, z) - hx.E(tanh(z)**2, z)),
+                               lambda x: mpmath.sqrt(mean(lambda t: mpmath.tanh(t + x)**2 - mpmath.tanh(t)**2))),
+    "a logarithm near 1": (log(hx.E(cosh(s*tanh(z)), z)), lambda x: mpmath.log(mean(lambda t: mpmath.cosh(x*mpmath.tanh(t))))),
+    "inside of an average": (hx.E(tanh(z + s) - tanh(z), z), lambda x: mean(lambda t: mpmath.tanh(t + x) - mpmath.tanh(t))),
+    "a square inside": (hx.E((tanh(z + s) - tanh(z))**2, z), lambda x: mean(lambda t: (mpmath.tanh(t + x) - mpmath.tanh(t))**2)),
+    "no average": (exp(s) - 1 - s, lambda x: mpmath.exp(x) - 1 - x),
+    "letters": ((s + 1)**2 - 1 - 2*s, lambda x: x**2),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_error_says_what_any_difference_has_lost(name):
+    formula, exact = SUMS[name]
+    kernel = hx.compile(formula)
+    for size in (0.3, 0.02, 1e-3, 3e-5, 1e-6):
+        value = kernel(s=size)
+        with mpmath.workdps(40):
+            true = exact(mpmath.mpf(size))
+            lost = float(abs(value - true)/abs(true))
+        assert lost <= kernel.error + 1e-15 and kernel.error <= 1e4*max(lost, 1e-15/size**2), (name, size, lost, kernel.error)
+
+
+def test_a_text_may_hold_the_letters_of_the_field_and_ones_own():
+    kernel = hx.compile("E(tanh(kappa + w*z))", symbols={"w": "real"})
+    assert kernel.parameters == ("kappa", "w") and kernel(kappa=0.0, w=2.0) == pytest.approx(0, abs=1e-15)
