@@ -14,9 +14,11 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.theories.curve import Curve
+from hermitex.theories.ridge_equivalent import ridge_equivalent
 
 Array = np.ndarray
 _LARGEST = 30_000_000  # numbers in the largest matrix
+ARRAYS = ridge_equivalent().arrays
 _NAMES = ("test_error", "train_error", "bias", "variance")
 
 
@@ -26,7 +28,8 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
 
     Parameters
     ----------
-    theory : ``ridge_equivalent()``; n : numbers of samples, rounded
+    theory : ``ridge_equivalent()``, or ``source_capacity(...)``, whose spectrum is cut as its curve's
+    n : numbers of samples, rounded
     dimension : nothing here: the modes are those of the spectrum
     seeds : how many, or which
     numbers : those of ``theory.curve``: p, lam, noise, tail, eigenvalues, coefficients, multiplicity
@@ -48,17 +51,20 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
     if dimension is not None:
         raise BadInput("ridge: the experiment's size is that of the spectrum, its modes and its tail; leave dimension out")
     chosen = seeds_of(seeds)
-    at = theory.complete(theory.given({**numbers, "n": n}))
-    line = np.atleast_1d(at["n"])
-    fixed = theory.single(at, "p", "lam", "noise", "tail")
-    eta, beta, g = (at[name] for name in theory.arrays)
+    line = theory.given({**numbers, "n": n})["n"]
+    sizes = [_whole("n", v) for v in np.atleast_1d(line)]
+    at = theory.complete(theory.given({**numbers, "n": np.array(sizes, dtype=float)}))
+    own = theory.single(at, *(name for name in theory.letters() if name not in ("n", *ARRAYS)))
+    points = [{name: float(np.broadcast_to(at[name], (len(sizes),))[i]) for name in ("p", "lam", "noise", "tail")}
+              for i in range(len(sizes))]
+    eta, beta, g = (at[name] for name in ARRAYS)
     g = np.where(eta > 0, g, 1)
     if np.any(g != np.rint(g)):
         raise BadInput("ridge: the experiment needs whole multiplicities")
     rest = float((beta[eta == 0]**2).sum())
-    sizes = [_whole("n", v) for v in line]
-    width = fixed["p"] if fixed["p"] == np.inf else _whole("p", fixed["p"])
-    g, modes, finite = g[eta > 0], float(g[eta > 0].sum()), 0 if width == np.inf else width
+    widths = [point["p"] if point["p"] == np.inf else _whole("p", point["p"]) for point in points]
+    g, modes = g[eta > 0], float(g[eta > 0].sum())
+    finite = max((w for w in widths if w < np.inf), default=0)
     if (most := max(modes, finite)*max(*sizes, finite)) > _LARGEST:
         raise BadInput(f"ridge: {modes:g} modes and n = {max(sizes)} make matrices of {most:.1e} numbers; give fewer modes, and "
                        "the sum of the others as tail=")
@@ -68,10 +74,11 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
 
     def run(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(seed)
-        return columns(_NAMES, [_measured(rng, size, width, fixed, values, target, rest) for size in sizes])
+        return columns(_NAMES, [_measured(rng, size, width, point, values, target, rest)
+                                for size, width, point in zip(sizes, widths, points, strict=True)])
 
     means, errors = over_seeds(run, chosen, progress)
-    parameters = {**theory.described(fixed), "dimension": values.size}
+    parameters = {**theory.described(own), "dimension": values.size}
     return Curve(theory.name, parameters, np.array(sizes, dtype=float), means, (), standard_error=errors, seeds=chosen, axis="n",
                  ratio=theory.ratio, sources=theory.sources)
 

@@ -33,6 +33,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "glm": ("hermitex.experiments.glm", "simulate"),
                                            "kernel-ridge": ("hermitex.experiments.kernel_ridge", "simulate"),
                                            "ridge": ("hermitex.experiments.ridge_equivalent", "simulate"),
+                                           "source-capacity": ("hermitex.experiments.ridge_equivalent", "simulate"),
                                            "spiked-covariance": ("hermitex.experiments.spiked_covariance", "simulate"),
                                            "mean-field-parity": ("hermitex.experiments.parity", "simulate"),
                                            "giant-step": ("hermitex.experiments.giant_step", "simulate")}

@@ -48,8 +48,9 @@ _PUBLIC: dict[str, tuple[str, str]] = {
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm": "glm", "sgd": "sgd", "bayes-amp": "multi_index",
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
-            "covariate": "covariate", "tree": "tree", "giant-step": "giant_step", "committee": "committee",
-            "spiked-covariance": "spiked_covariance", "mean-field-parity": "mean_field_parity"}
+            "source-capacity": "source_capacity", "covariate": "covariate", "tree": "tree", "giant-step": "giant_step",
+            "committee": "committee", "spiked-covariance": "spiked_covariance",
+            "mean-field-parity": "mean_field_parity"}
 
 
 def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,

@@ -7,21 +7,22 @@ features [defilippis2024]; q = oo is the kernel [cui2021], its best rate that of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import zeta
 from sympy import Expr, Max, Min, Rational, Symbol, oo
 
 from hermitex.errors import BadInput
-from hermitex.show.display import Shown
 from hermitex.show.plots import curves
+from hermitex.solvers.solution import Solution
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
-from hermitex.theories.curve import Curve
 from hermitex.theories.ridge_equivalent import ridge_equivalent
+from hermitex.theories.theory import Theory
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
 _PLATEAU = "ridge too small"
@@ -30,11 +31,15 @@ _STEP = 0.05  # of log n, to either side, from which a slope is taken
 
 
 @dataclass(frozen=True, repr=False)
-class SourceCapacity(Shown):
+class SourceCapacity(Theory):
     """Rates of ridge regression under power laws: `.rates(ell, q)`, `.regime(ell, q)`, `.optimum()`, `.curve(n, ell=)`."""
 
     capacity: Expr
     source: Expr
+
+    name: ClassVar[str] = "source-capacity"
+    axis: ClassVar[str] = "n"
+    sources: ClassVar[tuple[str, ...]] = ("defilippis2024", "cui2021", "caponnetto2007")
 
     @property
     def _sources(self) -> tuple[Expr, Expr]:
@@ -130,49 +135,83 @@ class SourceCapacity(Shown):
         """
         return self.regimes.continuity()
 
-    def curve(self, n: Any, *, ell: Any, q: Any = oo, noise: float = 0.0) -> Curve:
-        """The errors themselves at lam = n^-(ell - 1), p = n^q, and their slopes, which approach the exponents as n grows.
+    # -- the errors themselves -----------------------------------------------------------------------------------------
+    @property
+    def system(self) -> Any:
+        """That of `ridge_equivalent`."""
+        return ridge_equivalent().system
 
-        Eigenvalues k^-capacity and coefficients k^(-capacity source - 1/2) go into `ridge_equivalent`: one by one down to
-        1e-4 of what is learnt (a million at most), the others by their sum as infinitesimal ones.
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Those of `ridge_equivalent`."""
+        return ridge_equivalent().errors
 
-        Returns
-        -------
-        Curve : along n: bias, variance, test_error, ...; `bias_rate` and `variance_rate`, minus d log/d log n at each n.
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """nu_1 and nu_2; minus the slopes of log bias and log variance over log n, which approach the exponents as n grows."""
+        return (*ridge_equivalent().order_parameters, "bias_rate", "variance_rate")
 
-        Examples
-        --------
-        >>> found = source_capacity("3/2", "3/10").curve([1e6, 1e8], ell="1/2", q="4/5")
-        >>> found["bias_rate"].round(3)                                     # the exponent is 3/10
-        array([0.303, 0.3  ])
+    def letters(self) -> dict[str, Any]:
+        """n; ell, lam = n^-(ell - 1); q = inf, p = n^q; noise = 0."""
+        return {"n": self.REQUIRED, "ell": self.REQUIRED, "q": np.inf, "noise": 0.0}
+
+    def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The numbers; ell and q as exact texts, too."""
+        texts = {k: float(exact(k, v)) for k, v in numbers.items() if k in ("ell", "q") and isinstance(v, (str, Expr))
+                 and not exact(k, v).free_symbols}
+        return super().given({**numbers, **texts})
+
+    def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The numbers, checked, with the ridge, the width and the spectrum that they mean.
+
+        Eigenvalues k^-capacity and coefficients k^(-capacity source - 1/2): one by one down to 1e-4 of what is learnt (a
+        million at most), the others by their sum as infinitesimal ones.
         """
-        at = self._at(ell, q)
-        self._need_numbers(*at.values())
-        a, r, ell_, q_ = (float(v) for v in (self.capacity, self.source, at[ELL], at[WIDTH]))
-        line = np.atleast_1d(np.asarray(n, dtype=float))
-        if line.ndim != 1 or not line.size or not np.all((line >= 1) & (line < np.inf)):
-            raise BadInput("source_capacity: n along a curve is a list of finite numbers, 1 or more")
-        learnt = float(line.max())**min(ell_/a, q_, 1.0)
+        self._need_numbers()
+        found = self.checked(numbers, n="> 0", ell="> 0", q="> 0 inf", noise=">= 0")
+        if not np.all(found["n"] >= 1):
+            raise BadInput(f"{self.name}: n is 1 or more, not {float(np.min(found['n'])):g}")
+        a, r, n, ell, q = float(self.capacity), float(self.source), found["n"], found["ell"], found["q"]
+        learnt = float(np.max(n**np.minimum(np.minimum(ell/a, q), 1.0)))
         k = np.arange(1, np.clip(learnt*_BELOW**(1/a), 1000, _MODES) + 1)
-        spectrum: dict[str, Any] = {
-            "eigenvalues": np.append(k**-a, 0.0), "tail": float(zeta(a, k.size + 1)),
-            "coefficients": np.append(k**(-a*r - 0.5), np.sqrt(zeta(2*a*r + 1, k.size + 1)))}
+        return ridge_equivalent().complete({
+            **found, "lam": n**(1 - ell), "p": _width(n, q), "tail": np.asarray(zeta(a, k.size + 1)),
+            "eigenvalues": np.append(k**-a, 0.0), "coefficients": np.append(k**(-a*r - 0.5), np.sqrt(zeta(2*a*r + 1, k.size + 1)))})
+
+    def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
+        """The deterministic equivalent, and its slopes."""
+        n, ell, q = (np.asarray(numbers[name]) for name in ("n", "ell", "q"))
+        rest = {name: v for name, v in numbers.items() if name not in ("ell", "q")}
         theory = ridge_equivalent()
-        found = theory.curve(line, p=_width(line, q_), lam=line**(1 - ell_), noise=noise, **spectrum,
-                             title=f"capacity = {self.capacity}, source = {self.source}, ell = {ell}, q = {q}")
-        if (least := float(np.nanmin(found["nu_2"]))) < _CLOSE*k[-1]**-a:
-            raise BadInput(f"source_capacity: at n = {line.max():g} eigenvalues are learnt down to {least:.1e}, which takes more "
+        found = theory.run(rest, **options)
+        least, last = float(np.fmin.reduce(np.ravel(found["nu_2"]))), float(numbers["eigenvalues"][-2])
+        if least < _CLOSE*last:
+            raise BadInput(f"{self.name}: at n = {float(n.max()):g} eigenvalues are learnt down to {least:.1e}, which takes more "
                            f"than {_MODES:,} modes; take a smaller n")
-        beside = line*np.exp(np.array([[-_STEP], [_STEP]]))
-        two = theory.solve(n=beside, p=_width(beside, q_), lam=beside**(1 - ell_), noise=1.0, **spectrum)
-        rates = {f"{name}_rate": -np.diff(np.log(two[name]), axis=0)[0]/(2*_STEP) for name in ("bias", "variance")}
-        return replace(found, values={**found.values, **rates}, sources=("defilippis2024", "cui2021"),
-                       parameters={**found.parameters, "capacity": a, "source": r, "ell": ell_, "q": q_})
+        sides = []
+        for step in (-_STEP, _STEP):
+            there = n*np.exp(step)
+            sides.append(theory.run({**rest, "n": there, "lam": there**(1 - ell), "p": _width(there, q), "noise": np.asarray(1.0)},
+                                    raise_on_failure=False))
+        rates = {f"{name}_rate": (np.log(sides[0][name]) - np.log(sides[1][name]))/(2*_STEP) for name in ("bias", "variance")}
+        return found.extended(rates, notes=found.notes)
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """Capacity, source, the numbers that stayed fixed, and where they say them the exponents that the slopes approach."""
+        own = {k: v for k, v in fixed.items() if k in self.letters()}
+        rates = self.rates(own["ell"], own["q"]) if {"ell", "q"} <= set(own) else {}
+        return {"capacity": float(self.capacity), "source": float(self.source), **own,
+                **{f"{name}_exponent": float(v) for name, v in rates.items()}}
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Capacity, source, and the numbers that are fixed."""
+        own = {"capacity": self.capacity, "source": self.source, **{k: numbers[k] for k in ("ell", "q") if k in numbers}}
+        return ", ".join(f"{name} = {v:g}" if isinstance(v, float) else f"{name} = {v}" for name, v in own.items())
 
     def plot_rates(self, ax: Any = None, *, ell: Any, q: Any = oo, n: Any = None) -> Any:
         """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""
         line = np.geomspace(10, 1e6, 40) if n is None else np.asarray(n, dtype=float)
-        found, goal = self.curve(line, ell=ell, q=q), self.rates(ell, q)
+        found, goal = self.curve(n=line, ell=ell, q=q), self.rates(ell, q)
         ax = curves(line.tolist(), {f"slope of the {name}": found[f"{name}_rate"].tolist() for name in ("bias", "variance")}, ax,
                     xlabel="$n$", ylabel="exponent")
         for name, drawn in zip(("bias", "variance"), ax.get_lines()[-2:], strict=True):
@@ -211,8 +250,9 @@ class SourceCapacity(Shown):
     def _need_numbers(self, *values: Expr) -> None:
         named = {s for e in (self.capacity, self.source, *values) for s in e.free_symbols}
         if named:
-            raise BadInput(f"source_capacity: {', '.join(sorted(map(str, named)))} must be numbers here, for instance "
-                           "source_capacity(2, 0.7)")
+            letters = ", ".join(sorted(map(str, named)))
+            raise BadInput(f"source_capacity: {letters} of capacity = {self.capacity}, source = {self.source} must be numbers, "
+                           "for instance capacity = 2, source = 0.7")
 
     def latex(self) -> str:
         """Both exponents as Piecewise of ell and q."""
@@ -225,16 +265,10 @@ class SourceCapacity(Shown):
         return {**plain({"capacity": self.capacity, "source": self.source}), "rates": self.rates().to_dict(),
                 "optimum": self.optimum().to_dict(), **self.regimes.to_dict()}
 
-    def bibtex(self) -> str:
-        """BibTeX of the sources."""
-        from hermitex.show.cite import bibtex
 
-        return bibtex(["defilippis2024", "cui2021", "caponnetto2007"])
-
-
-def _width(n: np.ndarray, q: float) -> np.ndarray:
+def _width(n: np.ndarray, q: np.ndarray) -> np.ndarray:
     """n^q; oo at q = oo for n <= 1, too: the kernel."""
-    return np.full(n.shape, np.inf) if q == np.inf else n**q
+    return np.where(np.isinf(q), np.inf, n**np.where(np.isinf(q), 1.0, q))
 
 
 def source_capacity(capacity: Any = alpha, source: Any = r) -> SourceCapacity:

@@ -137,7 +137,7 @@ def test_hostile_input_is_one_line_and_status_2(capsys, argv, word):
 
 
 def test_every_option_of_an_entry_is_declared():
-    from hermitex.face.verbs.curve import OPTIONS, THEORIES
+    from hermitex.face.curve_options import OPTIONS, THEORIES
 
     for entry in THEORIES.values():
         assert {*entry.functions, *entry.structure, *entry.numbers} <= set(OPTIONS)

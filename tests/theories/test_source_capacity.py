@@ -8,6 +8,9 @@ import pytest
 from sympy import Min, Rational, Symbol, oo, simplify, sympify
 
 from hermitex.errors import BadInput
+from hermitex.experiments.ridge_equivalent import simulate
+from hermitex.experiments.statistics import agreement
+from hermitex.face import cli
 from hermitex.symbols import alpha, r
 from hermitex.theories import source_capacity
 from hermitex.theories.claims import Regimes
@@ -128,10 +131,25 @@ def test_text_and_pictures():
     (lambda: source_capacity("2 +", 1), "capacity"), (lambda: source_capacity(2, 1).rates(-1, 1), "ell"),
     (lambda: source_capacity(2, 1).rates(oo, 1), "ell"), (lambda: source_capacity().plot(), "alpha, r"),
     (lambda: source_capacity(2, 1).curve([1e30], ell=2), "smaller n"),
-    (lambda: source_capacity(2, 1).curve([-1], ell=2), "n along"),
+    (lambda: source_capacity(2, 1).curve([-1], ell=2), "n must be"),
     (lambda: source_capacity().curve([10], ell=1), "alpha, r"),
     (lambda: source_capacity(2, True), "source"), (lambda: source_capacity(2, 1).rates(1, 0), "q")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput) as caught:
         ask()
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_command_line_and_an_experiment(capsys):
+    words = ["curve", "source-capacity", "--capacity", "9/5", "--source", "2/5", "--ell", "3/5", "--q", "0.9", "--noise", "0.2"]
+    assert cli.main([*words, "--n", "30,120", "--simulate", "--seeds", "30", "--json"]) == 0
+    found, theory = json.loads(capsys.readouterr().out), source_capacity("9/5", "2/5")
+    own = theory.curve([30, 120], ell="3/5", q="9/10", noise=0.2)
+    solved = theory.solve(n=[30, 120], ell=0.6, q=0.9, noise=0.2)
+    assert found["test_error"] == own.test_error.tolist() == solved["test_error"].tolist()
+    assert found["parameters"]["bias_exponent"] == float(theory.rates("3/5", "9/10")["bias"])
+    measured = simulate(theory, [60, 240], ell=0.6, q=0.9, noise=0.2, seeds=24)
+    assert agreement(theory.curve([60, 240], ell=0.6, q=0.9, noise=0.2), measured).worst("bias", "variance", "train_error") < 3
+    assert agreement(theory.curve([60, 240], ell=0.8, q=0.9, noise=0.2), measured).worst("bias", "variance", "train_error") > 3
+    assert cli.main(["curve", "source-capacity", "--source", "2/5", "--ell", "1", "--n", "10"]) == 2
+    assert "capacity = 2" in capsys.readouterr().err

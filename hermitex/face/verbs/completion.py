@@ -41,7 +41,7 @@ def script(shell: str) -> str:
         one = cli.parser_of(verb)
         for action in one._actions:
             if action.dest == "theory":
-                from hermitex.face.verbs.curve import THEORIES
+                from hermitex.face.curve_options import THEORIES
 
                 action.choices = list(THEORIES)
             if {*action.option_strings} & {*_FILES}:

@@ -1,6 +1,6 @@
 """hermitex curve THEORY --alpha 0.2:3:50 ...: test_error(alpha), train_error(alpha), the order parameters; experiment and picture.
 
-A theory is one entry of `THEORIES`: its functions, its structure and its numbers, each named once in `OPTIONS`.
+A theory is one entry of the table in `face.curve_options`.
 """
 
 from __future__ import annotations
@@ -11,131 +11,13 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.face import cli, guard, output
+from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
-
-class CurveEntry(NamedTuple):
-    """What a theory takes on the command line; the options stand in `OPTIONS`."""
-
-    functions: tuple[str, ...]
-    structure: tuple[str, ...]
-    numbers: tuple[str, ...]
-    shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
-    axis: str = "alpha"  # the option that varies along the curve
-    words: tuple[str, ...] = ()  # options that are a word here, a file elsewhere
-
-
-THEORIES: dict[str, CurveEntry] = {
-    "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
-                      ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
-                      ("m", "zeta", "psi", "q1", "q2")),
-    "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
-                                  ("V", "Q", "M", "b"), words=("labels",)),
-    "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
-                      words=("labels",)),
-    "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
-                 ("m", *(f"m{i}" for i in range(1, 7))), "t"),
-    "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
-    "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
-    "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
-                        ("bias", "variance", "nu_1", "nu_2"), "n"),
-    "kernel-ridge": CurveEntry(("sigma", "target"), ("kernel", "data"), ("dimension", "lam", "noise", "p"),
-                               ("bias", "variance", "nu_2"), "n"),
-    "covariate": CurveEntry((), ("loss", "link", "features", "teacher", "labels"),
-                            ("lam", "Delta", "Omega", "Psi", "Phi", "theta", "share"), ("V", "q", "m")),
-    "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
-    "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
-    "committee": CurveEntry(("sigma",), ("target", "students", "teachers", "readout"),
-                            ("gamma", "Delta", "second", "dimension", "seed"),
-                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22"), "t"),
-    "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
-                        ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
-    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t"),
-    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time", "effective_dimension")),
-}
-# what varies along a curve -> (placeholder, help, an example)
-AXES: dict[str, tuple[str, str, str]] = {
-    "alpha": ("A", "samples n/d (random-features, covariate: n/p; mean-field-parity: relevant coordinates larger by d^(A/2)): "
-              "0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
-    "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), spiked-covariance: of the flow, increasing: 0:20:50", "0:20:50"),
-    "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
-    "n": ("N", "ridge, kernel-ridge: numbers of samples: 10,100,1000", "10,100,1000"),
-    "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
-}
-TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 MOST_CURVES = 40
-# option -> (what it is, placeholder, help)
-OPTIONS: dict[str, tuple[str, str, str]] = {
-    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron; default: the activation)"),
-    "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
-             "several, a curve each: hinge,logistic; sgd: correlation (default) or square"),
-    "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
-    "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
-    "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
-    "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
-    "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),
-    "norms": (LIST, "c1,c2", "squared norms of their rows"),
-    "rows": (TEXT, "sphere|gaussian", "rows of the bulk; orthogonal with a vocabulary"),
-    "beta": (NUMBER, "B", "width p/d (default: 1)"),
-    "lam": (NUMBER, "L", "ridge"),
-    "Delta": (NUMBER, "D", "variance of the label noise (default: 0; covariate --labels: what the fit leaves)"),
-    "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
-    "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: its size, a range for the curve: 0.5:5:50"),
-    "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
-    "c": (NUMBER, "C", "variance of the bulk"),
-    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
-    "bias": (NUMBER, "b", "shift of every pre-activation (default: 0); glm --intercept: of the teacher's field"),
-    "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1)"),
-    "fraction": (NUMBER, "F", "--labels mixture: the share of labels 1 (default: 1/2)"),
-    "intercept": (SWITCH, "", "glm: an output with a constant, without penalty; labels of +-1 only"),
-    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
-                  "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
-                  "mean-field-parity: of the effective dimension"),
-    "m0": (NUMBER, "M", "sgd: every overlap at t = 0; spiked-covariance: <w, mu> (default: d^(-1/2))"),
-    "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
-    "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
-    "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
-    "scenario": (TEXT, "I|II|III", "tree: fixed features (default), first layer and readout, both layers"),
-    "students": (TEXT, "P", "committee: neurons of the student (default: 2)"),
-    "teachers": (TEXT, "K", "committee: neurons of the teacher (default: 1)"),
-    "readout": (TEXT, "fixed|trained", "committee: the second layer stays (default), or follows its gradient"),
-    "second": (NUMBER, "R", "committee: learning rate of the second layer over that of the first (default: 1)"),
-    "seed": (NUMBER, "S", "committee: of the random start at --dimension (default: 0)"),
-    "u": (NUMBER, "U", "giant-step: the step over d^((l-1)/2)"),
-    "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
-    "psi2": (NUMBER, "P", "small-step: width N/d"),
-    "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
-    "link": (TEXT, "linear|sign|logit|probit|G", "covariate: how labels are made of the teacher's field (default: linear); "
-             "random-features: logit or probit, labels of +-1"),
-    "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
-    "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
-    "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
-               "the default of --Delta (default: a random teacher). glm: linear (default), sign, logit, probit or mixture, "
-               "two Gaussian clusters of variance --Delta (default: 1); random-features: mixture, instead of --target"),
-    "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
-    "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
-    "Phi": (ARRAY, "F", "covariate: E u v^T"),
-    "theta": (ARRAY, "F", "covariate: the teacher's weights"),
-    "share": (ARRAY, "F", "covariate: of each entry of diagonals (default: equal)"),
-    "kernel": (TEXT, "features|ntk|product", "kernel-ridge: of random features (default), of a trained two-layer network, or "
-               "the formula --sigma of t = <x, x'>/d"),
-    "data": (TEXT, "sphere|gaussian", "kernel-ridge: the law of x (default: sphere)"),
-    "p": (NUMBER, "P", "ridge, kernel-ridge: random features (default: inf, the kernel itself)"),
-    "noise": (NUMBER, "D", "ridge, kernel-ridge: variance of the label noise (default: 0)"),
-    "tail": (NUMBER, "T", "ridge: the sum of infinitely many infinitesimal eigenvalues (default: 0)"),
-    "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
-    "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),
-    "multiplicity": (ARRAY, "F", "ridge: of each eigenvalue: likewise (default: 1)"),
-    "flow": (TEXT, "spherical|normalised", "spiked-covariance: the neuron is sigma(<w, x>), |w| = 1, or divided by the field's own "
-             "size (default)"),
-    "gamma_2": (NUMBER, "G", "spiked-covariance: the spike is theta = d^G, 0 <= G < 1"),
-    "k": (TEXT, "K", "mean-field-parity: of how many coordinates (default: 2)"),
-    "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),
-}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
