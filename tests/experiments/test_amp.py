@@ -110,7 +110,7 @@ def test_the_estimate_of_a_clean_label_sees_correlated_uncertainty():
 @pytest.mark.parametrize(("target", "channel", "alpha", "d", "seeds"), [
     ("sign(z)", None, [1.0, 2.0], 1000, 64),
     ("He3(z)", None, [0.6], 1000, 12),
-    ("z**2", "gaussian:1/4", [2.0], 500, 10),
+    ("z**2", "gaussian:1/4", [2.0], 500, 6),
     ("sign(z1*z2)", None, [4.25], 800, 8),
     ("sign(z1*z2)", "flip:1/20", [6.0], 500, 8),
     ("z1*z2", None, [1.4], 2000, 4),

@@ -82,7 +82,7 @@ def test_conditional_coefficients_quick(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", PARAMETRIC, ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", PARAMETRIC[::2], ids=lambda e: e.name)
 def test_conditional_coefficients_of_the_catalogue(entry):
     check_mu(entry)
 
