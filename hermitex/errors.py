@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
 _FEW = 16  # choices that still fit in a line
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
+DECLARING = "; or declare it, symbols="  # how the line on an unknown letter goes on, where its text may come with `symbols`
 
 
 def _plain(value: Any) -> str:

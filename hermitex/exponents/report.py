@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Add, Dummy, Expr, Symbol, default_sort_key
 
 from hermitex import symbols
-from hermitex.errors import BadInput, BudgetExceeded, UnknownName
+from hermitex.errors import DECLARING, BadInput, BudgetExceeded, UnknownName
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
@@ -140,7 +140,7 @@ def _parsed(text: str, declared: list[str]) -> Expr:
     try:
         return parse(text, variables=declared or None)
     except UnknownName as error:
-        told, _, declaring = str(error).partition("; or declare it, symbols=")
+        told, _, declaring = str(error).partition(DECLARING)
         if declaring:
             error.args = (f"{told}; a target holds z, or z1, z2, ... only: put a number in for a parameter",)
         raise

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from hermitex.errors import BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
+from hermitex.errors import DECLARING, BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
 from hermitex.face import signals, streams
 from hermitex.show.escape import line
 from hermitex.symbolic.budget import DEFAULT_BUDGET
@@ -147,7 +147,7 @@ def report(error: BaseException, about: str = "") -> int:
     if isinstance(error, RecursionError | MemoryError):
         text = f"the expression is too large or too deeply nested ({type(error).__name__})"
     elif isinstance(error, UnknownName):
-        text = str(error).partition("; or declare it, symbols=")[0]  # as one does in Python
+        text = str(error).partition(DECLARING)[0].partition(", or give hx.parse(")[0]  # as one does in Python
     elif isinstance(error, HermitexError):
         text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
     elif isinstance(error, OSError) and error.strerror:

@@ -80,7 +80,7 @@ def bibtex(keys: str | Iterable[str]) -> str:
     >>> print(bibtex("T24").splitlines()[0])
     @inproceedings{T24,
     """
-    wanted = [keys] if isinstance(keys, str) else list(keys)
+    wanted = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
     entries = dict.fromkeys(reference(k).key for k in wanted)
     named = _references()
     return "".join(f"{_without_ids(named[k].text)}\n\n" for k in entries).rstrip("\n") + ("\n" if entries else "")

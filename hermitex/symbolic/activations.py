@@ -18,7 +18,7 @@ from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.growth import majorant
 from hermitex.symbolic.named import FUNCTIONS, NamedFunction, Operation
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.parsing import expression, parse
+from hermitex.symbolic.parsing import expression, undeclared
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.text.functions import arguments, name_of
 from hermitex.symbolic.text.plain import plain
@@ -140,7 +140,7 @@ def _from_text(text: str) -> Activation:
         if isinstance(found, Activation):
             return found
         raise BadInput(f"{text} is not a function of one variable; write an expression in z, e.g. '{text}(z, 1)'")
-    return _of_one_variable(text, parse(text))
+    return _of_one_variable(text, undeclared(text))
 
 
 def _from_class(function: Any) -> Activation:

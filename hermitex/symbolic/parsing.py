@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
-from hermitex.errors import BadInput
+from hermitex.errors import DECLARING, BadInput, UnknownName
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
@@ -79,6 +79,23 @@ def parse_with_letters(text: str, symbols: Any = None) -> Expr:
     return parse(text, symbols={**field.LETTERS, **declared(symbols)})
 
 
+def undeclared(text: str, letters: Any = None) -> Expr:
+    """A text where a caller takes no `symbols`: for an unknown letter there is a number to put in, or an expression to give.
+
+    >>> undeclared("w*z")
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.UnknownName: cannot read 'w*z': ... put a number in for it, or give hx.parse(text, symbols={'w': 'real'})
+    """
+    try:
+        return parse(text, symbols=letters)
+    except UnknownName as error:
+        told, _, asked = str(error).partition(DECLARING)
+        if asked:
+            error.args = (f"{told}; put a number in for it, or give hx.parse(text, symbols={asked})",)
+        raise
+
+
 def formula(x: Any) -> Any:
     """What the rules of the calculus take: a text may hold the package's letters, a function is applied to normals, and an
     expression stays as it is.
@@ -87,7 +104,7 @@ def formula(x: Any) -> Any:
     (kappa*z, z1*z2)
     """
     if isinstance(x, str):
-        return apart(parse_with_letters(x))[0]
+        return apart(undeclared(x, field.LETTERS))[0]
     if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
         return expression(applied(x))
     return apart(sympify(x, strict=True))[0]
@@ -103,7 +120,7 @@ def expression(x: Any) -> Expr:
     (Max(0, z), 1/2, z1*z2)
     """
     if isinstance(x, str):
-        return parse(x)
+        return undeclared(x)
     if isinstance(x, bool) or x is None:
         raise BadInput(f"an expression is a text, a number or a SymPy expression, not {x!r}")
     if isinstance(x, float):

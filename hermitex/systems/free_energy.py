@@ -16,13 +16,14 @@ from typing import Any
 
 from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, brief
 from hermitex.show.display import latex
 from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
+from hermitex.symbolic.text.names import declared
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
 from hermitex.systems.fields import settle, variation
@@ -61,7 +62,8 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     Vhat = alpha/(V + 1)
     V = 1/(Vhat + lamda)
     """
-    given, couples = _read(phi, pairs)
+    letters = options.get("symbols")
+    given, couples = _read(phi, pairs, letters)
     # V >= 0 is V > 0 almost everywhere, and the exact engine need not ask about V = 0
     loose = [s for s in sorted(given.free_symbols, key=str) if s.is_nonnegative and not s.is_positive]
     generic = {s: Dummy(s.name, positive=True) for s in loose}
@@ -80,8 +82,10 @@ def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any]
     return system
 
 
-def _read(phi: Any, pairs: Mapping[Any, Any]) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
-    form = parse(phi, _declared(phi, pairs)) if isinstance(phi, str) else expression(phi)
+def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
+    if not isinstance(pairs, Mapping):
+        raise BadInput(f"free_energy: pairs are {{order parameter: its conjugate}}, {{'V': 'Vhat'}}, not {brief(pairs)}")
+    form = parse(phi, {s.name: s for s in _declared(phi, pairs)} | declared(letters)) if isinstance(phi, str) else expression(phi)
     by_name = {s.name: s for s in form.free_symbols}
     named = [str(v) for couple in pairs.items() for v in couple]
     for name in named:

@@ -11,7 +11,7 @@ from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Sum, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
-from hermitex.errors import BadInput, Divergent, UnknownName
+from hermitex.errors import BadInput, Divergent, UnknownName, brief
 from hermitex.kernels.pythagoras import residuals
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
@@ -94,6 +94,8 @@ class System(Shown):
 
     def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
+        if not isinstance(self.equations, Mapping):
+            raise BadInput(f"System: equations are {{unknown: right side}}, {{'q': 'kappa*q'}}, not {brief(self.equations)}")
         if not self.equations:
             raise BadInput("System: no equation was given")
         for part, found in zip(_FORMULAS, entrywise(self.equations, self.where, self.observables), strict=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 from sympy import (
@@ -277,7 +278,7 @@ def mu(sigma: Any, k: int) -> Conditional:
     >>> mu("z**3", 0).expr
     3*c*kappa*r + kappa**3*r**3
     """
-    if isinstance(k, bool) or int(k) != k or not 0 <= k <= _LARGEST_ORDER:
+    if isinstance(k, bool) or not isinstance(k, Real | Expr) or k % 1 != 0 or not 0 <= k <= _LARGEST_ORDER:
         raise BadInput(f"mu: the order k is an integer between 0 and {_LARGEST_ORDER}, not {k!r}")
     return Conditional(activation_of(sigma), int(k))
 

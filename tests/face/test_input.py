@@ -144,3 +144,29 @@ def test_a_coefficient_at_what_is_no_number_is_one_line(ask, sigma):
     with pytest.raises(hx.errors.BadInput, match="is a number or an array of numbers") as error:
         ask(hx.mu(sigma, 1))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda: hx.mu("tanh(w*z)", 1), "give hx.parse(text, symbols={'w': 'real'})"),
+    (lambda: hx.theories.one_step("tanh(w*z)", "sin"), "give hx.parse(text, symbols={'w': 'real'})"),
+    (lambda: hx.expand("w*z", order=2, basis="monic"), "give hx.parse(text, symbols={'w': 'real'})"),
+    (lambda: hx.compile("E(tanh(w*z))"), "symbols={'w': 'real'}"),
+    (lambda: hx.free_energy("w*q**2 - q*qhat", {"q": "qhat"}), "symbols={'w': 'real'}"),
+    (lambda: hx.free_energy("q**2 - q*qhat", ["q"]), "pairs are {order parameter: its conjugate}"),
+    (lambda: hx.System(["q"]), "equations are {unknown: right side}"),
+    (lambda: hx.Flow("m = 1"), "equations are {unknown: right side}"),
+    (lambda: hx.mu("tanh", "a"), "the order k is an integer"),
+    (lambda: hx.check(None, 1), "check compares texts, numbers and SymPy expressions, not None"),
+    (lambda: hx.cite(5), "unknown reference '5'"),
+])
+def test_one_line_says_what_to_give(call, says):
+    with pytest.raises(hx.errors.HermitexError) as caught:
+        call()
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_the_lines_advise_works():
+    text = hx.parse("tanh(w*z)", symbols={"w": "real"})
+    assert hx.mu(text, 1)(kappa=0, r=1, c=1, w=1) == pytest.approx(float(hx.E("1 - tanh(z)**2").evalf(15)), rel=1e-12)
+    assert hx.compile("E(tanh(w*z)**2)", symbols={"w": "real"})(w=0.0) == 0
+    assert hx.free_energy("w*q**2/2 - q*qhat + qhat**2", {"q": "qhat"}, symbols={"w": "real"}).unknowns

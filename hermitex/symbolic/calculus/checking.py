@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, MatrixBase, MatrixExpr, Rational, exp, expand, powsimp, sympify
+from sympy import Expr, MatrixBase, MatrixExpr, Rational, SympifyError, exp, expand, powsimp, sympify
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
-from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergent, HermitexError, NoClosedForm
+from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergent, HermitexError, NoClosedForm, brief
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
@@ -132,8 +132,11 @@ def _read(side: Any, declared: Any) -> Expr:
         from hermitex.symbolic.parsing import parse_with_letters
 
         side = parse_with_letters(side, declared)
-
-    expr = apart(read_sums(tidy(sympify(side, strict=True))))[0]
+    try:
+        side = sympify(side, strict=True)
+    except SympifyError:
+        raise BadInput(f"check compares texts, numbers and SymPy expressions, not {brief(side)}") from None
+    expr = apart(read_sums(tidy(side)))[0]
     refuse_loose(expr)
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")

@@ -17,7 +17,7 @@ from sympy.core.relational import Eq, Ge, Gt, Le, Lt, Ne
 from sympy.logic.boolalg import Boolean, false, true
 
 from hermitex import symbols as field
-from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
+from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.laws import is_random
@@ -158,7 +158,7 @@ class Reader:
         known = [*function_names(), *CONSTANTS, "z", "z1", "z2", *_SPECIAL, *self.scopes[0]]
         variable = re.fullmatch(r"[txyuvwXYZ](\d?)", name)  # what others call a standard normal
         meant = [f"z{variable[1]}"] if variable else []
-        self.unknown(node, UnknownName(name[:60], known, meant=meant), f"or declare it, symbols={{{name[:60]!r}: 'real'}}")
+        self.unknown(node, UnknownName(name[:60], known, meant=meant), f"{DECLARING[2:]}{{{name[:60]!r}: 'real'}}")
 
     # -- arithmetic: chains are walked in a loop, for a sum of 1000 terms is a tree of depth 1000 ------------------
     def _binop(self, node: ast.BinOp, depth: int) -> Any:
