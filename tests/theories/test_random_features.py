@@ -63,7 +63,7 @@ def test_huber_loss(row):
 
 
 def huber_by_one_integral(sigma, g, slope, delta, at, guess):
-    """V, Q, M and q_w: given nu the residual is N(g - M nu, Delta + Q - M^2), and mhat is by parts; one integral over nu is left."""
+    """V, Q, M and q_w: given nu the residual is N(g - M nu, Delta + Q - M^2), mhat is by parts; one integral over nu is left."""
     from scipy.optimize import fsolve
     from scipy.special import ndtr
 
