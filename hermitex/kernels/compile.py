@@ -13,7 +13,7 @@ from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels.adaptive import Quadratures
-from hermitex.kernels.lawful import LAW, unlawful
+from hermitex.kernels.lawful import LAW, signs, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.rounding import OFF
@@ -238,7 +238,8 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
-    return _compiled(formula, names, tolerance, {LAW + c.key: c.value for c in needed}, exact=True)
+    conditions = {**{c.key: c.value for c in needed}, **signs(free)}
+    return _compiled(formula, names, tolerance, {LAW + k: v for k, v in conditions.items()}, exact=True)
 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:

@@ -1,16 +1,32 @@
-"""The conditions of laws at numbers: what the generated code gives for a parameter of a law lies where there is such a law.
+"""Conditions at numbers: a parameter of a law lies where there is such a law, and one declared positive is not below 0.
 
     "law [0.0, 1.0] Bernoulli needs 0 <= b <= 1": the value of b
+    "law [0.0, inf] a stands for a positive number (declare it real for others)": the value of a
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 LAW = "law "
+_STANDS = "stands for a ? number (declare it real for others)"
+
+
+def signs(parameters: Iterable[Any]) -> dict[str, Any]:
+    """What the assumptions of symbols ask of their numbers: {condition: symbol}; the limit 0 is allowed.
+
+    The formulas rest on it: a law in a positive letter asks no more, and sqrt(a**2) has become a.
+    """
+    found = {}
+    for p in parameters:
+        if p.is_extended_nonnegative:
+            found[f"[0.0, inf] {p.name} {_STANDS.replace('?', 'positive')}"] = p
+        elif p.is_extended_nonpositive:
+            found[f"[-inf, 0.0] {p.name} {_STANDS.replace('?', 'negative')}"] = p
+    return found
 
 
 def unlawful(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:

@@ -7,7 +7,25 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, Symbol, cancel, ceiling, expand, floor, log, sign
+from sympy import (
+    Abs,
+    Basic,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Piecewise,
+    Pow,
+    Symbol,
+    cancel,
+    ceiling,
+    erfinv,
+    expand,
+    floor,
+    log,
+    sign,
+)
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.lowered import Lowered
@@ -48,7 +66,7 @@ class Marks(NamedTuple):
     def resting(self, free: AbstractSet[Symbol]) -> Marks:
         """Nodes that move with `free` alone: what else is narrow asks for a finer step of all of them."""
         still = tuple(p for p in self.narrow if _symbols(p) <= free)
-        return Marks(self.kinks, still, self.fast + tuple(_STEP * Abs(p[0]) for p in self.narrow if p not in still))
+        return Marks(self.kinks, still, self.fast + tuple(_bound(p[0]) for p in self.narrow if p not in still))
 
 
 def _symbols(exprs: Any) -> set[Symbol]:
@@ -89,11 +107,17 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
         name = axis.identifier
         points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))
         points = points if len(points) <= 3 * _MOST_KINKS else ()
-        bounds = (*fast.get(name, ()), *(_STEP * Abs(k) for k, _ in pairs[_MOST_NARROW:]))
+        bounds = (*fast.get(name, ()), *(_bound(k) for k, _ in pairs[_MOST_NARROW:]))
         one = Marks(points, pairs[:_MOST_NARROW], bounds[:_MOST_KINKS])
         if any(one):
             result[name] = one
     return result
+
+
+def _bound(k: Expr) -> Expr:
+    """Of the frequencies of what turns over 1/|k|, a real number: SymPy does not know that erfinv is one where it has a value."""
+    real = {e: Dummy(real=True) for e in k.atoms(erfinv)}
+    return _STEP * Abs(k.xreplace(real)).xreplace({v: e for e, v in real.items()})
 
 
 def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:

@@ -19,7 +19,7 @@ from hermitex.kernels.proximal import SOLVER
 from hermitex.kernels.words import INTEGRATED, reserved
 
 _ARITHMETIC = (ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)
-_RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "rounded")
+_RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "rounded")
 #: What generated modules may import of scipy.special: the functions of formulas, and those that the helpers need.
 IMPORTED = SPECIAL | {n for needs, _ in HELPERS.values() for n in needs}
 Docs = dict[str, str]  # function -> its docstring

@@ -20,6 +20,7 @@ from ..show.columns import Columned, ridge, several
 
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 UNSTABLE = "unstable under iteration"
+REFUSED = "refused"  # the method, so to say, of a point whose numbers have no meaning in the formulas
 MARGINAL = 1e-8  # a spectral radius that exceeds 1 by no more is 1 to rounding
 
 
@@ -177,9 +178,14 @@ class Solution(Columned):
         return replace(self, notes=(*self.notes, note))
 
     def require(self, advice: str = "") -> Solution:
-        """Itself if every point converged; otherwise raises `NotConverged` with what happened, carrying itself."""
+        """Itself if every point converged; otherwise raises `NotConverged` with what happened, carrying itself.
+
+        Raises BadInput where the formulas have no meaning at any of the numbers.
+        """
         if self.all_converged:
             return self
+        if np.all(np.asarray(self.method) == REFUSED):
+            raise BadInput(f"solve: {np.ravel(np.asarray(self.reason))[0]}")
         raise NotConverged(self, failure(self, advice))
 
     def to_dict(self) -> dict[str, Any]:

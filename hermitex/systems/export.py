@@ -466,6 +466,8 @@ def _code(program: Any) -> str:
         notes += f"    domain={_domain(program.domain)},\n"
     if program.cancels:
         notes += "    cancels=True,\n"
+    if program.lawful:
+        notes += "    lawful=True,\n"
     if program.start:
         notes += f"    start={{{_values(program.start)}}},\n"
     return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"

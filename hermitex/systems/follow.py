@@ -15,6 +15,7 @@ from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import trace
 from hermitex.solvers.linear import spectral_radius
 from hermitex.systems.sensitivity import parameter_of, slopes
+from hermitex.systems.solve import refused
 from hermitex.systems.states import States
 
 _SHOWN = 4  # points of a block at which its averages are examined
@@ -154,8 +155,11 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
 def _unlawful(system: Any, values: Mapping[str, np.ndarray], numbers: Mapping[str, Any], tolerance: float) -> np.ndarray:
     """At each point of a branch, which condition of a law does not hold there."""
     points = next(iter(values.values())).shape
-    if not system.conditions:
-        return np.full(points, "", dtype=object)
     program, given = system.compile().bound(numbers)
-    states = States(program, {n: np.asarray(values.get(n, v), dtype=float) for n, v in given.items()}, max(tolerance, 1e-14))
-    return unlawful(states.call("observables", {u: values[u] for u in program.unknowns}), points)
+    at = {n: np.asarray(values.get(n, v), dtype=float) for n, v in given.items()}
+    early = refused(program, at, points[0])
+    if not system.conditions:
+        return early
+    states = States(program, at, max(tolerance, 1e-14))
+    late = unlawful(states.call("observables", {u: values[u] for u in program.unknowns}), points)
+    return np.where(early != "", early, late)

@@ -14,8 +14,8 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import limited, over, ran_out
-from hermitex.solvers.solution import Solution
-from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, shaped, solved
+from hermitex.solvers.solution import REFUSED, Solution
+from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, refused, shaped, solved
 from hermitex.systems.states import States
 
 METHODS = ("newton", "iterate")
@@ -61,7 +61,8 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
             found, path = _settled(program, here, x0[:, k:k + CHUNK], float(damping), tolerance)
             parts.append(found)
             paths.append(path)
-    whole = replace(shaped(parts[0] if len(parts) == 1 else joined(parts), shape), method="iterate")
+    whole = shaped(parts[0] if len(parts) == 1 else joined(parts), shape)
+    whole = whole if np.all(np.asarray(whole.method) == REFUSED) else replace(whole, method="iterate")
     if len(parts) > 1:
         return whole
     history = {u: paths[0][:, i].reshape(-1, *shape) for i, u in enumerate(program.unknowns)}
@@ -90,6 +91,8 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     stays = (np.abs(x - last) <= _STAYS*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
     ok = done & stays & np.atleast_1d(found.converged)
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
+    laws = refused(program, numbers, points)
+    reason = np.where(laws != "", laws, reason)
     reason = np.where(~ok & (reason == ""), "where the iteration hardly moves is no solution", reason)
     values = {n: np.atleast_1d(v) for n, v in found.value.items()}
     for i, u in enumerate(program.unknowns):  # what did not settle is shown where it stands

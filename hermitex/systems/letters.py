@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sympy import Symbol
+from sympy.core.symbol import Str
 
 from hermitex import symbols as field
+from hermitex.errors import BadInput, brief
+from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.text.names import declared
 
@@ -22,6 +25,33 @@ def letters(names: Any, given: Any) -> dict[str, Any]:
         elif text.isidentifier() and not field.is_normal_name(text):
             found.setdefault(text, field.FIELD.get(text) or Symbol(text, real=True))
     return {**found, **declared(given)}
+
+
+def assumed(symbol: Symbol) -> str:
+    """What `symbols=` must say of a letter for it to come back.
+
+    >>> [assumed(Symbol("a", positive=True)), assumed(Symbol("a", real=True))]
+    ['positive', 'real']
+    """
+    words = ("positive", "nonnegative", "negative", "nonpositive", "integer")
+    return next((word for word in words if symbol.assumptions0.get(word)), "real")
+
+
+def condition(given: Any, known: Mapping[str, Any]) -> Condition:
+    """A condition as `System.to_dict` writes it: ["Bernoulli", "b", "[0 1]"].
+
+    Raises
+    ------
+    BadInput : it is none.
+    """
+    try:
+        law, value, interval = (str(part) for part in given)
+        found = Condition(law, parse(value, symbols=known), Str(interval))
+        _ = found.key
+    except (TypeError, ValueError):
+        raise BadInput("System: a condition is [law, parameter, interval], ['Bernoulli', 'b', '[0 1]'], "
+                       f"not {brief(given)}") from None
+    return found
 
 
 def read(part: Mapping[Any, Any], known: Mapping[str, Any]) -> dict[Any, Any]:

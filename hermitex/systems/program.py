@@ -4,6 +4,7 @@
     block_k(s, quad)     right-hand sides and exact partial derivatives of block k, or its matrix and constant
     residuals(s, quad)   x - rhs of every equation: the verdict
     observables(s, quad)
+    lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.lawful
     rounded(s, quad)     both again, every closed form whose terms may cancel off by its rounding
 
 The text runs in the session, in a worker (it pickles) and in an exported file alike.
@@ -17,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Mul, Symbol, numbered_symbols
+from sympy import Expr, Mul, Sum, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.cancellation import magnitude
@@ -29,6 +30,7 @@ from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.solvers.interval import Interval
 from hermitex.symbolic import sums
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import KeptNames, partials
 from hermitex.systems.gradients import Factors
@@ -82,6 +84,7 @@ class Program:
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
     start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
     cancels: bool = False  # whether there is a function `rounded`
+    lawful: bool = False  # whether there is a function `lawful`
     later: Postponed | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
     fine: bool = False  # whether its rules reach far out, and near to kinks
     whole: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the arrays, where they are known
@@ -143,6 +146,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
     labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]
+    early = {LAW + n for n, v in (laws or {}).items() if v.free_symbols <= set(parameters) and not v.has(Expectation, Sum)}
     both = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}}
     off = both if shaken else {}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
@@ -161,14 +165,14 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     writer.state = set(unknowns)
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
-    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), rounded)
+    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), rounded, early)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
                    lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
-                   domain=domain or {}, start=start or {}, cancels=bool(rounded))
+                   domain=domain or {}, start=start or {}, cancels=bool(rounded), lawful=bool(early))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
@@ -261,7 +265,7 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
            observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol],
-           rounded: Mapping[str, Expr]) -> None:
+           rounded: Mapping[str, Expr], early: set[str]) -> None:
     """The functions of the module, each with only what it needs."""
     of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
     for label, target in output.items():
@@ -279,7 +283,8 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again[u] for b in blocks for u in b.unknowns}
     parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
-    named |= {label[1]: target for label, target in output.items() if label[0] == "law"}
+    laws = {label[1]: target for label, target in output.items() if label[0] == "law"}
+    named |= {n: target for n, target in laws.items() if n not in early}
     parts.append(("observables", named, set(), "Observables, at a full state."))
     # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
     made = {s.target: replace(s, target=again[s.target]) for s in lowered.statements if s.target in members}
@@ -296,6 +301,9 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     boundary &= targets
     writer.function("tables", lowered.needed(boundary), {b.name: b for b in sorted(boundary, key=str)},
                     doc=(doc + "\n\n" if doc else "") + "What no unknown enters, once per point.", absent=unknowns)
+    if early:  # before anything is solved
+        known = {n: laws[n] for n in sorted(early)}
+        writer.function("lawful", lowered.needed(known.values()), known, doc="What is asked of the parameters.", absent=unknowns)
     if rounded:  # what only it needs is no table
         bodies.append((_OFF, lowered.needed(rounded.values(), boundary), dict(rounded),
                        "Right-hand sides and observables with their closed forms off by what rounding may make of them."))

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
+from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over
-from hermitex.solvers.solution import Solution
+from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import NEAR, SHORT, Run
 
@@ -54,13 +55,36 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
     points = int(np.prod(shape)) if shape else 1
     parts = []
     guess = checked_start(program, {**program.start, **start}, shape)
+    why = refused(program, flat, points)
     with limited(budget):
         for first in range(0, points, CHUNK):
             chunk = {n: (v[first:first + CHUNK] if v.ndim else v) for n, v in flat.items()}
             near = {u: (v[first:first + CHUNK] if v.ndim else v) for u, v in guess.items()}
-            parts.append(_batch(program, chunk, min(CHUNK, points - first), near, tolerance))
+            parts.append(_lawful(program, chunk, why[first:first + CHUNK], near, tolerance))
     found = parts[0] if len(parts) == 1 else joined(parts)
     return shaped(found.with_stability_said(), shape)
+
+
+def refused(program: Program, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
+    """Why the numbers of a point are none for these formulas, before anything is solved; an empty text where they are."""
+    return unlawful(program.call("lawful", dict(flat), {}) if program.lawful else {}, (points,))
+
+
+def _lawful(program: Program, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray], tolerance: float
+            ) -> Solution:
+    """A batch of which the points that are refused are not solved."""
+    bad, good = np.flatnonzero(why != ""), np.flatnonzero(why == "")
+    if not bad.size:
+        return _batch(program, numbers, why.size, guess, tolerance)
+    none = np.full(bad.size, np.nan)
+    parts = [(bad, Solution(dict.fromkeys((*program.unknowns, *program.observables), none), residual=np.full(bad.size, np.inf),
+                            converged=none == 0, iterations=np.zeros(bad.size, dtype=int), stability=none, error=none,
+                            method=REFUSED, reason=why[bad], unknowns=program.unknowns,
+                            origin={"tolerance": tolerance, "quadrature_error": 0.0, "nodes": {}}))]
+    if good.size:
+        some, near = ({n: (v[good] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
+        parts.append((good, _batch(program, some, good.size, near, tolerance)))
+    return assemble(parts, why.size, program.unknowns)
 
 
 def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hermitex.errors import BadInput
 from hermitex.solvers.limit import limited
+from hermitex.solvers.solution import REFUSED
 from hermitex.systems.iterate import solved_by
 from hermitex.systems.program import BlockCode
 from hermitex.systems.trajectory import many
@@ -43,6 +45,7 @@ class Code(NamedTuple):
     domain: Mapping[str, tuple[float, float]] = {}
     start: Mapping[str, float] = {}
     cancels: bool = False
+    lawful: bool = False
     later: Any = None  # the same by quadrature where the terms of closed forms cancel
     whole: Mapping[str, Any] = {}
     behind: str = ""  # what stands behind the names of its functions
@@ -128,6 +131,8 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
         bad = np.flatnonzero(~good)
         where = ", ".join(f"{n} = {np.broadcast_to(v, shape).flat[bad[0]]:g}" for n, v in numbers.items())
         reason = np.ravel(found.reason)[bad[0]] or "the residual stayed above the tolerance"
+        if np.all(np.asarray(found.method) == REFUSED):
+            raise BadInput(f"solve: {reason}")
         advice = "damping=0.5 or smaller" if method == "iterate" else "start={unknown: value} from a neighbouring point"
         error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try {advice}")
     quadrature = np.full(shape, found.origin["quadrature_error"])
@@ -149,6 +154,8 @@ def flow_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], t
     good = np.ravel(found.converged)
     if not good.all():
         reason = np.ravel(np.asarray(found.reason, dtype=object))[np.flatnonzero(~good)[0]]
+        if np.all(np.asarray(found.method) == REFUSED):
+            raise BadInput(f"solve: {reason}")
         error = NotSolved(f"{int(np.sum(~good))} of {good.size} trajectories did not converge; the first: {reason}")
         error.values, error.converged = values, found.converged  # type: ignore[attr-defined]
         raise error

@@ -12,6 +12,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
+from hermitex.kernels.lawful import signs
 from hermitex.kernels.pythagoras import residuals
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
@@ -26,7 +27,7 @@ from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.letters import letters, read
+from hermitex.systems.letters import assumed, condition, letters, read
 from hermitex.systems.matrices import entrywise, flat_start
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import begin, by_name, check_distinct, listed
@@ -59,7 +60,7 @@ class System(Shown):
         that depend on unknowns through a few quantities only, and do not jump where these move. Their random variables are
         those of outermost expectations.
     conditions : what the parameters of laws must satisfy at every point that is solved; those of the averages in the formulas
-        are found there
+        are found there. Each a Condition, or as `to_dict` gives it, ["Bernoulli", "b", "[0 1]"]
     symbols : further letters of formulas given as texts: "a, b>0" or {"a": "real"}
 
     Raises
@@ -111,7 +112,7 @@ class System(Shown):
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
-        self._take_conditions(same)
+        self._take_conditions(same, declared)
         put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
         put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
@@ -122,9 +123,10 @@ class System(Shown):
         given = flat_start({str(u): v for u, v in self.start.items()}, names) if isinstance(self.start, Mapping) else self.start
         put(self, "start", starts(type(self).__name__, given, self.domain, names))
 
-    def _take_conditions(self, same: Mapping[Any, Any]) -> None:
+    def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
         """The conditions of laws off the formulas, and beside them."""
-        found = dict.fromkeys(self.conditions)
+        known = letters((*self.equations, *self.where, *(self.parameters or ())), declared)
+        found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, known) for c in self.conditions)
         for part in _FORMULAS:
             bare = {}
             for k, v in getattr(self, part).items():
@@ -285,6 +287,9 @@ class System(Shown):
             if k in inside:
                 raise BadInput(f"subs: {k} is an array that is summed over; its entries are given to solve")
         rule = {known[k]: expression(v) for k, v in old.items()}
+        for p, v in rule.items():
+            if (p.is_nonnegative and v.is_negative) or (p.is_nonpositive and v.is_positive):
+                raise BadInput(f"subs: {next(iter(signs([p]))).partition('] ')[2]}, not {v}")
         return self._mapped(lambda e: e.subs(rule, simultaneous=True))
 
     def substitute(self, **functions: Any) -> System:
@@ -318,10 +323,10 @@ class System(Shown):
         return changed
 
     def _laws(self) -> dict[str, Expr]:
-        """The conditions of laws that are asked of parameters and unknowns, with the where names written out."""
+        """The conditions that are asked of parameters and unknowns, with the where names written out."""
         own = {s.name for s in (*self.equations, *self.parameters)}
         values = {c.key: written_out(c.value, self.where) for c in self.conditions}
-        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own}
+        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(self.parameters)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def compile(self, *, blocks: bool = True) -> Any:
@@ -500,7 +505,7 @@ class System(Shown):
         return bibtex([k for k in [self.source] if k and known(k)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The formulas as text that `hermitex.parse` reads back."""
+        """The formulas as text that `hermitex.parse` reads back; `System` takes these parts under the same names."""
         def text(v: Any) -> str:
             return f"Eq({to_text(v.lhs)}, {to_text(v.rhs)})" if isinstance(v, Eq) else to_text(v)
 
@@ -509,6 +514,8 @@ class System(Shown):
                 "observables": {k.name: text(v) for k, v in self.observables.items()},
                 "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
                 "domain": {u: said(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
+                "symbols": {s.name: assumed(s) for s in (*self.equations, *self.parameters) if s not in self.arrays},
+                "conditions": [[c.law, to_text(c.value), str(c.args[2])] for c in self.conditions],
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
 
 

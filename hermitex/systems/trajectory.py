@@ -20,7 +20,8 @@ from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.solvers.interval import clipped, outside, said
 from hermitex.solvers.limit import over, ran_out
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
-from hermitex.systems.solve import points_of
+from hermitex.solvers.solution import REFUSED
+from hermitex.systems.solve import points_of, refused
 from hermitex.systems.states import States
 
 TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
@@ -255,16 +256,29 @@ def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: 
     flat, shape = points_of(program, numbers)
     times, x0 = checked_times(t), checked_start([u for u in program.unknowns if u != TIME], domain, start)
     options: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "method": method}
+    why = refused(program, flat, int(np.prod(shape)))
     if not shape:
+        if why[0]:
+            found = _refused(program, np.atleast_1d(times), tolerance, why[0])
+            return found if times.ndim else _at_end(found)
         return trajectory(program, {n: float(v) for n, v in flat.items()}, x0, times, events=events, terminal=terminal, **options)
     if times.size == 2:
         raise BadInput("solve: with arrays of parameters every trajectory is reported at the same times; give more than two in t, "
                        "or the time to reach")
     if events:
         raise BadInput("solve: events are those of one trajectory; give each parameter one number")
-    rows = [trajectory(program, {n: float(v[k] if v.ndim else v) for n, v in flat.items()}, x0, times, **options)
+    rows = [_refused(program, np.atleast_1d(times), tolerance, why[k]) if why[k] else trajectory(
+                program, {n: float(v[k] if v.ndim else v) for n, v in flat.items()}, x0, times, **options)
             for k in range(int(np.prod(shape)))]
     return _together(rows, shape, times)
+
+
+def _refused(program: Any, times: np.ndarray, tolerance: float, why: str) -> Trajectory:
+    """What stands for a trajectory at numbers that are none for the formulas."""
+    names = [u for u in program.unknowns if u != TIME]
+    none = {n: np.full(1, np.nan) for n in (*names, *program.observables)}
+    return Trajectory({TIME: times[:1], **none}, float("nan"), False, 0, method=REFUSED, unknowns=tuple(names), reason=why,
+                      error=np.inf, origin={"tolerance": tolerance, "quadrature_error": 0.0, "nodes": {}})
 
 
 def _together(rows: Sequence[Trajectory], shape: tuple[int, ...], times: np.ndarray) -> Trajectory:

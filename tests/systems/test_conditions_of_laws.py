@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from sympy.stats import (
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
 from hermitex.face.spec import load
+from hermitex.symbolic.parsing import from_tree, to_tree
 
 b, q = Symbol("b", real=True), Symbol("q", real=True)
 #: law -> (made with b, values of b where sympy.stats has it, where it has not)
@@ -87,6 +89,39 @@ def test_a_flow_and_an_unknown_in_the_law() -> None:
         hx.System({q: 1/(1 + hx.E(tanh(Bernoulli("w", 2*q))))}).solve(start={q: 0.4})
 
 
+def test_a_number_below_0_for_a_letter_declared_positive_is_refused(tmp_path: Path) -> None:
+    a = Symbol("a", positive=True)
+    law = Exponential("e", a)
+    system = hx.System({q: hx.E(tanh(q + law))/2})
+    table = hx.sweep(system, {"a": [1.0, -1.5]})
+    assert table["converged"].tolist() == [True, False] and table["q"][0] == system.solve(a=1)["q"]
+    flow = hx.Flow({q: hx.E(tanh(law)) - q}, start={q: 1})
+    hx.System({q: 1/(1 + a)}).export(tmp_path / "s.py", reference={"a": 1.0})
+    done = subprocess.run([sys.executable, tmp_path / "s.py", "--a=-1.5"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "a stands for a positive number" in done.stderr
+    for refused in (lambda: system.solve(a=-1.5), lambda: system.solve(a=-1.5, method="iterate"), lambda: flow.solve(t=1, a=-1.5),
+                    lambda: hx.compile(hx.E(tanh(law)), tolerance=1e-9)(a=-1.5), lambda: hx.System({q: a}).solve(a=[-1.5]),
+                    lambda: hx.System({q: a}).subs(a=-1.5)):
+        with pytest.raises(BadInput, match="a stands for a positive number"):
+            refused()
+    assert hx.System({q: 1/(1 + a)}).solve(a=0)["q"] == 1  # the limit
+    slope = (system.solve(a=1.001)["q"] - system.solve(a=0.999)["q"])/0.002
+    assert system.solve(a=1).derivative("a")["q"] == pytest.approx(slope, rel=1e-6)
+
+
+def test_conditions_and_assumptions_come_back_from_a_dictionary() -> None:
+    node = tanh(hx.E(tanh(q + Bernoulli("n", b)))) + 1
+    assert from_tree(json.loads(json.dumps(to_tree(node)))) == node
+    a = Symbol("a", positive=True)
+    parts = json.loads(json.dumps(hx.System({q: hx.E(tanh(q + Bernoulli("n", b) + Exponential("e", a)))/2}).to_dict()))
+    again = hx.System(parts["equations"], conditions=parts["conditions"], symbols=parts["symbols"])
+    for numbers, says in (({"a": 1, "b": 1.5}, "Bernoulli needs 0 <= b <= 1"), ({"a": -1, "b": 0.5}, "a stands for a positive")):
+        with pytest.raises(BadInput, match=says):
+            again.solve(**numbers)
+    with pytest.raises(BadInput, match="a condition is "):
+        hx.System({q: b}, conditions=[3])
+
+
 def test_equal_averages_are_equal() -> None:
     n = Bernoulli("n", b)
     assert hx.E(n**2) == hx.E(n) and hx.E(n) - b == 0 and hx.E(n).doit() == b
@@ -100,9 +135,9 @@ def test_a_spec_and_its_file_hold_the_range(tmp_path: Path) -> None:
     with pytest.raises(HermitexError, match=r"needs 0 <= b <= 1, not 1\.5"):
         system.solve(b=1.5)
     system.export(tmp_path / "s.py", reference={"b": 0.5})
-    for v, code in (("0.5", 0), ("1.5", 1)):
+    for v, code in (("0.5", 0), ("1.5", 2)):
         done = subprocess.run([sys.executable, tmp_path / "s.py", "--b", v], capture_output=True, text=True, check=False)
-        assert done.returncode == code and ("needs 0 <= b <= 1, not 1.5" in done.stderr) == bool(code), done.stderr
+        assert done.returncode == code and ("solve: Bernoulli needs 0 <= b <= 1, not 1.5" in done.stderr) == bool(code), done.stderr
     spec.write_text(spec.read_text().replace("n))", "1))"))
     with pytest.raises(BadInput, match="no formula holds n"):
         load(str(spec))

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy import Dummy, Expr, Float, Function, Integer, Rational, S, Symbol
 from sympy.core.function import AppliedUndef
+from sympy.core.symbol import Str
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean
 from sympy.printing.str import StrPrinter
@@ -20,7 +21,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import special
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import apart
+from hermitex.symbolic.lawful import Condition, Lawful, apart, lawful
 from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.undefined import AppliedPrime, prime
@@ -76,7 +77,7 @@ def to_tree(expr: Any) -> Any:
     >>> to_tree(E(z**2, z) + 1)
     ['Add', 1, ['E', ['z'], ['Pow', ['Bound', 0, 0], 2], None]]
     """
-    return _write(apart(sympy.sympify(expr, strict=True))[0], ())
+    return _write(sympy.sympify(expr, strict=True), ())
 
 
 def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
@@ -103,6 +104,8 @@ def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
         cov = None if expr.independent else [[_write(v, scopes) for v in row] for row in expr.covariance.tolist()]
         return ["E", [b.name for b in expr.bound], _write(body, (fresh, *scopes)), cov]
     head = type(expr).__name__
+    if isinstance(expr, Lawful):
+        return ["Lawful", _write(expr.value, scopes), *([c.law, _write(c.value, scopes), str(c.args[2])] for c in expr.conditions)]
     if isinstance(expr, sympy.Piecewise):
         return ["Piecewise", *([_write(p, scopes) for p in pair.args] for pair in expr.args)]
     parts = [_write(a, scopes) for a in expr.args]
@@ -201,6 +204,10 @@ class _Builder:
         if head == "Piecewise":
             pairs = [ExprCondPair(*(self.read(p, scopes, depth) for p in pair)) for pair in parts]
             return sympy.Piecewise(*pairs, evaluate=False)
+        if head == "Lawful":
+            value, *needed = parts
+            return lawful(self.read(value, scopes, depth),
+                          [Condition(law, self.read(v, scopes, depth), Str(interval)) for law, v, interval in needed])
         if head in ("Apply", "Prime"):
             function = Function(_identifier(parts[0]), **_assumptions(parts[1]))
             if head == "Prime":
