@@ -238,7 +238,7 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
-    conditions = {**{c.key: c.value for c in needed}, **signs(free)}
+    conditions = {**{c.key: c.value for c in needed}, **signs(s for s in free if s not in arrays(formula))}
     return _compiled(formula, names, tolerance, {LAW + k: v for k, v in conditions.items()}, exact=True)
 
 
