@@ -326,7 +326,8 @@ class System(Shown):
         """The conditions that are asked of parameters and unknowns, with the where names written out."""
         own = {s.name for s in (*self.equations, *self.parameters)}
         values = {c.key: written_out(c.value, self.where) for c in self.conditions}
-        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(p for p in self.parameters if p not in self.arrays)
+        numbers = [p for p in self.parameters if p not in self.arrays]
+        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def compile(self, *, blocks: bool = True) -> Any:
