@@ -249,7 +249,7 @@ def channel(spec: Any = None) -> Named | Channel:
     """
     if isinstance(spec, (Named, Channel)):
         return spec
-    name, _, text = str(spec or "deterministic").strip().partition(":")
+    name, _, text = ("deterministic" if spec is None else str(spec) or "deterministic").strip().partition(":")
     if name not in _NAMED:
         raise UnknownName(name, _NAMED, "channel")
     role, mean, labels, fit = _NAMED[name]

@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
-from hermitex.errors import DECLARING, BadInput, UnknownName
+from hermitex.errors import DECLARING, BadInput, UnknownName, brief
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
@@ -107,7 +107,17 @@ def formula(x: Any) -> Any:
         return apart(undeclared(x, field.LETTERS))[0]
     if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
         return expression(applied(x))
-    return apart(sympify(x, strict=True))[0]
+    value = _sympified(x)
+    if not isinstance(value, Expr):
+        raise BadInput(f"a formula is a text, a number or a SymPy expression, not {brief(x)}")
+    return apart(value)[0]
+
+
+def _sympified(x: Any) -> Any:
+    try:
+        return sympify(x, strict=True)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"an expression is a text, a number or a SymPy expression, not {type(x).__name__}") from error
 
 
 def expression(x: Any) -> Expr:
@@ -127,10 +137,7 @@ def expression(x: Any) -> Expr:
         return _exact_float(repr(x))
     if isinstance(x, Lambda) or (callable(x) and not isinstance(x, Basic)):
         return expression(applied(x))
-    try:
-        value = sympify(x, strict=True)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"an expression is a text, a number or a SymPy expression, not {type(x).__name__}") from error
+    value = _sympified(x)
     if not isinstance(value, Expr) or not getattr(value, "is_commutative", False):
         raise BadInput(f"a number is needed, not {bounded.short(value)}")
     for power in value.atoms(Pow):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, brief
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.path import optimised
@@ -22,6 +22,8 @@ from hermitex.theories.risks.projection import Projection, Target, project
 from hermitex.theories.risks.result import Bounds, as_numbers
 
 Array = np.ndarray[Any, Any]
+
+_LARGEST = 1e100  # of r and c, whose squares are numbers
 
 
 def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = None, alpha0: Any = None, eta: Any = None,
@@ -56,6 +58,8 @@ def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = Non
     (0.029104900643, 0.001669053251)
     """
     smoothed = Smoothed(sigma)
+    if not isinstance(optimise, bool):
+        raise BadInput(f"bounds: optimise is True or False, not {brief(optimise)}")
     if optimise:
         if vocabulary is not None or norms is not None:
             raise BadInput("bounds: optimise takes no vocabulary; give r")
@@ -113,10 +117,10 @@ def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple
     if r is None:
         raise BadInput("bounds: give r (and c, gamma), or alpha0 and eta, or optimise")
     values = as_numbers("r", r), as_numbers("c", 1.0 if c is None else c), as_numbers("gamma", 1.0 if gamma is None else gamma)
-    if not np.all(np.isfinite(values[0])):
-        raise BadInput("bounds: r must be finite")
-    if not (np.all(values[1] > 0) and np.all(np.isfinite(values[1]))):
-        raise BadInput("bounds: c is a variance, positive and finite")
+    if not np.all(np.abs(values[0]) < _LARGEST):
+        raise BadInput(f"bounds: r must be finite, and below {_LARGEST:.0e}")
+    if not np.all((values[1] > 0) & (values[1] < _LARGEST)):
+        raise BadInput(f"bounds: c is a variance, positive and finite, and below {_LARGEST:.0e}")
     if not np.all(np.abs(values[2]) <= 1):
         raise BadInput("bounds: gamma is an overlap, between -1 and 1")
     try:

@@ -216,7 +216,7 @@ def exact(name: str, value: Any) -> Expr:
     >>> exact("ell", 0.3), exact("q", "2/3"), exact("q", float("inf"))
     (3/10, 2/3, oo)
     """
-    if value is oo or (isinstance(value, float) and value == float("inf")) or value in ("inf", "oo"):
+    if value is oo or (isinstance(value, float | str) and value in (float("inf"), "inf", "oo")):
         return oo
     if isinstance(value, str) and value.isidentifier() and value not in ("nan", "zoo"):
         return FIELD.get(value) or Symbol(value, positive=True)

@@ -7,11 +7,12 @@ at zero if gamma > 1. The form above does not cancel where b > 0; elsewhere m = 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, brief
 from hermitex.show.display import Shown
 
 Array = np.ndarray[Any, Any]
@@ -31,8 +32,8 @@ class MarchenkoPastur(Shown):
     gamma: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma < np.inf:
-            raise BadInput(f"the aspect ratio gamma = d/p is positive and finite, not {self.gamma}")
+        if not isinstance(self.gamma, Real) or not 0 < self.gamma < np.inf:
+            raise BadInput(f"the aspect ratio gamma = d/p is positive and finite, not {brief(self.gamma)}")
 
     @property
     def edges(self) -> tuple[float, float]:

@@ -300,7 +300,7 @@ def multi_index(g: Any, channel: Any = None, *, branch: str = "uninformed") -> M
     >>> round(theory.solve(alpha=3.25)["M11"], 8)
     0.36108042
     """
-    if branch not in BRANCHES:
+    if not isinstance(branch, str) or branch not in BRANCHES:
         raise UnknownName(str(branch)[:40], BRANCHES, "branch")
     law = channel_of(channel)
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p

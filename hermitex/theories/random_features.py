@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Eq, Max, Piecewise, Rational, S, sqrt, symbols
 
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import BadInput, HermitexError, brief
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -276,8 +276,8 @@ def random_features(sigma: Any, g: Any = None, *, loss: Any = "square", link: st
     >>> round(theory.solve(alpha=1.5, gamma=0.5, lam=0.01, Delta=0.1)["test_error"], 10)
     0.2554511257
     """
-    if labels not in (None, "mixture"):
-        raise BadInput(f"random-features: labels are those of g, or 'mixture', not {labels!r}")
+    if labels is not None and not (isinstance(labels, str) and labels == "mixture"):
+        raise BadInput(f"random-features: labels are those of g, or 'mixture', not {brief(labels)}")
     if labels is None and g is None:
         raise BadInput("random-features: target has no value; give it, for instance target='tanh', or labels='mixture'")
     if labels is not None and not (g is None and link is None):

@@ -7,6 +7,7 @@ transformations of the label to the generative exponent [Dan24, Arn24, DPLB24].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from sympy import Add, DiracDelta, Expr, Function, S, Subs, Wild, expand, factorial, sign
@@ -210,7 +211,7 @@ def repetition(g: Any, repetitions: int = 2) -> Repetition:
     """
     from hermitex.exponents.report import exponents
 
-    if isinstance(repetitions, bool) or int(repetitions) != repetitions or not 1 <= repetitions <= MOST:
+    if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= MOST:
         raise BadInput(f"repetition: a sample is seen between 1 and {MOST} times, not {repetitions!r}")
     target, variables = target_of(g)
     if variables is not None:

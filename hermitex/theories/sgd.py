@@ -202,7 +202,7 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
     >>> float(sgd("He2", "He2").solve(t=(0, 2), dimension=100)["m"][-1].round(6))
     0.999994
     """
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise BadInput(f"sgd: loss is {' or '.join(LOSSES)}, not {loss!r}")
     student = _checked("activation", activation(sigma))
     target, variables = target_of(g)

@@ -208,7 +208,7 @@ def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalis
     >>> found.sample_exponent.subs({GAMMA_1: 0, GAMMA_2: 0}), found.kernel_degree("1/2", kappa="3/2")
     (3, 2)
     """
-    if flow not in FLOWS:
+    if not isinstance(flow, str) or flow not in FLOWS:
         raise BadInput(f"spiked-covariance: the flow is {' or '.join(FLOWS)}, not {flow!r}")
     student = None if sigma is None else activation(sigma)
     if student is not None and (extra := student.expr.free_symbols - {z}):

@@ -239,7 +239,7 @@ def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tr
     if epsilon1 is None:
         raise BadInput("tree: epsilon1 has no value; add epsilon1=1/2: groups of d^epsilon1 directions")
     e = exact("epsilon1", epsilon1)
-    if not e.is_number or not 0 < float(e) <= 1:
+    if not (e.is_number and e.is_real) or not 0 < float(e) <= 1:
         raise BadInput(f"tree: epsilon1 is a number above 0, at most 1, not {epsilon1}")
     return Tree(made, polynomial_of(P), e, checked_scenario(scenario))
 

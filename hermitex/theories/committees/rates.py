@@ -274,7 +274,7 @@ def require_few(p: int, k: int) -> None:
     """Refuse sizes whose flow has too many averages of four fields, p(p+1)/2 (p+k)(p+k+1)/2."""
     count = p*(p + 1)//2*((p + k)*(p + k + 1)//2)
     if count > MOST_AVERAGES:
-        raise BadInput(f"committee: {p} students and {k} teachers make {count:.3g} averages of four fields a step; {MOST_AVERAGES} "
+        raise BadInput(f"committee: {p} students and {k} teachers make {count} averages of four fields a step; {MOST_AVERAGES} "
                        "is the most. Take fewer neurons")
 
 

@@ -21,6 +21,7 @@ from hermitex.theories.conditional import activation_of, mu
 Array = np.ndarray[Any, Any]
 
 _ORDER = 16          # terms of a series in m on one panel
+_MOST = 1e6  # panels
 _ORDER_C = 32        # terms of a series in log c on one decade
 _MANY = 60_000       # points from which a table pays
 _SOME = 300          # points from which the quick quadrature is tried
@@ -192,6 +193,8 @@ def _in_log_c(c: Array) -> tuple[Array, Array]:
 def _convolved(f: Any, kinks: Array, m: Array, s: float) -> Array:
     """int f(u) phi((u - m)/s) du/s and its m-derivative on Gauss panels between the kinks: shape (2, panels, order)."""
     low, high = m.min() - 10*s, m.max() + 10*s
+    if not high - low < _MOST*min(s, 1.0):
+        raise BadInput(f"a mean of {m.max():.3g} and a variance of {s*s:.3g} are beyond what is integrated; take smaller ones")
     count = int(np.ceil((high - low)/min(s, 1.0))) + 1
     edges = np.union1d(np.linspace(low, high, count), kinks[(kinks > low) & (kinks < high)])
     x, w = np.polynomial.legendre.leggauss(16)

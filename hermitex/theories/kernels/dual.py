@@ -211,7 +211,7 @@ def dual_kernel(sigma: Any, kind: str = "features") -> DualKernel:
     >>> dual_kernel("relu", "ntk").weight(1)
     1/2
     """
-    if kind not in ("features", "ntk"):
+    if not isinstance(kind, str) or kind not in ("features", "ntk"):
         raise BadInput(f"kernel: its kind is features or ntk, not {kind!r}")
     made = activation(sigma)
     if extra := free_parameters(made):

@@ -184,9 +184,9 @@ def kernel_ridge(sigma: Any, g: Any, *, kernel: str | None = None, data: str = "
     if isinstance(sigma, InnerKernel) and kernel is not None:
         raise BadInput(f"kernel-ridge: {sigma} is a kernel of its own; leave kernel={kernel!r} out")
     kernel = "features" if kernel is None else kernel
-    if kernel not in KINDS:
+    if not isinstance(kernel, str) or kernel not in KINDS:
         raise BadInput(f"kernel-ridge: kernel is {', '.join(KINDS)}, not {kernel!r}")
-    if data not in ("sphere", "gaussian"):
+    if not isinstance(data, str) or data not in ("sphere", "gaussian"):
         raise BadInput(f"kernel-ridge: data is sphere or gaussian, not {data!r}")
     make = inner_product_kernel if kernel == "product" else lambda s: dual_kernel(s, kernel)
     made = sigma if isinstance(sigma, InnerKernel) else make(sigma)

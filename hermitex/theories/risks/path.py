@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex import symbols
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, brief
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
 from hermitex.theories.risks.minimum import Least, least
@@ -102,8 +102,11 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPa
     from hermitex.symbolic.precise import evaluate
     from hermitex.theories.spike import spike
 
-    alpha0 = float(as_numbers("alpha0", np.inf if given["alpha0"] is None else given["alpha0"]))
-    Delta = float(as_numbers("Delta", given["Delta"]))
+    wanted = {"alpha0": np.inf if given["alpha0"] is None else given["alpha0"], "Delta": given["Delta"]}
+    checked = {n: as_numbers(n, v) for n, v in wanted.items()}
+    if wrong := next((n for n, v in checked.items() if np.ndim(v)), None):
+        raise BadInput(f"bounds: {wrong} is one number along a path, not {brief(wanted[wrong])}")
+    alpha0, Delta = float(checked["alpha0"]), float(checked["Delta"])
     if not alpha0 > 0 or not 0 <= Delta < np.inf:
         raise BadInput("bounds: alpha0 is positive (inf is allowed) and Delta non-negative")
     fixed = None if given["c"] is None else float(as_numbers("c", given["c"]))

@@ -13,7 +13,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
-from hermitex.theories.risks.result import Bounds
+from hermitex.theories.risks.result import Bounds, as_numbers
 
 _LEVELS = 24  # of colour
 
@@ -119,8 +119,8 @@ def bounds_map(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: float
     if (eta is None) == (r is None):
         raise BadInput("bounds_map: give two axes r and c, or one axis eta with alpha0")
     if eta is not None:
-        line = np.atleast_1d(np.asarray(eta, dtype=float))
+        line = np.atleast_1d(as_numbers("eta", eta))
         found = bounds(sigma, g, alpha0=np.inf if alpha0 is None else alpha0, eta=line, beta=beta, Delta=Delta)
         return BoundsMap(found, ("eta",), eta=line)
-    rs, cs = np.atleast_1d(np.asarray(r, dtype=float)), np.atleast_1d(np.asarray(1.0 if c is None else c, dtype=float))
+    rs, cs = np.atleast_1d(as_numbers("r", r)), np.atleast_1d(as_numbers("c", 1.0 if c is None else c))
     return BoundsMap(bounds(sigma, g, r=rs, c=cs[:, None], gamma=gamma), ("r", "c"), r=rs, c=cs)
