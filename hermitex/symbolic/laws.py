@@ -83,12 +83,12 @@ _MOMENTS: dict[str, Callable[..., Expr]] = {
 }
 
 
-#: countable law -> (log of the probability of n = 0, 1, 2, ..., and the value there)
+#: countable law -> (the probability of n = 0, 1, 2, ..., and the value there); at p = 1 (1 - p)**0 is 1, and 0 log 0 is no number
 _COUNTED: dict[str, Callable[..., tuple[Expr, Expr]]] = {
-    "PoissonDistribution": lambda n, c: (n*log(c) - c - LogFactorial(n), n),
-    "GeometricDistribution": lambda n, p: (n*log(1 - p) + log(p), n + 1),
+    "PoissonDistribution": lambda n, c: (exp(n*log(c) - c - LogFactorial(n)), n),
+    "GeometricDistribution": lambda n, p: (p*(1 - p)**n, n + 1),
     "NegativeBinomialDistribution": lambda n, r, p: (
-        LogFactorial(n + r - 1) - LogFactorial(n) - LogFactorial(r - 1) + r*log(1 - p) + n*log(p), n),
+        exp(LogFactorial(n + r - 1) - LogFactorial(n) - LogFactorial(r - 1) + r*log(1 - p) + n*log(p)), n),
 }
 
 
@@ -203,8 +203,7 @@ def _over(e: Expr, x: Any) -> list[Term]:
         return [(S.One, e.xreplace({x: value}), (z,))]
     if name in _COUNTED:
         n = Index(_unused(x.name, e), endless=True)
-        logarithm, value = _COUNTED[name](n, *law.args)
-        mass = exp(logarithm)
+        mass, value = _COUNTED[name](n, *law.args)
         # The probabilities are summed too: what leaves out a part of them is no average.
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name in WEIGHTED:

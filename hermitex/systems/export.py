@@ -26,6 +26,7 @@ from sympy import Eq, Rational, Symbol
 
 from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, UnknownName, brief
 from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
+from hermitex.show.columns import ridge
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.budget import budget
@@ -35,6 +36,7 @@ from hermitex.symbolic.sums import Index, with_entries
 from hermitex.systems.excerpt import flat
 from hermitex.systems.matrices import flat_start
 from hermitex.systems.scope import written_out
+from hermitex.systems.solve import refused
 from hermitex.systems.states import States
 from hermitex.systems.template import FLOW_PAGE, FORMULAS, PAGE, PLACES
 from hermitex.systems.trajectory import TIME
@@ -62,7 +64,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 class Exported:
     """What was written: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points.
 
-    `checked` says how the residuals were re-checked, `deviation` what the self-test of the file found.
+    `checked` says how the residuals were re-checked, `deviation` what the self-test of the file found,
+    `left_out` which reference points have numbers with no meaning in the formulas.
     """
 
     path: str
@@ -72,6 +75,7 @@ class Exported:
     points: int
     checked: str
     deviation: float
+    left_out: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields."""
@@ -123,12 +127,14 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
         raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None
     check_place(path)
     how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
-    points = _reference(system, reference, first, how)
+    left: list[str] = []
+    points = _reference(system, reference, first, how, left)
     checked = _checked(system, points[0]) if check else ""
     text = render(system, points, start=first, how=how, checked=checked)
     deviation = _selftest(text)
     write_whole(path, text)
-    return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked, deviation)
+    return Exported(str(path), len(system.unknowns), len(system.blocks), text.count("\n"), len(points), checked, deviation,
+                    tuple(left))
 
 
 def _selftest(text: str) -> float:
@@ -150,10 +156,14 @@ def _selftest(text: str) -> float:
 
 
 # -- reference points ------------------------------------------------------------------------------------------------
-def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, how: Numbers) -> list[Point]:
+def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, how: Numbers, left: list[str]
+               ) -> list[Point]:
+    """The points of the self-test; `left` takes what is said of those that are none."""
     if given is not None:
         wanted = [given] if isinstance(given, Mapping) else list(given)
-        return [_solved(system, p, start, how) for p in wanted]
+        without = _left_out(system, wanted)
+        left.extend(without.values())
+        return [_solved(system, p, start, how) for k, p in enumerate(wanted) if k not in without]
     found: list[Point] = []
     failure: HermitexError | None = None
     for k in range(_TRIES):
@@ -167,6 +177,20 @@ def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Nu
         raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test "
                            f"could be solved; give some with reference={{parameter: value}} ({failure})")
     return found
+
+
+def _left_out(system: Any, points: list[Numbers]) -> dict[int, str]:
+    """Which of several points have numbers with no meaning in the formulas, and why: the file is tested at the others."""
+    program, inside = system.compile(), {a.name for a in system.arrays}
+    found = {}
+    for k, point in enumerate(points):
+        try:
+            numbers = {ridge(str(n), program.parameters): np.asarray(float(v)) for n, v in point.items() if str(n) not in inside}
+        except NO_NUMBER:
+            continue  # whoever solves it says so
+        if numbers.keys() >= set(program.parameters) and (why := refused(program, numbers, 1)[0]):
+            found[k] = f"point {k + 1} of {len(points)} is no reference: {why}"
+    return found if len(found) < len(points) else {}
 
 
 def _trial(system: Any, k: int) -> dict[str, Any]:

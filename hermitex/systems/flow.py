@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sympy import Eq, S, Symbol
 
-from hermitex.errors import BadInput, Divergent
+from hermitex.errors import BadInput, Divergent, brief
 from hermitex.show.display import latex
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory
@@ -146,6 +146,8 @@ class Flow(System):
         """
         parameters = [p.name for p in self.parameters]
         given = by_name("solve", numbers, keywords, parameters=parameters)
+        if not isinstance(events or {}, Mapping):
+            raise BadInput(f"solve: events is {{name: expression that is 0 then}}, {{'half': 'm - 1/2'}}, not {brief(events)}")
         own = {str(k): v for k, v in (events or {}).items()}
         program = self.compile(events=own)
         with limited(budget):

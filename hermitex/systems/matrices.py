@@ -18,6 +18,11 @@ _MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_
 _INVERTED = 4  # rows of a matrix whose inverse is written out
 
 
+def pairs(given: Any) -> bool:
+    """Is it a list of pairs [(Q, right-hand side), ...], as a dictionary is of what can be a key?"""
+    return isinstance(given, list | tuple) and all(isinstance(p, list | tuple) and len(p) == 2 for p in given)
+
+
 def entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[dict[Any, Any], ...]:
     """Equations (and where names, and observables) with those of matrices as those of their entries.
 
@@ -28,11 +33,11 @@ def entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[di
     BadInput : the shapes differ, a matrix on the left holds something else than symbols, or an equation of a symmetric one is not
         symmetric.
     """
-    pairs = [list(p.items()) if isinstance(p, Mapping) else [tuple(pair) for pair in p] for p in parts]
-    if not any(_is_matrix(k) or _is_matrix(v) or isinstance(v, Eq) or _mentions(v) for part in pairs for k, v in part):
-        return tuple(dict(part) for part in pairs)
-    named = {k: _entries(k.name, *map(int, k.shape)) for part in pairs for k, _ in part if isinstance(k, MatrixSymbol)}
-    return tuple(dict(p for k, v in part for p in _split(k, v, named)) for part in pairs)
+    lines = [list(p.items()) if isinstance(p, Mapping) else [tuple(pair) for pair in p] for p in parts]
+    if not any(_is_matrix(k) or _is_matrix(v) or isinstance(v, Eq) or _mentions(v) for part in lines for k, v in part):
+        return tuple(dict(part) for part in lines)
+    named = {k: _entries(k.name, *map(int, k.shape)) for part in lines for k, _ in part if isinstance(k, MatrixSymbol)}
+    return tuple(dict(p for k, v in part for p in _split(k, v, named)) for part in lines)
 
 
 def _split(key: Any, value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> list[tuple[Any, Any]]:
@@ -79,7 +84,7 @@ def _written(value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> 
         if inner.is_square and isinstance(inner.shape[0], int) and inner.shape[0] > _INVERTED and inner.is_Inverse:
             raise BadInput(f"System: the inverse of a matrix of {inner.shape[0]} rows is not written out; make it an unknown of "
                            "its own")
-    value = value.replace(lambda e: isinstance(e, Trace | Determinant), lambda e: e.doit(deep=False))
+    value = value.replace(lambda e: isinstance(e, Trace | Determinant), lambda e: e.func(e.arg.as_explicit()).doit(deep=False))
     return value.as_explicit() if isinstance(value, MatrixExpr) else value
 
 

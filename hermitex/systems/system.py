@@ -28,7 +28,7 @@ from hermitex.systems.domain import domains, starts
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.letters import assumed, condition, letters, read
-from hermitex.systems.matrices import entrywise, flat_start
+from hermitex.systems.matrices import entrywise, flat_start, pairs
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import begin, by_name, check_distinct, listed
 from hermitex.systems.program import Postponed, compile_program
@@ -95,7 +95,7 @@ class System(Shown):
 
     def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
-        if not isinstance(self.equations, Mapping):
+        if not isinstance(self.equations, Mapping) and not pairs(self.equations):
             raise BadInput(f"System: equations are {{unknown: right side}}, {{'q': 'kappa*q'}}, not {brief(self.equations)}")
         if not self.equations:
             raise BadInput("System: no equation was given")

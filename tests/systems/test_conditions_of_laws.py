@@ -122,6 +122,20 @@ def test_conditions_and_assumptions_come_back_from_a_dictionary() -> None:
         hx.System({q: b}, conditions=[3])
 
 
+def test_one_point_beyond_the_range_leaves_the_others_of_a_file(tmp_path: Path) -> None:
+    system = hx.System({q: hx.E(tanh(q + Bernoulli("n", b)))/2})
+    done = system.export(tmp_path / "s.py", reference=[{"b": 0.5}, {"b": 1.5}])
+    assert done.points == 1 and done.left_out == ("point 2 of 2 is no reference: Bernoulli needs 0 <= b <= 1, not 1.5",)
+    with pytest.raises(BadInput, match=r"needs 0 <= b <= 1, not 1\.5"):
+        system.export(tmp_path / "s.py", reference={"b": 1.5})
+
+
+def test_a_geometric_law_at_the_end_of_its_range() -> None:
+    kernel = hx.compile(hx.E(tanh(Geometric("x", b))), tolerance=1e-10)
+    assert kernel(b=1) == pytest.approx(np.tanh(1), rel=1e-15)
+    assert hx.compile(hx.E(tanh(Geometric("x", 1))))() == pytest.approx(np.tanh(1), rel=1e-15)
+
+
 def test_equal_averages_are_equal() -> None:
     n = Bernoulli("n", b)
     assert hx.E(n**2) == hx.E(n) and hx.E(n) - b == 0 and hx.E(n).doit() == b

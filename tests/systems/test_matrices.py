@@ -59,9 +59,11 @@ def test_the_ways_to_write_a_matrix_agree() -> None:
 
 def test_determinant_and_trace_are_written_out() -> None:
     M = MatrixSymbol("M", 2, 2)
-    system = hx.System({M: Matrix([[2, 1], [1, 3]])/(1 + Determinant(M))}, observables={"t": Trace(M), "d": Determinant(M)})
+    system = hx.System({M: Matrix([[2, 1], [1, 3]])/(1 + Determinant(M))}, observables={"t": Trace(M), "d": Determinant(M),
+                                                                                        "e": Determinant(eye(2) + M)})
     found = system.solve()
     assert found["t"] == pytest.approx(np.trace(found["M"])) and found["d"] == pytest.approx(np.linalg.det(found["M"]))
+    assert found["e"] == pytest.approx(np.linalg.det(np.eye(2) + found["M"]))
     assert found["M"]*(1 + found["d"]) == pytest.approx(np.array([[2, 1], [1, 3]]), rel=1e-10)
 
 

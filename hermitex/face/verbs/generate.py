@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
             raise cli.BadInput(f"{str(target)[:80]} exists and was not written by hermitex generate; name another file with -o")
         reference = found.points() if found.complete() and (found.grid or found.parameters) else None
         done = export.write(found.formulas, target, reference=reference, tolerance=found.tolerance, **found.how)
+    for why in done.left_out:
+        cli.say(why)
     if args.json:
         print(output.dumps({"path": done.path, "equations": done.equations, "blocks": done.blocks, "lines": done.lines,
                             "selftest": {"points": done.points, "deviation": done.deviation, "passed": True,
