@@ -103,8 +103,9 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
     "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
-               "the default of --Delta (default: a random teacher). glm: linear (default), sign, logit, probit or mixture, "
-               "two Gaussian clusters of variance --Delta (default: 1); random-features: mixture, instead of --target"),
+               "the default of --Delta; labels of +-1 with --link sign (default: a random teacher). glm: linear "
+               "(default), sign, logit, probit or mixture, two Gaussian clusters of variance --Delta (default: 1); "
+               "random-features: mixture, instead of --target"),
     "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),

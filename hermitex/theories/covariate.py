@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Idx, IndexedBase, S, Sum, Symbol, sqrt, symbols
+from sympy import Idx, IndexedBase, S, Sum, Symbol, sign, sqrt, symbols
 
 from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.solvers.solution import Solution
@@ -145,7 +145,9 @@ class Covariate(Theory):
         theta : the teacher's k weights; with neither theta nor labels the target is that of a teacher drawn at random, N(0, I)
         labels : N real numbers; theta is their least-squares fit, and what no linear function of u gives counts as noise: the
             mean of (y - <theta, u>/sqrt(k))^2 is the default of Delta, and a Delta that is given replaces it. Take N well above
-            k, or the fit takes up the noise. Link "linear" only: for another one give theta
+            k, or the fit takes up the noise. Labels of +-1, sign(nu + sqrt(Delta) Z), under the link "sign" and a loss of
+            such labels: the fit is theta up to its length, and explains (2/pi) rho/(rho + Delta) of them, which gives Delta. For
+            another link give theta
 
         Returns
         -------
@@ -166,12 +168,17 @@ class Covariate(Theory):
             raise BadInput("covariate: theta or the labels it is fitted to, not both")
         noise = 0.0
         if labels is not None:
-            if self.drawn or self.g(z) != z:
+            signs = self.binary and self.g(z) == sign(z)
+            if self.drawn or not (signs or self.g(z) == z):
                 raise BadInput(f"covariate: labels are fitted by a linear function, and the link is {self.link}; give theta= "
-                               "instead, or take the link 'linear'")
+                               "instead, or take the link 'linear', or 'sign' with a loss of labels of +-1")
             y = _vector("labels", labels, len(u))
+            if signs and np.any(np.abs(y) != 1):
+                raise BadInput(f"covariate: under the link sign labels are 1 and -1, not {y[np.abs(y) != 1][0]:g}")
             fit = np.linalg.lstsq(u, y, rcond=None)[0]
             theta, noise = np.sqrt(u.shape[1])*fit, float(np.mean((y - u @ fit)**2))
+            if signs:  # at this length of theta, rho is the share explained: 2/pi - rho = Delta
+                noise = max(0.0, noise - (1 - 2/np.pi))
         Omega, Phi, Psi = v.T @ v/len(v), u.T @ v/len(v), u.T @ u/len(u)
         return replace(self, features=replace(spectrum(Omega, Psi, Phi, theta), noise=noise))
 

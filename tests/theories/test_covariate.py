@@ -175,6 +175,26 @@ def test_what_no_linear_function_of_the_features_gives_is_noise():
     assert theory.solve(**at, Delta=0.64)["test_error_noisy"] == pytest.approx(found, rel=0.05)
 
 
+@pytest.mark.slow
+def test_labels_of_signs_give_the_direction_and_the_noise(capsys, tmp_path):
+    """The same curve as the teacher's own direction and noise; without the noise it is far off."""
+    rng = np.random.default_rng(5)
+    x, theta = rng.standard_normal((20_000, 20))*np.linspace(0.5, 1.5, 20), np.linspace(-1, 2, 20)
+    y = np.sign(x @ theta/np.sqrt(20) + 0.8*rng.standard_normal(len(x)))
+    made, known = (covariate("logistic", "sign").from_features(x, **how) for how in ({"labels": y}, {"theta": theta}))
+    found, expected = (one.curve([0.5, 2], lam=0.1, **more) for one, more in ((made, {}), (known, {"Delta": 0.64})))
+    for name in ("test_error", "train_error", "q"):
+        assert found[name] == pytest.approx(expected[name], rel=0.03), name
+    assert np.all(known.curve([0.5, 2], lam=0.1).test_error < expected.test_error - 0.05)
+    np.savetxt(tmp_path/"x.csv", x[:500], delimiter=",")
+    np.savetxt(tmp_path/"y.csv", y[:500])
+    words = ["curve", "covariate", "--alpha", "1", "--lam", "0.1", "--features", str(tmp_path/"x.csv"), "--labels",
+             str(tmp_path/"y.csv"), "--loss", "logistic"]
+    assert cli.main([*words, "--link", "sign"]) == 0 and "test_error" in capsys.readouterr().out
+    np.savetxt(tmp_path/"y.csv", 2*y[:500])
+    assert cli.main([*words, "--link", "sign"]) == 2 and "labels are 1 and -1, not" in capsys.readouterr().err
+
+
 def test_a_file_of_features_gives_a_curve_in_one_command(capsys, tmp_path):
     x = np.random.default_rng(4).standard_normal((200, 10))*np.linspace(0.3, 2, 10)
     np.savetxt(tmp_path/"x.csv", x, delimiter=",")

@@ -49,6 +49,13 @@ class KernelRidge(Theory):
         return (*ridge_equivalent().sources, *self.kernel.sources)
 
     @property
+    def remark(self) -> str:
+        """What the equivalent neglects on Gaussian data; "" on the sphere."""
+        return "" if self.data == "sphere" else (
+            f"{self.name}: on Gaussian data K(x, x) varies between samples, which the equivalent neglects: right up to terms of "
+            "order 1/d, which the training error shows first; an experiment says how far")
+
+    @property
     def system(self) -> System:
         """That of `ridge_equivalent`."""
         return ridge_equivalent().system
