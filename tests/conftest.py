@@ -33,7 +33,29 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.slow)
     files = {name.partition("::")[0] for name in here}
     gone = [name for name in SLOW if name.partition("::")[0] in files and name not in here]
-    if gone and not any("::" in arg for arg in config.args) and not config.getoption("lf", False):
+    if drawn := config.getoption("draws"):
+        kept = [item for item in items if "seed" in getattr(getattr(item, "callspec", None), "params", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+    if gone and not drawn and not any("::" in arg for arg in config.args) and not config.getoption("lf", False):
         raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no case of that file")
     if sorted(listed) != SLOW:
         raise pytest.UsageError("tests/slow.txt is not in order, or names a case twice")
+
+
+# -- other draws -------------------------------------------------------------------------------------------------------
+def pytest_addoption(parser):
+    parser.addoption("--draws", metavar="SEED:SIZE", help="the drawn tests alone, from SEED on, SIZE times as many")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """`parametrize("seed", range(a, b))` draws other cases with --draws: those that follow (1 + SEED)*1000000 + a."""
+    if not (asked := metafunc.config.getoption("draws")):
+        return
+    seed, _, size = asked.partition(":")
+    marks = metafunc.definition.own_markers
+    for k, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "seed" and isinstance(mark.args[1], range):
+            first, count = (1 + int(seed))*1_000_000 + mark.args[1].start, max(1, round(len(mark.args[1])*float(size or 1)))
+            marks[k] = pytest.Mark(mark.name, ("seed", range(first, first + count), *mark.args[2:]), mark.kwargs, _ispytest=True)
