@@ -13,10 +13,11 @@ from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels.adaptive import Quadratures
-from hermitex.kernels.lawful import LAW, signs, unlawful
+from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.rounding import OFF
+from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
@@ -238,7 +239,7 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
-    conditions = {**{c.key: c.value for c in needed}, **signs(s for s in free if s not in arrays(formula))}
+    conditions = {**{c.key: c.value for c in needed}, **signs((s for s in free if s not in arrays(formula)), [formula])}
     return _compiled(formula, names, tolerance, {LAW + k: v for k, v in conditions.items()}, exact=True)
 
 

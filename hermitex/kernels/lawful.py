@@ -6,27 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 LAW = "law "
-_STANDS = "stands for a ? number (declare it real for others)"
-
-
-def signs(parameters: Iterable[Any]) -> dict[str, Any]:
-    """What the assumptions of symbols ask of their numbers: {condition: symbol}; the limit 0 is allowed.
-
-    The formulas rest on it: a law in a positive letter asks no more, and sqrt(a**2) has become a.
-    """
-    found = {}
-    for p in parameters:
-        if p.is_extended_nonnegative:
-            found[f"[0.0, inf] {p.name} {_STANDS.replace('?', 'positive')}"] = p
-        elif p.is_extended_nonpositive:
-            found[f"[-inf, 0.0] {p.name} {_STANDS.replace('?', 'negative')}"] = p
-    return found
 
 
 def unlawful(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:

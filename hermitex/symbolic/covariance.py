@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from sympy import Expr, ImmutableDenseMatrix, eye, sympify
+from sympy import Expr, ImmutableDenseMatrix, Pow, Symbol, eye, sympify
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
@@ -51,3 +51,15 @@ def require_law(matrix: ImmutableDenseMatrix) -> None:
 def _principal_minors(matrix: Any) -> list[Expr]:
     n = matrix.rows
     return [matrix.extract(list(k), list(k)).det() for size in range(1, n + 1) for k in combinations(range(n), size)]
+
+
+def correlations(body: Expr, cov: Any) -> set[Symbol]:
+    """Symbols that are declared to have a sign and stand for a correlation, which may have the other one: rho, in (-1, 1).
+
+    Those of a covariance between two variables, and those in sqrt(1 - rho^2); a variance keeps its sign.
+    """
+    sized: set[Symbol] = set() if cov is None else set().union(*(cov[i, i].free_symbols for i in range(cov.rows)))
+    between: set[Symbol] = set() if cov is None else cov.free_symbols - sized
+    halves = [p.base for p in body.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2]
+    between |= {s for b in halves if b.is_Add for s in b.free_symbols if b == 1 - s**2} - sized
+    return {s for s in between if s.is_extended_nonnegative or s.is_extended_nonpositive}

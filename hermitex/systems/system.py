@@ -12,8 +12,8 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
-from hermitex.kernels.lawful import signs
 from hermitex.kernels.pythagoras import residuals
+from hermitex.kernels.signs import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
@@ -327,7 +327,8 @@ class System(Shown):
         own = {s.name for s in (*self.equations, *self.parameters)}
         values = {c.key: written_out(c.value, self.where) for c in self.conditions}
         numbers = [p for p in self.parameters if p not in self.arrays]
-        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers)
+        formulas = [e for part in _FORMULAS for e in getattr(self, part).values()]
+        return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers, formulas)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def compile(self, *, blocks: bool = True) -> Any:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Rational, S, Symbol, diag, exp, sqrt
 
 from hermitex.errors import Divergent
+from hermitex.symbolic.covariance import correlations
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import Answer
 from hermitex.symbolic.engine.several import expectation_of
@@ -81,7 +81,7 @@ def of_node(node: Expectation) -> Answer:
     body = node.body.xreplace(dict(zip(node.bound, variables, strict=True)))
     cov = None if node.independent else node.covariance
     there, back = _prepared(body if cov is None else body + Add(*cov.free_symbols), variables)
-    signed = _correlations(body, cov) - set(there)
+    signed = correlations(body, cov) - set(there)
     there |= {s: Dummy(s.name, real=True) for s in signed}
     back |= {there[s]: s for s in signed}
     if there:
@@ -125,18 +125,6 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=256)
 def _variable(name: str, position: int) -> Symbol:
     return Dummy(name, real=True)
-
-
-def _correlations(body: Expr, cov: Any) -> set[Symbol]:
-    """Symbols that are declared to have a sign and stand for a correlation, which may have the other one: rho, in (-1, 1).
-
-    Those of a covariance between two variables, and those in sqrt(1 - rho^2); a variance keeps its sign.
-    """
-    sized: set[Symbol] = set() if cov is None else set().union(*(cov[i, i].free_symbols for i in range(cov.rows)))
-    between: set[Symbol] = set() if cov is None else cov.free_symbols - sized
-    halves = [p.base for p in body.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2]
-    between |= {s for b in halves if b.is_Add for s in b.free_symbols if b == 1 - s**2} - sized
-    return {s for s in between if s.is_extended_nonnegative or s.is_extended_nonpositive}
 
 
 def _same(free: Expr, value: Expr, signed: dict[Symbol, Symbol]) -> bool:
