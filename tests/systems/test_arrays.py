@@ -198,6 +198,9 @@ def test_one_sum_costs_no_more_to_compile_for_more_entries() -> None:
 def test_a_system_with_arrays_is_swept_pickled_and_branches() -> None:
     numbers = {"n": 2, "eta": spectrum(40), "beta": spectrum(40)}
     table = hx.sweep(equivalent(), {"lam": [0.1, 0.2]}, parameters=numbers)
+    name = next(n for n, v in numbers.items() if np.ndim(v))
+    with pytest.raises(BadInput, match="give it whole in parameters="):
+        hx.sweep(equivalent(), {name: [0.1, 0.2]}, parameters={n: v for n, v in numbers.items() if n != name})
     alone = [equivalent().solve(lam=v, **numbers)["nu"] for v in (0.1, 0.2)]
     assert table["nu"] == pytest.approx(alone, rel=1e-11)
     (only,) = [s for s in equivalent().branches(lam=0.1, **numbers) if s["nu"] > 1e-8]

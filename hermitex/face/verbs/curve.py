@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(output.dumps(found[0].to_dict() if len(found) == 1 else [one.to_dict() for one in found]))
     else:
-        texts = [_text(one, entry) for one in found]
+        texts = [_text(one, entry, args.optimise) for one in found]
         print("\n\n".join(f"{head}\n{text}" if head else text for head, text in zip(_heads(members), texts, strict=True)))
     for one in found:
         if one.all_converged:
@@ -253,13 +253,13 @@ def _write(args: argparse.Namespace, found: list[Any], lines: Any) -> None:
         write_whole(args.bib, bibtex([k for one in found for k in one.sources]))
 
 
-def _text(found: Any, entry: CurveEntry) -> str:
-    """The errors, the experiment's beside them, and the main order parameters."""
+def _text(found: Any, entry: CurveEntry, best: str | None) -> str:
+    """The errors, the experiment's beside them, the main order parameters, and the number that has its best value."""
     from hermitex.show.tables import text_table
 
     table = found.table()
     errors = ("test_error", "train_error", "test_loss")
-    own = [k for k in found.values if k in errors or k in entry.shown]
+    own = [k for k in found.values if k in errors or k in entry.shown or k == best]
     text = _rows(text_table, table, [found.axis, *own])
     if found.simulation is None:
         return text
