@@ -215,8 +215,14 @@ def _over(e: Expr, x: Any) -> list[Term]:
     if name not in _QUANTILES:
         names = (*_QUANTILES, *_COUNTED, *WEIGHTED, "LaplaceDistribution", "GumbelDistribution")
         known = ", ".join(sorted({n.removesuffix("Distribution") for n in names}))
-        raise BadInput(f"E: the law {name.removesuffix('Distribution')} of {x} is neither finite nor one of {known}")
+        raise BadInput(f"E: the law {_known_as(name)} of {x} is neither finite nor one of {known}")
     return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
+
+
+def _known_as(name: str) -> str:
+    """What a user calls a law: one with a density of his own is a ContinuousRV."""
+    own = name.removesuffix("DistributionHandmade")
+    return f"{own}RV" if own != name else name.removesuffix("Distribution")
 
 
 def _unused(name: str, e: Expr) -> str:

@@ -94,7 +94,8 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     else:
         program = _program(system)
         if program.arrays is not None and (swept := [str(k) for k in grid if str(k) in program.arrays.names]):
-            raise BadInput(f"sweep: {swept[0]} is an array that is summed over; give it whole in parameters={{{swept[0]!r}: array}}")
+            raise BadInput(f"sweep: {swept[0]} is an array that is summed over; give it whole in "
+                           f"parameters={{{swept[0]!r}: array}}")
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
         line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until, how)
