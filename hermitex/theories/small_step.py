@@ -141,6 +141,9 @@ def small_step(sigma: Any, g: Any) -> SmallStep:
     ------
     BadInput : not square integrable, free parameters, an activation with E[z sigma] = 0, a number out of range.
 
+    Ridge regression on the features sigma(W_1^T x)/sqrt(N) is a case of `covariate`, for weights W_1 that are given: Omega =
+    mu_1^2 W_1^T W_1 + mu_star^2, Phi = mu_1 W_1, Psi = 1, theta = sqrt(d) beta_star (an odd sigma: no mean).
+
     References: ba2022.
 
     Examples

@@ -72,6 +72,32 @@ def test_networks_agree_within_three_standard_errors(sigma, g, at):
     assert compared.worst("singular_value", "alignment_target", "alignment_readout") < 3
 
 
+@pytest.mark.slow
+def test_ridge_regression_on_the_features_after_the_step_is_a_case_of_the_covariate_model():
+    """Networks of d = 400 trained on real data beside the Gaussian model of their own W_1; that of W_0 is far off."""
+    from hermitex.theories import covariate
+
+    d, N, eta, lam, mu_1, mu_star = 400, 320, 4.0, 0.05, 0.605705509602, 0.165575741084
+    theory, found = covariate("square", "tanh(2*z)"), []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        W, a, beta = rng.standard_normal((d, N))/np.sqrt(d), rng.standard_normal(N)/np.sqrt(N), rng.standard_normal(d)
+        beta /= np.linalg.norm(beta)
+        X = rng.standard_normal((4*d, d))
+        left = np.tanh(2*X @ beta) - np.tanh(X @ W) @ a/np.sqrt(N)
+        moved = W + eta*X.T @ (left[:, None]*a*(1 - np.tanh(X @ W)**2))/(4*d)
+        X, fresh = rng.standard_normal((2*N, d)), rng.standard_normal((8000, d))
+        F = np.tanh(X @ moved)/np.sqrt(N)
+        w = np.linalg.solve(F.T @ F + lam*np.eye(N), F.T @ np.tanh(2*X @ beta))
+        measured = np.mean((np.tanh(2*fresh @ beta) - np.tanh(fresh @ moved) @ w/np.sqrt(N))**2)
+        found.append([measured, *(theory.solve(alpha=2, lam=lam, Omega=mu_1**2*U.T @ U + mu_star**2*np.eye(N), Phi=mu_1*U,
+                                               Psi=np.eye(d), theta=np.sqrt(d)*beta)["test_error"] for U in (moved, W))])
+    gaps = np.array(found)
+    after, before = (gaps[:, 0] - gaps[:, k] for k in (1, 2))
+    assert abs(after.mean()) < 3*after.std(ddof=1)/np.sqrt(6) < 0.03
+    assert abs(before.mean()) > 3*before.std(ddof=1)/np.sqrt(6)
+
+
 def test_the_spectrum_is_a_density_and_the_histogram_follows_it():
     theory = small_step("tanh", "z")
     at = dict(psi1=3, psi2=0.5, eta=4)
