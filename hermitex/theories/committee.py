@@ -28,14 +28,15 @@ from hermitex.systems.flow import Flow
 from hermitex.systems.names import begin
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
-from hermitex.theories.committees.rates import Rates, label, neurons, other, require_few
+from hermitex.theories.committees.rates import Rates, finer, label, neurons, other, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
 
 READOUTS = ("fixed", "trained")
 _TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
-_AGAIN = 3                # runs with shorter steps, where two differ
+_AGAIN = 3                # sharper runs, where two differ
+_GAINED = 2.0             # logarithm of what finer nodes gain at least
 _GROWN = 1e6              # of an order parameter over its start: the flow diverges
 _MOST = 50_000           # rates of one integration
 Array = np.ndarray
@@ -153,7 +154,7 @@ class Committee(Theory):
     # -- numbers -----------------------------------------------------------------------------------------------------------
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float | None = None,
               budget: float | None = None, **numbers: Any) -> Trajectory:  # type: ignore[override]
-        """The order parameters and the risk along t, by two integrations that must agree -> Trajectory.
+        """The order parameters and the risk along t, by two integrations that must agree, the sharper of them -> Trajectory.
 
         Parameters
         ----------
@@ -161,7 +162,7 @@ class Committee(Theory):
         gamma, Delta, Q, M, P, a, v, dimension, seed, second : as in `.letters()`; without M it is that of weights in random
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
-            have no closed form). The second runs with other steps, and on other nodes; the risk is held to the same
+            have no closed form). They have other steps, and other nodes; the risk is held to the same
         budget : seconds; what was not integrated by then is missing, and the reason says so; where it ends within the search for
             closed forms, or within one average, BudgetExceeded
         """
@@ -173,17 +174,20 @@ class Committee(Theory):
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
         with limited(budget), bounded(budget):
             asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
-            steps, states = asked/5, [(given["Q"], given["M"], given["a"])]
-            nodes = self.rates.enough(states, given["P"], asked, **self._fixed(given))
-            found, apart = self._twice(given, times, steps, nodes)
-            for _ in range(_AGAIN):  # the flow makes what a step leaves grow
+            steps, begun = asked/25, (given["Q"], given["M"], given["a"])
+            nodes = self.rates.enough(begun, given["P"], asked, **self._fixed(given))
+            found = self._run(given, times, steps, nodes)
+            times, apart = np.asarray(found["t"]), np.inf
+            if found.converged:
+                apart = self._apart(found, self._run(given, times, asked/5, other(nodes)))
+            for _ in range(_AGAIN):  # the flow makes what a step and an average leave grow
                 if not asked < apart < np.inf:
                     break
-                steps *= max(asked/apart/4, 1e-4)
-                states.append(self.rates.read(np.array([found[n][-1] for n in self.order_parameters]), given["a"]))
-                nodes = self.rates.enough(states, given["P"], asked, **self._fixed(given))
-                again, closer = self._twice(given, times, steps, nodes)
-                found, apart = (again, closer) if closer < apart else (found, apart)
+                steps *= max(min(asked/apart, 1.0)/4, 1e-4)
+                for _ in range(int(np.ceil(np.log(apart/asked)/_GAINED))):
+                    nodes = finer(nodes)
+                again = self._run(given, times, steps, nodes)
+                found, apart = again, self._apart(again, found)
         held = bool(found.converged) and apart <= asked
         why = str(found.reason) or ("" if held else f"two integrations differ by {apart:.1e}; the flow makes errors grow, or an "
                                     "average needs more nodes; take a larger tolerance= or a shorter time")
@@ -197,21 +201,18 @@ class Committee(Theory):
         return {"v": given["v"], **{own: float(given[n]) for own, n in (("gamma", "gamma"), ("Delta", "Delta"),
                                                                        ("second_rate", "second"))}}
 
-    def _twice(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> tuple[Trajectory, float]:
-        """A run with its risk, and how far another with longer steps and other nodes is from it."""
-        found = self._run(given, times, max(rtol/5, 3e-14), nodes)
-        found = replace(found, value={**found.value, "risk": self._risks(given, found, nodes)})
-        if not found.converged:
-            return found, float("inf")
-        second = self._run(given, np.asarray(found["t"]), max(rtol, 1e-13), other(nodes))
-        if not second.converged:
-            return found, float("inf")
+    def _apart(self, found: Trajectory, rougher: Trajectory) -> float:
+        """How far the order parameters and risks of two runs are apart, of the largest; inf where one has no end."""
+        if not (found.converged and rougher.converged):
+            return float("inf")
         size = max(np.max(np.abs(found[n])) for n in self.order_parameters)
-        apart = max(float(np.max(np.abs(found[n] - second[n])))/size for n in self.order_parameters)
-        gap = np.max(np.abs(found["risk"] - self._risks(given, found, other(nodes))))
-        return found, max(apart, float(gap/max(size, np.max(found["risk"]))))
+        apart = max(float(np.max(np.abs(found[n] - rougher[n])))/size for n in self.order_parameters)
+        gap = np.max(np.abs(found["risk"] - rougher["risk"]))
+        return max(apart, float(gap/max(size, np.max(found["risk"]))))
 
     def _run(self, given: Mapping[str, Array], times: Array, rtol: float, nodes: int) -> Trajectory:
+        """A run with its risk."""
+        rtol = max(rtol, 3e-14)
         rates, a, P, fixed = self.rates, given["a"], given["P"], self._fixed(given)
 
         def rate(t: float, x: Array, p: Any) -> Array:
@@ -231,6 +232,7 @@ class Committee(Theory):
         except TooManySteps:
             raise BadInput(f"committee: more than {_MOST} evaluations of the rates: they are stiff, or the time is long; take a "
                            "shorter time, smaller a, v or gamma, or a larger tolerance=") from None
+        found = replace(found, value={**found.value, "risk": self._risks(given, found, nodes)})
         if found.events["diverges"]["t"].size:
             return _replaced(found, found.value, False, float("nan"), f"the order parameters diverge at t = {found['t'][-1]:.4g}: "
                              "the learning rate is too large")

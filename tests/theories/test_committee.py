@@ -134,6 +134,19 @@ def test_a_steep_neuron_of_small_fields_has_the_nodes_it_needs():
     assert found["risk"][0] == pytest.approx(exact, rel=1e-7)
 
 
+def test_an_inner_average_is_read_off_a_table(monkeypatch):
+    """Four smooth fields, two of them equal: the table against the average at every point; a table without room is not used."""
+    made, C = product(DS.subs(z, 2*z), tanh(z), tanh(3*z), S), laws(4, 3, 1)
+    C[2, 3], C[2, :, 3] = C[2, 2], C[2, :, 2]
+    read = product_by_quadrature(made, C)
+    monkeypatch.setattr("hermitex.theories.committees.quadrature._MANY", np.inf)
+    assert np.allclose(read, product_by_quadrature(made, C), rtol=1e-9, atol=1e-12)
+
+
+def test_a_kink_beside_a_wave_is_not_sought_in_closed_form():
+    assert product(cos(z), cos(z), sin(z), Max(0, z)).closed is None
+
+
 def test_an_average_of_more_nodes_than_fit_is_taken_apart(monkeypatch):
     made, C = product(DS.subs(z, 2*z), tanh(z), tanh(3*z), S), laws(4, 3, 1)
     whole = product_by_quadrature(made, C)

@@ -83,12 +83,12 @@ def plateau(theory: Any, *, gamma: float, Delta: float, norm: float) -> Plateau:
         return np.array([dQ[0, 0], dQ[0, 1], dM[0, 0]]) if p > 1 else np.array([dQ[0, 0], dM[0, 0]])
 
     x0 = norm*np.array([0.5, 0.0, 0.3/np.sqrt(k)] if p > 1 else [0.5, 0.3/np.sqrt(k)])
-    nodes = rates.enough([(*matrices(x0), a)], P, _ROUGH, **numbers)
+    nodes = rates.enough((*matrices(x0), a), P, _ROUGH, **numbers)
     with np.errstate(all="ignore"):
         path = solve_ivp(lambda t, x: symmetric(x), (0, 300.0), x0, rtol=1e-7, atol=1e-9,
                          events=_ending(lambda t, x: _BIG*norm - float(np.max(np.abs(x)))))
         if path.status == 0:
-            nodes = rates.enough([(*matrices(path.y[:, -1]), a)], P, _ROUGH, **numbers)
+            nodes = rates.enough((*matrices(path.y[:, -1]), a), P, _ROUGH, **numbers)
         x = root(symmetric, path.y[:, -1], tol=1e-12).x
     Q, M = matrices(x)
     if not (path.success and path.status == 0 and np.max(np.abs(symmetric(x))) < 1e-8 and np.all(np.abs(x) < _BIG*norm)):

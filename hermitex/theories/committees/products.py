@@ -26,11 +26,13 @@ from sympy import (
     Pow,
     S,
     Symbol,
+    cos,
     erf,
     erfc,
     factor,
     oo,
     sign,
+    sin,
     together,
 )
 
@@ -115,9 +117,8 @@ def with_quadrature(formula: Callable[[Array], Array] | None, factors: Sequence[
     if formula is None:
         return average(factors, C, nodes)
     value = formula(C)
-    bad = ~np.isfinite(value)
-    if np.any(bad):
-        value = np.array(value)
+    if not np.isfinite(value).all():
+        bad, value = ~np.isfinite(value), np.array(value)
         value[bad] = average(factors, C[bad], nodes)
     return value
 
@@ -137,7 +138,8 @@ def within_reach(functions: Sequence[Expr]) -> bool:
     """Is the search for a closed form worth while, or long and in vain?
 
     A kink, a jump and every erf is a probability of one normal more below a bound. Closed forms are known for two of them, with
-    polynomials, and for three of bounded functions; of three fields and more for few terms only.
+    polynomials, and for three of bounded functions; of three fields and more for few terms only, and for none with a wave beside
+    such a bound, which makes it a complex one.
     """
     if all(f.is_polynomial(z) for f in functions):
         return True
@@ -145,7 +147,8 @@ def within_reach(functions: Sequence[Expr]) -> bool:
     if bounds > 3 or (bounds == 3 and any(map(grows, functions))):
         return False
     terms = prod(len(Add.make_args(f.expand())) for f in functions)
-    return len(functions) < 3 or (terms <= 2 and sum(f.has(*_KINKED) for f in functions) <= 2)
+    waves = any(f.has(sin, cos) for f in functions)
+    return len(functions) < 3 or (terms <= 2 and sum(f.has(*_KINKED) for f in functions) <= 2 and not (bounds and waves))
 
 
 @lru_cache(maxsize=256)
@@ -197,7 +200,8 @@ def compiled(letters: Sequence[Symbol], formula: Expr) -> Callable[[Array], Arra
 
     def value(C: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(raw(*(C[:, i, j] for i, j in places)), dtype=float), (len(C),))
+            found = np.asarray(raw(*(C[:, i, j] for i, j in places)), dtype=float)
+        return found if found.shape else np.full(len(C), found)
 
     return value
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial.legendre import leggauss
 
 from hermitex.symbolic.budget import checkpoint
@@ -25,6 +26,9 @@ _STEP = 0.9       # the largest, of a standard normal: exp(-2 pi^2/h^2) is 3e-11
 _FINER = {1: 2.5, 2: 2.0, 3: 1.5}  # of fewer variables: they cost nothing, and hold the powers whose poles are of high order
 _FLAT = 1e-13     # of a variance: less is none
 _MOST = 3_000_000  # numbers in one array
+_FINE, _MANY = 8, 2  # of a table: places for a step of the rule, and how many more values are read off it than stand in it
+_THROUGH = np.linalg.inv(np.vander(np.arange(-3.0, 5.0), increasing=True)).T  # eight values at -3, ..., 4 to their polynomial
+_UNSEEN = 1e-17  # of the largest weight of a point: less is none
 
 
 @dataclass(frozen=True)
@@ -97,23 +101,49 @@ def _stack(factors: Sequence[Factor], C: Array, nodes: int, mean: Array | None =
     even = mean is None and all(f.smooth for f in factors) and all(f.parity in (1, -1) for f in factors)
     if even and sum(f.parity == -1 for f in factors) % 2:
         return np.zeros(batch)
-    means = [shift[:, k] for k in range(n)]  # of u_k given the x before it, shape (batch, nodes, ..., nodes)
-    weight = np.ones(batch)
+    means = [shift[:, k, None] for k in range(n)]  # of u_k at each point of the x before it, shape (batch, points)
+    weight = np.ones((batch, 1))
     reach = _FAR if any(f.grows for f in factors) else _REACH
     far = _like(nodes*reach/_REACH, nodes)
     for k, factor in enumerate(factors):
-        spread = L[:, k, k].reshape(batch, *[1]*k)
+        spread = L[:, k, k, None]
         widest = float(np.max(np.abs(L[:, k:, k]), initial=0.0))  # x_k moves the later fields, too
         own = _like(max(2*reach/_STEP, far*min(widest, 4.0)), nodes) if factor.smooth else far
-        if k and weight.size*own > _MOST:
+        last = k == n - 1 and factor.smooth
+        if k and weight.size*own > _MOST and not last:
             return _apart(factors[k:], L[:, k:, k:], nodes, weight, means[k:])
+        if last:  # a function of one number, the mean
+            inner = _smoothed(factor.pieces[0][2], means[k], spread, trapezoid(own, reach, even and k == 0), 2*reach/far/_FINE)
+            return np.sum(weight*inner, axis=1)
         x, w, values = _nodes(factor, means[k], spread, (own, reach), half=even and k == 0)
-        if k == n - 1 and factor.smooth:  # the innermost average, of a stack of numbers, is a product with a vector
-            return np.sum((weight*(values @ w)).reshape(batch, -1), axis=1)
-        weight = weight[..., None]*(w*values)
+        weight = (weight[..., None]*(w*values)).reshape(batch, -1)
+        size = np.max(np.abs(weight), axis=0, initial=0.0)
+        seen = np.flatnonzero(size > _UNSEEN*np.max(size, initial=0.0))
+        weight = weight[:, seen]
         for later in range(k + 1, n):
-            means[later] = means[later][..., None] + L[:, later, k].reshape(batch, *[1]*(k + 1))*x
-    return weight.reshape(batch, -1).sum(axis=1)
+            moved = means[later][..., None] + L[:, later, k, None, None]*x
+            means[later] = np.broadcast_to(moved, np.broadcast_shapes(moved.shape, values.shape)).reshape(batch, -1)[:, seen]
+    return weight.sum(axis=1)
+
+
+def _smoothed(f: Callable[[Array], Array], mean: Array, spread: Array, rule: tuple[Array, Array], step: float) -> Array:
+    """E f(mean + spread x) at every mean (B, K), spread (B, 1): where there are many, read off a table with this step."""
+    x, w = rule
+    side = len(_THROUGH)//2
+    reach = float(np.max(np.abs(mean), initial=0.0)) + side*step
+    count = int(np.ceil(2*reach/step)) + 1
+    if mean.shape[1] < _MANY*count:
+        return np.asarray(f(mean[..., None] + spread[..., None]*x) @ w)
+    table = f(np.linspace(-reach, (count - 1)*step - reach, count)[:, None] + spread[..., None]*x) @ w
+    cells = sliding_window_view(table, 2*side, axis=1) @ _THROUGH
+    place = (mean + reach)/step
+    cell = np.floor(place)
+    t = (place - cell).ravel()
+    at = (cell.astype(int) - (side - 1) + cells.shape[1]*np.arange(len(mean))[:, None]).ravel()
+    found: Array = np.zeros(t.shape)
+    for column in cells.reshape(-1, 2*side).T[::-1]:
+        found = found*t + np.ascontiguousarray(column).take(at)
+    return found.reshape(mean.shape)
 
 
 def _apart(factors: Sequence[Factor], L: Array, nodes: int, weight: Array, means: Sequence[Array]) -> Array:

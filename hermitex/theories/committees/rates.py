@@ -8,7 +8,7 @@ of them are one neuron.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -114,13 +114,14 @@ class Rates:
         """Q, M and a of a state; `fixed` is a where it is not trained."""
         q, m = len(self.upper[0]), self.p*self.k
         Q = np.zeros((self.p, self.p))
-        Q[self.upper] = x[:q]
-        Q = Q + np.triu(Q, 1).T
+        Q[self.upper] = Q.T[self.upper] = x[:q]
         return Q, x[q:q + m].reshape(self.p, self.k), (x[q + m:] if self.trained else fixed)
 
     def joint(self, Q: Array, M: Array, P: Array) -> Array:
         """The covariance of all fields, students first."""
-        return np.block([[Q, M], [M.T, P]])
+        C = np.empty((self.p + self.k, self.p + self.k))
+        C[:self.p, :self.p], C[:self.p, self.p:], C[self.p:, :self.p], C[self.p:, self.p:] = Q, M, M.T, P
+        return C
 
     def _f(self, a: int) -> Expr:
         return self.sigma if a < self.p else self.g
@@ -212,7 +213,7 @@ class Rates:
                 j, l, b, c = which.T
                 value = four(_laws(C, neurons), nodes)*weights[b, c]*np.where(b == c, 1.0, 2.0)
                 np.add.at(F, (j, l), value)
-            F = np.triu(F) + np.triu(F, 1).T
+            F.T[self.upper] = F[self.upper]
             dQ = dQ + gamma/p*np.outer(a, a)*F
         da = second_rate*(self.second(C, nodes)[:p] @ s) if self.trained else np.zeros(p)
         return dQ, drive[:, p:], da
@@ -222,12 +223,11 @@ class Rates:
         one, two = (self.packed(*self.rate(*state, P, nodes=n, **numbers)) for n in (nodes, other(nodes)))
         return bool(np.max(np.abs(one - two)) <= rtol*max(np.max(np.abs(one)), np.max(np.abs(self.packed(*state)))))
 
-    def enough(self, states: Sequence[tuple[Array, Array, Array]], P: Array, rtol: float, **numbers: Any) -> int:
-        """The fewest nodes with which the rates at all states are `held`; the most that memory and time allow where none are."""
+    def enough(self, state: tuple[Array, Array, Array], P: Array, rtol: float, **numbers: Any) -> int:
+        """The fewest nodes with which the rates at a state are `held`; the most that memory and time allow where none are."""
         nodes, fields = NODES, max((len(q.functions) for q, _, _ in self.steps), default=2)
-        while (not self.exact and (nodes*3//2)**fields < _MOST_NODES
-               and not all(self.held(state, P, nodes, rtol, **numbers) for state in states)):
-            nodes = nodes*3//4*2
+        while not self.exact and finer(nodes)**fields < _MOST_NODES and not self.held(state, P, nodes, rtol, **numbers):
+            nodes = finer(nodes)
         return nodes
 
     def risk(self, Q: Array, M: Array, a: Array, P: Array, *, v: Array, nodes: int = NODES) -> float:
@@ -239,8 +239,8 @@ class Rates:
         n = len(C) if n is None else n
         table = np.zeros((n, n))
         for average, neurons, which in groups:
-            table[which[:, 0], which[:, 1]] = average(_laws(C, neurons), nodes)
-        return np.triu(table) + np.triu(table, 1).T
+            table[which[:, 0], which[:, 1]] = table[which[:, 1], which[:, 0]] = average(_laws(C, neurons), nodes)
+        return table
 
     @cached_property
     def exact(self) -> bool:
@@ -251,8 +251,21 @@ class Rates:
 
 
 def other(nodes: int) -> int:
-    """Fewer nodes, an odd number, which lie elsewhere."""
-    return nodes*5//6 | 1
+    """Fewer nodes, which lie elsewhere: an odd number for an even one, an even one for an odd.
+
+    >>> other(30), other(37)
+    (25, 30)
+    """
+    return nodes*5//6 + (nodes*5//6 + nodes + 1) % 2
+
+
+def finer(nodes: int) -> int:
+    """More nodes, which lie elsewhere.
+
+    >>> finer(30), finer(37)
+    (37, 44)
+    """
+    return nodes*6//5 + (nodes*6//5 + nodes + 1) % 2
 
 
 def neurons(name: str, n: Any) -> int:
