@@ -65,10 +65,14 @@ def _size(e: Expr, averages: frozenset[Symbol] | None) -> Expr:
     if e.is_Add and _rounded(e, averages):
         return Add(*(_size(t, averages) for t in e.args))
     if e.is_Mul:
-        sizes = [_size(f, averages) for f in e.args]
-        return Add(*(Mul(s, *(_absolute(g) for g in e.args if g is not f)) for f, s in zip(e.args, sizes, strict=True)))
+        sizes, plain = [_size(f, averages) for f in e.args], [_absolute(f) for f in e.args]
+        lost = [i for i, (s, f) in enumerate(zip(sizes, plain, strict=True)) if s != f]
+        if len(lost) < 2:
+            return Mul(*sizes)
+        return Add(*(Mul(*(sizes[j] if i == j else f for j, f in enumerate(plain))) for i in lost))
     if e.is_Pow and isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
-        return e.exp*_absolute(e.base)**(e.exp - 1)*_size(e.base, averages)
+        size, plain_base = _size(e.base, averages), _absolute(e.base)
+        return plain_base**e.exp if size == plain_base else e.exp*plain_base**(e.exp - 1)*size
     if isinstance(e, exp_erfc):
         a, b = e.args  # its exponent is a difference of that size: so it may be larger, and is not 0 because rounding made it so
         return Abs(exp_erfc(a + Min(_ROUNDING*Abs(a), _FURTHEST, evaluate=False), b))*(1 + Abs(a))
