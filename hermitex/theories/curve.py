@@ -160,7 +160,8 @@ class Curve(Columned, Shown):
         r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars.
 
         quantity : default: the test error; of a curve that has none, every order parameter
-        log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace).
+        log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and both are for
+            numbers of samples over a decade and a half, where errors are powers of n
         """
         from hermitex.show.plots import axis_of, beside, geometric, learning_curve
 
@@ -188,8 +189,11 @@ class Curve(Columned, Shown):
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
+        x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
+        powers = self.axis == "n" and x.size > 1 and 0 < 30*x.min() <= x.max()
+        log = log or (powers or geometric(self.alpha.tolist()), bool(powers and np.all(y[np.isfinite(y)] > 0)))
         ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
-                              points=points, xlabel=xlabel, ylabel=ylabel, log=log or (geometric(self.alpha.tolist()), False),
+                              points=points, xlabel=xlabel, ylabel=ylabel, log=log,
                               steps=self.axis == "kappa", told=told, measured=self._measured())
         if points is None and self.simulation is not None and "test_error" in self.simulation:
             there = self.simulation
@@ -205,7 +209,7 @@ class Curve(Columned, Shown):
         derived = ("r", "c", "gamma", "m0", "order") if "alpha0" in self.parameters or "dimension" in self.parameters else ()
         words = {"theory": self.theory, "quantity": axis_of(quantity)}
         for name, v in self.parameters.items():
-            if name in derived:
+            if name in derived or name.endswith("_exponent"):  # these follow from the others
                 continue
             if isinstance(v, str):
                 words[name] = v if len(v) <= 40 else f"{v[:37]}..."

@@ -153,3 +153,13 @@ def test_the_command_line_and_an_experiment(capsys):
     assert agreement(theory.curve([60, 240], ell=0.8, q=0.9, noise=0.2), measured).worst("bias", "variance", "train_error") > 3
     assert cli.main(["curve", "source-capacity", "--source", "2/5", "--ell", "1", "--n", "10"]) == 2
     assert "capacity = 2" in capsys.readouterr().err
+
+
+def test_powers_of_n_are_drawn_on_logarithmic_axes_and_told_apart_by_what_was_given():
+    theory = source_capacity("3/2", "3/10")
+    ax = theory.curve(n=[100, 1000, 10000], ell=0.5).plot()
+    theory.curve(n=[100, 1000, 10000], ell=1.0).plot(ax)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(set(texts)) == 2 and not any("exponent" in text for text in texts)
+    assert theory.curve(n=[100, 110], ell=0.5).plot().get_yscale() == "linear"
