@@ -25,6 +25,10 @@ class modulus(Function):  # a function's name in source
 
     is_extended_nonnegative = True
 
+    @classmethod
+    def eval(cls, x: Expr) -> Expr | None:
+        return Abs(x) if x.is_number else None
+
 
 @dataclass(frozen=True)
 class Shaken:

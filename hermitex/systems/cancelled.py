@@ -18,21 +18,27 @@ _PART, _FEEDS_BACK = 0.1, 1e-4  # of the tolerance that rounding may be of a rig
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
 
-def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each point what part of a right-hand side, of the solution, and of an average however small, rounding may be.
 
     run : a `Run` at its solution, whose right-hand sides and observables are `verdict`
     radius : of the map there; what it feeds back grows by 1/|1 - radius|, about
+    ok : the points that are solved; of the others, where they stand and where the map leads from there, the worse
     """
     program, row = run.program, run._row
     here = {n: row(v) for n, v in verdict.items()}
 
-    def shaken(s: dict[str, Any]) -> dict[str, Any]:
+    def shaken(s: dict[str, Any], here: dict[str, Any] = here) -> dict[str, Any]:
         """The formulas off by rounding; where that overflows and they do not, it says nothing of them."""
         found = {n: row(v) for n, v in program.call("rounded", s, run.used).items()}
         return {n: np.where(np.isfinite(v), v, here[n]) for n, v in found.items()}
 
     gaps = {n: np.abs(v - here[n])*_ROUNDED for n, v in shaken(run.s).items()}
+    if not ok.all():
+        s = {**run.s, **{u: run._column(np.where(ok, row(run.s[u]), here[f"rhs/{u}"]))
+                         for u in program.unknowns if u not in program.implicit}}
+        there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in program.call(name, s, run.used).items()}
+        gaps = {n: np.fmax(gaps[n], np.abs(v - there[n])*_ROUNDED) for n, v in shaken(s, there).items()}
     state = {u: row(run.s[u]) for u in program.unknowns}
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     alone = [u for block in program.blocks if block.kind == "explicit" for u in block.unknowns]

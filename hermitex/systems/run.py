@@ -416,7 +416,7 @@ class Run:
         """How far what rounding leaves of closed forms moves the solution; 0 where there is none, or their terms do not cancel."""
         if not self.program.cancels or not done.any():
             return np.zeros(self.points)
-        gap, far, own = losses(self, verdict, radius)
+        gap, far, own = losses(self, verdict, radius, ok)
         far = np.where(ok, far, 0.0)
         some = done & (np.maximum(np.where(ok, far, gap), own) > _SAID*self.tolerance)
         for k in np.flatnonzero(done):

@@ -136,7 +136,8 @@ def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:
 def _terms(node: ArraySum, digits: int) -> int | None:
     """N with P(n > N) below 10^-2(digits + spare), read off the logarithm of the probabilities; None where N is too large."""
     n = node.index
-    logarithm = Add(*(f.exp for f in Mul.make_args(node.body) if isinstance(f, exp) and f.free_symbols == {n}))
+    powers = [f.as_base_exp() for f in Mul.make_args(node.body)]
+    logarithm = Add(*(k*log(b) for b, k in powers if b.is_positive and not b.free_symbols and k.free_symbols == {n}))
     goal = -2*(digits + _SPARE)*Rational(2302585093, 10**9)
     place, before = 8, None
     while place <= _MOST:
