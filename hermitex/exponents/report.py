@@ -19,6 +19,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.complexity import complexity
+from hermitex.exponents.correlated import whitened
 from hermitex.exponents.directions.relevant import along_one_direction, relevant
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative import generative_exponent
@@ -54,7 +55,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     with deadline(budget):
         try:
             found = _with_numbers(_of_plain(g, law, names, used))
-            return _with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])
+            return with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
 
@@ -74,16 +75,16 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
     notes = [f"the label does not depend on {', '.join(silent)}"] if silent and used else []
     if len(used) < 2:
         x = used[0] if used else symbols.normal(names[0])
-        return _with_notes(_exponents(g, law, names, x, [[int(n == x.name) for n in names]]), notes)
+        return with_notes(_exponents(g, law, names, x, [[int(n == x.name) for n in names]]), notes)
     if len(used) > MAX_VARIABLES:
         raise BadInput(f"exponents: {len(used)} variables; at most {MAX_VARIABLES} are supported")
     variables = tuple(symbols.normal(n) for n in names)
     seen = relevant((g, law.p) if isinstance(law, Channel) else g, variables)
     notes = [f"the label does not depend on {', '.join(map(str, seen.irrelevant))}"] if seen.irrelevant else []
     if seen.dimension > 1:
-        return _with_notes(several(g, law, names), notes)
+        return with_notes(several(g, law, names), notes)
     if seen.dimension == 0:
-        return _with_notes(_exponents(g, law, names, used[0], [[0]*len(names)]), notes)
+        return with_notes(_exponents(g, law, names, used[0], [[0]*len(names)]), notes)
     direction = seen.outside(Matrix([[1]])).tolist()
     if isinstance(law, Channel):
         inner, p = seen.inner
@@ -95,10 +96,10 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
     if form != seen.names[0]:
         notes.append(f"one direction matters: in the certificates z stands for {form}")
     found = _exponents(inner, law_inside, names, seen.names[0], direction)
-    return _with_notes(replace(found, target=g), notes)
+    return with_notes(replace(found, target=g), notes)
 
 
-def _with_notes(found: Exponents, notes: list[str]) -> Exponents:
+def with_notes(found: Exponents, notes: list[str]) -> Exponents:
     return replace(found, notes=(*found.notes, *notes)) if notes else found
 
 
@@ -119,6 +120,13 @@ def _with_numbers(found: Exponents) -> Exponents:
         why = f": {err}"
     notes = (f"directions: an entry is an integral whose number was not found{why}",) if None in numbers.values() else ()
     return replace(found, numbers=numbers, notes=(*found.notes, *notes))
+
+
+def standardised(target: Any, channel: Any, variables: Any, covariance: Any) -> tuple[Expr, Any, tuple[str, ...], str]:
+    """A target of variables with a covariance as one of standard normals: target, channel, variables, and the note on it."""
+    g, law, names, _ = _read(target, channel, variables)
+    g, p, note = whitened(g, law, names, covariance)
+    return g, p if isinstance(p, Channel) else channel, names, note
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:

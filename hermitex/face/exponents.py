@@ -21,11 +21,12 @@ _SHARE = 1/10  # of the budget, of the processor: noise on a smooth label of sev
 
 
 @overload
-def exponents(target: list[Any] | tuple[Any, ...], channel: Any = None, *, variables: Any = None,
+def exponents(target: list[Any] | tuple[Any, ...], channel: Any = None, *, variables: Any = None, covariance: Any = None,
               budget: float | None = DEFAULT_BUDGET) -> ExponentsTable: ...
 @overload
-def exponents(target: Any, channel: Any = None, *, variables: Any = None, budget: float | None = DEFAULT_BUDGET) -> Exponents: ...
-def exponents(target: Any, channel: Any = None, *, variables: Any = None,
+def exponents(target: Any, channel: Any = None, *, variables: Any = None, covariance: Any = None,
+              budget: float | None = DEFAULT_BUDGET) -> Exponents: ...
+def exponents(target: Any, channel: Any = None, *, variables: Any = None, covariance: Any = None,
               budget: float | None = DEFAULT_BUDGET) -> Exponents | ExponentsTable:
     """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
 
@@ -41,6 +42,10 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
         "poisson", "bernoulli", "multiplicative", or a `Channel`
     variables : names that count as variables though the target may not depend on them
+    covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
+        they are), a number for one variable. x = L z with L lower triangular, and the answer is that of g(L z): orders, thresholds
+        and rows of directions are of z, whose first is x1 over its deviation and whose second is what x2 adds to x1. Data
+        N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
     budget : seconds of wall time; what it does not allow is reported undetermined
 
     Returns
@@ -52,7 +57,8 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
     Raises
     ------
-    BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel.
+    BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel; a covariance of another
+        size, not symmetric, not positive semi-definite, or with a letter in it.
 
     References: Ben Arous et al. (2021); Abbe et al. (2023); Dandi et al. (2023); Damian et al. (2024, 2025);
     Troiani et al. (2024).
@@ -63,19 +69,24 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     Exponents(z**3 - 3*z: information 3, generative 1, trivial, alpha_c = 0)
     >>> exponents("sign(z1*z2)")
     Exponents(sign(z1*z2): information 2, leap 2, generative 2, easy, alpha_c = pi**2/4 = 2.46740110027)
+    >>> exponents("z**3 - 3*z", covariance=2).information_exponent  # E[x (x^3 - 3 x)] = 6
+    1
     """
     if isinstance(target, list | tuple):
         from hermitex.exponents.table import ExponentsTable
 
-        return ExponentsTable(tuple(_of_one(one, channel, variables, budget) for one in target))
-    return _of_one(target, channel, variables, budget)
+        return ExponentsTable(tuple(_of_one(one, channel, variables, covariance, budget) for one in target))
+    return _of_one(target, channel, variables, covariance, budget)
 
 
-def _of_one(target: Any, channel: Any, variables: Any, budget: float | None) -> Exponents:
+def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start = monotonic()
+    start, note = monotonic(), ""
+    if covariance is not None:
+        target, channel, variables, note = report.standardised(target, channel, variables, covariance)
     found = report.exponents(target, channel, variables=variables, budget=budget)
+    found = report.with_notes(found, [note] if note else [])
     if len(found.threshold.stages) < 2:
         return found
     left = None if budget is None else max(budget - (monotonic() - start), 0.0)

@@ -12,29 +12,29 @@ from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
 
 
-def by_pairs(cov: Any, variables: Sequence[Any]) -> Mapping[tuple[Any, Any], Any]:
+def by_pairs(cov: Any, variables: Sequence[Any], name: str = "E: cov") -> Mapping[tuple[Any, Any], Any]:
     """A covariance by pairs of variables, from one that may be a matrix with a row for each of them."""
     if isinstance(cov, Mapping):
         if strange := next((pair for pair in cov if not (isinstance(pair, tuple) and len(pair) == 2)), None):
-            raise BadInput(f"E: cov names pairs of variables, {{(z1, z2): rho}}, not {strange}")
+            raise BadInput(f"{name} names pairs of variables, {{(z1, z2): rho}}, not {strange}")
         return cov
     rows = cov.tolist() if hasattr(cov, "tolist") else cov
     n = len(variables)
     if not (isinstance(rows, (list, tuple)) and len(rows) == n and all(isinstance(r, (list, tuple)) and len(r) == n for r in rows)):
-        raise BadInput(f"E: cov is {{(z1, z2): rho}}, or a matrix with a row for each of {', '.join(map(str, variables))}, "
+        raise BadInput(f"{name} is {{(z1, z2): rho}}, or a matrix with a row for each of {', '.join(map(str, variables))}, "
                        f"not {cov!r}")
     if uneven := next(((i, j) for i in range(n) for j in range(i) if str(rows[i][j]) != str(rows[j][i])), None):
-        raise BadInput(f"E: the matrix cov is not symmetric: {rows[uneven[0]][uneven[1]]} and {rows[uneven[1]][uneven[0]]}")
+        raise BadInput(f"{name} is not symmetric: {rows[uneven[0]][uneven[1]]} and {rows[uneven[1]][uneven[0]]}")
     return {(variables[i], variables[j]): rows[i][j] for i in range(n) for j in range(i + 1)}
 
 
-def matrix_of(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> ImmutableDenseMatrix:
+def matrix_of(names: Sequence[str], cov: Mapping[tuple[Any, Any], Any], name: str = "E: cov") -> ImmutableDenseMatrix:
     """The identity with the covariances of named variables put in; a value may be a text."""
     matrix = eye(len(names)).as_mutable()
     for (a, b), value in cov.items():
         for v in (a, b):
             if str(v) not in names:
-                raise BadInput(f"E: cov names {v}, which is not among the variables {', '.join(names)}")
+                raise BadInput(f"{name} names {v}, which is not among the variables {', '.join(names)}")
         i, j = names.index(str(a)), names.index(str(b))
         if isinstance(value, str):
             value = hooks.parse(value, letters=True)
@@ -42,10 +42,10 @@ def matrix_of(names: list[str], cov: Mapping[tuple[Any, Any], Any]) -> Immutable
     return ImmutableDenseMatrix(matrix)
 
 
-def require_law(matrix: ImmutableDenseMatrix) -> None:
+def require_law(matrix: ImmutableDenseMatrix, name: str = "E: the covariance") -> None:
     """Semi-definiteness is decided exactly, on principal minors, where every entry is a number."""
     if not matrix.free_symbols and any(v.is_negative for v in _principal_minors(matrix)):
-        raise BadInput(f"E: the covariance {matrix.tolist()} is not positive semi-definite")
+        raise BadInput(f"{name} {matrix.tolist()} is not positive semi-definite")
 
 
 def _principal_minors(matrix: Any) -> list[Expr]:
