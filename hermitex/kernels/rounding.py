@@ -117,7 +117,9 @@ def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], 
             lost = [modulus(a) if s is None and not averages.isdisjoint(a.free_symbols) else s
                     for a, s in zip(e.args, lost, strict=True)]
         args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
-    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
+    if all(a is b for a, b in zip(args, e.args, strict=True)):
+        return e
+    return e.func(*args, evaluate=False) if isinstance(e, Function) else e.func(*args)  # its sign would take a sum to pieces
 
 
 def _off(size: Expr | None, k: int) -> Expr:

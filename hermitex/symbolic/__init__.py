@@ -60,6 +60,12 @@ def _normal_form(expr: Any) -> Any:
     return normal_form(expr)
 
 
+def _numeric(expr: Any, variables: Any) -> Any:
+    from hermitex.symbolic.precise import MPMATH, StraightLine
+
+    return StraightLine(expr, variables, MPMATH)
+
+
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
-hooks.measure, hooks.normal_form = _measure, _normal_form
+hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

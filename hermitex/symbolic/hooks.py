@@ -18,3 +18,4 @@ integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the n
 evaluate: Callable[[Any, int], Any]  # (node, bits) -> a number of SymPy
 measure: Callable[[Any], tuple[Any, Any]]  # expression -> (its value to 15 digits where it has them, the error)
 normal_form: Callable[[Any], Any]   # expression -> the same over canonical nodes
+numeric: Callable[[Any, Any], Any]    # (expression, variables) -> a function of mpmath's numbers

@@ -217,14 +217,14 @@ def _bare(e: Basic) -> Basic:
     return e
 
 
-def conditions(law: Any, table: Iterable[tuple[Expr, Expr]] | None) -> list[Condition]:
-    """Those of a law, of one that has values also those of its probabilities, whatever its name."""
+def conditions(law: Any, table: Iterable[tuple[Expr, Expr]] | None, needed: Callable[[Any], list[Needed]]) -> list[Condition]:
+    """Those of a law, of one that has values those of its probabilities, of another one what `needed` says."""
     name = type(law).__name__
     said = name.removesuffix("Distribution").removesuffix("Handmade")
     if name in _CONDITIONS:
         return [Condition(said, v, i) for v, i in _CONDITIONS[name](*law.args)]
     if table is None:
-        return []
+        return [Condition(said, v, i) for v, i in needed(law)]
     total = Add(*(p for _, p in table))
-    needed = [(p, _PROBABILITY) for _, p in table] + [(total, Interval(1 - _OF_ONE, 1 + _OF_ONE))]
-    return [Condition(said, S(v), i) for v, i in needed if not isinstance(v, Integer)]
+    within = [(p, _PROBABILITY) for _, p in table] + [(total, Interval(1 - _OF_ONE, 1 + _OF_ONE))]
+    return [Condition(said, S(v), i) for v, i in within if not isinstance(v, Integer)]

@@ -4,6 +4,7 @@
     continuous    E f(x) = E_z f(F^-1(Phi(z)))                  Exponential, Uniform, Laplace, Logistic, ...; Normal: mu + s z
                   E f(x) = E_z w(z) f(T(z))                     Gamma, Beta, StudentT, ChiSquared, ...: `weighted_laws`
     countable     E f(n) = sum_n p_n f(n), as many terms as the digits need           Poisson, Geometric, NegativeBinomial
+    any other     from its density, or from its probabilities: `densities`          ContinuousRV, WignerSemicircle, DiscreteRV, ...
     polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
     powers        E x^s log(x)^j exp(-c x)                      of positive laws, s not whole: `mellin`
 
@@ -21,6 +22,7 @@ from sympy import (
     Add,
     Dummy,
     Expr,
+    Interval,
     Mul,
     Poly,
     PolynomialError,
@@ -41,7 +43,7 @@ from sympy import (
 from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
-from hermitex.symbolic import mellin
+from hermitex.symbolic import densities, mellin
 from hermitex.symbolic.lawful import Condition, conditions
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index
@@ -121,7 +123,7 @@ def checked(x: Any) -> Any:
 
 def required(variables: Iterable[Any]) -> list[Condition]:
     """What the parameters of the laws of random variables must satisfy, in letters."""
-    return [c for x in variables for c in conditions(_law(x), _values(x, _law(x)))]
+    return [c for x in variables for c in conditions(_law(x), _values(x, _law(x)), densities.needed)]
 
 
 def refuse_loose(expr: Any) -> None:
@@ -135,7 +137,7 @@ def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
 
     Raises
     ------
-    BadInput : a law that is neither finite nor has a known transformation, or variables that depend on each other.
+    BadInput : a law whose mass is not known to be 1, or variables that depend on each other.
 
     Examples
     --------
@@ -201,9 +203,9 @@ def _over(e: Expr, x: Any) -> list[Term]:
         b, mu, least = law.args
         value = mu + b*log(survives(z)) if least == True else mu - b*log(survives(-z))  # noqa: E712 - SymPy's true
         return [(S.One, e.xreplace({x: value}), (z,))]
-    if name in _COUNTED:
+    if name in _COUNTED or (name not in WEIGHTED and name not in _QUANTILES and not isinstance(law.set, Interval)):
         n = Index(_unused(x.name, e), endless=True)
-        mass, value = _COUNTED[name](n, *law.args)
+        mass, value = _COUNTED[name](n, *law.args) if name in _COUNTED else densities.by_mass(law, n)
         # The probabilities are summed too: what leaves out a part of them is no average.
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name in WEIGHTED:
@@ -212,17 +214,9 @@ def _over(e: Expr, x: Any) -> list[Term]:
         value, weight = WEIGHTED[name](z, *law.args)
         e = e.xreplace({Abs(x): x}) if name in POSITIVE else e
         return [(S.One, weight*e.xreplace({x: value}), (z,))]
-    if name not in _QUANTILES:
-        names = (*_QUANTILES, *_COUNTED, *WEIGHTED, "LaplaceDistribution", "GumbelDistribution")
-        known = ", ".join(sorted({n.removesuffix("Distribution") for n in names}))
-        raise BadInput(f"E: the law {_known_as(name)} of {x} is neither finite nor one of {known}")
-    return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
-
-
-def _known_as(name: str) -> str:
-    """What a user calls a law: one with a density of his own is a ContinuousRV."""
-    own = name.removesuffix("DistributionHandmade")
-    return f"{own}RV" if own != name else name.removesuffix("Distribution")
+    if name in _QUANTILES:
+        return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]
+    return [(S.One, weight*e.xreplace({x: value}), (z,)) for value, weight in densities.by_density(law, z)]
 
 
 def _unused(name: str, e: Expr) -> str:

@@ -21,6 +21,9 @@ LAWS: dict[str, tuple[int, ...]] = {
     "Uniform": (2,), "Exponential": (1,), "Laplace": (2,), "Logistic": (2,), "Weibull": (2,), "Pareto": (2,), "Rayleigh": (1,),
     "Frechet": (2, 3), "Gumbel": (2,), "Arcsin": (2,), "Kumaraswamy": (2,), "Gamma": (2,), "ChiSquared": (1,), "Beta": (2,),
     "Cauchy": (2,), "StudentT": (1,), "Chi": (1,), "GammaInverse": (2,),
+    "WignerSemicircle": (1,), "Maxwell": (1,), "Triangular": (3,), "Trapezoidal": (4,), "QuadraticU": (2,), "VonMises": (2,),
+    "GaussianInverse": (2,), "Nakagami": (2,), "Lomax": (2,), "LogLogistic": (2,), "BetaPrime": (2,), "Levy": (2,), "Moyal": (2,),
+    "Logarithmic": (1,), "Zeta": (1,),
 }
 _LONGEST = 5_000
 
