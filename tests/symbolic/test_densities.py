@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from scipy.special import roots_chebyu
 from sympy import Abs, Heaviside, Interval, Max, Rational, S, Symbol, cos, cosh, exp, oo, pi, sqrt, tanh
-from sympy.stats import ContinuousRV, DiscreteRV, Exponential, Laplace, Levy, LogLogistic, Lomax, Moyal, Triangular, WignerSemicircle
+from sympy.stats import (
+    ContinuousRV,
+    DiscreteRV,
+    Exponential,
+    Laplace,
+    Levy,
+    LogLogistic,
+    Lomax,
+    Moyal,
+    Triangular,
+    WignerSemicircle,
+)
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
