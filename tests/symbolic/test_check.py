@@ -15,6 +15,7 @@ from sympy import (
     Heaviside,
     Integral,
     Max,
+    Min,
     Piecewise,
     Product,
     Rational,
@@ -24,6 +25,7 @@ from sympy import (
     atan,
     beta,
     cos,
+    cosh,
     erf,
     erfc,
     exp,
@@ -31,10 +33,12 @@ from sympy import (
     log,
     oo,
     pi,
+    sech,
     sin,
     sqrt,
     tanh,
 )
+from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, Divergent
@@ -324,3 +328,20 @@ def test_what_comes_near_to_the_end_of_its_range_is_not_there(f, power, c, end):
 def test_the_ends_of_other_ranges_are_taken():
     for value, end in (("cos(0)", "1"), ("E(cos(0*z))", "1"), ("E(sign(exp(z)))", "1"), ("E(cosh(0*z))", "1")):
         assert hx.check(value, end).status != "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (E(log(1 + exp(5000 + z))), 5000), (E(sqrt(10**90 + z**2)), 10**45), (E(log(2*cosh(z + 900))), 900),
+    (E(Abs(z + 60)*tanh(z)**2), E((z + 60)*tanh(z)**2)), (E(Max(-1, Min(1, z + 10**5))), 1), (E(erf(z/2 + 3000)**2), 1),
+    (E(exp(z/10**40)*tanh(z)**2), E(tanh(z)**2)), (E(sin(50*z)**2*tanh(z)**2), E(tanh(z)**2)/2),
+])
+def test_what_no_digit_depends_on_is_not_passed(left, right):
+    assert hx.check(left, right).status in ("undetermined", "fails")
+
+
+def test_integrals_over_the_plane_and_laws_within_their_range():
+    x, y, p = Symbol("x", real=True), Symbol("y", real=True), Symbol("p", positive=True)
+    plane = Integral(exp(-x**2 - x*y - y**2), (x, -oo, oo), (y, -oo, oo))
+    assert hx.check(plane, 2*pi/sqrt(3)) and hx.check(plane, pi).status == "fails"
+    assert hx.check(E(tanh(z)**2), 1 - E(sech(z)**2)).status == "proved"
+    assert hx.check(E(exp(-Geometric("m", p))), p*exp(-1)/(1 - (1 - p)*exp(-1)), digits=12, points=1)

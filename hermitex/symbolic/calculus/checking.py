@@ -17,7 +17,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.countable import check_countable, endless
-from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
+from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
@@ -25,7 +25,7 @@ from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluat
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import apart
+from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import ArraySum, Index, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
@@ -71,10 +71,9 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     """
     if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
         return _by_entries(lhs, rhs, digits, points)
-    left, right = _read(lhs, symbols), _read(rhs, symbols)
-    left, right = _one_name(left, right)
+    left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
-        return _with_short_arrays(left, right, digits, points)
+        return _with_short_arrays(left, right, digits, points, needed)
     if left != right and (rest := undone(left, right)) is not None:
         if letters := slopes(left, right):
             found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
@@ -88,7 +87,7 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
         return Check(left, right, PROVED, "both sides have the same normal form")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
-    test = Test(left, right, digits)
+    test = Test(left, right, digits, needed)
     if test.exact is not None and _is_zero(test.exact[0] - test.exact[1]):
         return Check(left, right, PROVED, "both sides have the same closed form")
     verdict = _decided(left, right, forms)
@@ -109,17 +108,17 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     return Check(left, right, FAILS, outcome.how, None, outcome.counter_example, factor, _identity(left, right, factor))
 
 
-def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int) -> Check:
+def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed: tuple[Condition, ...]) -> Check:
     """Sums over arrays are compared with arrays of a few entries, which are symbols; that is no proof for longer ones."""
     indices = left.atoms(Index) | right.atoms(Index)
     if any(i.endless for i in indices):
         if not endless(left, right):
             return Check(left, right, OPEN, "sums over a countable law and over an array are not compared together")
-        return check_countable(left, right, digits, points)
+        return check_countable(left, right, digits, points, needed)
     found = []
     for size in _ENTRIES:
         lengths = {i.name: size for i in indices}
-        one = check(written_out(left, lengths), written_out(right, lengths), digits=digits, points=points)
+        one = check(lawful(written_out(left, lengths), needed), written_out(right, lengths), digits=digits, points=points)
         if one.status in (FAILS, OPEN):
             return replace(one, lhs=left, rhs=right, how=f"with {size} entries: {one.how}", factor=None, identity=None)
         found.append(one)
@@ -127,7 +126,8 @@ def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int) -> Che
     return Check(left, right, AGREES, f"arrays of {', '.join(map(str, _ENTRIES))} entries", reached)
 
 
-def _read(side: Any, declared: Any) -> Expr:
+def _read(side: Any, declared: Any) -> tuple[Expr, tuple[Condition, ...]]:
+    """The side, and what the parameters of its laws must satisfy."""
     if isinstance(side, str):
         from hermitex.symbolic.parsing import parse_with_letters
 
@@ -136,11 +136,11 @@ def _read(side: Any, declared: Any) -> Expr:
         side = sympify(side, strict=True)
     except SympifyError:
         raise BadInput(f"check compares texts, numbers and SymPy expressions, not {brief(side)}") from None
-    expr = apart(read_sums(tidy(side)))[0]
+    expr, needed = apart(read_sums(tidy(side)))
     refuse_loose(expr)
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")
-    return evaluated(expr)
+    return evaluated(expr), needed
 
 
 def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
@@ -163,12 +163,14 @@ def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
     return Check(left, right, AGREES, f"every entry; {worst.how}", worst.digits, points=worst.points)
 
 
-def _one_name(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both sides with one symbol, and one undefined function, to a name."""
+def _one_name(left: Expr, ours: tuple[Condition, ...], right: Expr, theirs: tuple[Condition, ...],
+              ) -> tuple[Expr, Expr, tuple[Condition, ...]]:
+    """Both sides, and all conditions, with one symbol, and one undefined function, to a name."""
     same = field.one_name(left, right)
     left, right = left.xreplace(same), right.xreplace(same)
+    needed = tuple(dict.fromkeys(c.xreplace(same) for c in (*ours, *theirs)))
     functions = one_function(left, right)
-    return put(left, functions), put(right, functions)
+    return put(left, functions), put(right, functions), needed
 
 
 # -- proof -------------------------------------------------------------------------------------------------------------
@@ -196,7 +198,10 @@ def _is_zero(expr: Expr) -> bool:
     expr = stein_form(expr) if expr.has(Expectation) else expr
     if short(expr) == 0:
         return True
-    if expr.has(Expectation) or expr.count_ops() > SMALL:
+    if expr.has(Expectation):
+        body = one_body(expr)
+        return body is not None and _is_zero(body)
+    if expr.count_ops() > SMALL:
         return False
     if not expr.free_symbols:
         return bool(decide(expr).status == "zero")

@@ -7,6 +7,7 @@ A g that switches at some n may switch beyond what is summed: it stays undetermi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -20,6 +21,7 @@ from hermitex.symbolic.calculus.testing import LEFT, Functions, Sides, Test, com
 from hermitex.symbolic.calculus.turning import compared
 from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbolic.undefined import undefined_functions
@@ -29,7 +31,7 @@ _SHALLOW = 60  # binary digits added where terms cancel
 _SPARE = 20  # digits by which the squares of the terms may exceed the sides
 
 
-def check_countable(left: Expr, right: Expr, digits: int, points: int) -> Check:
+def check_countable(left: Expr, right: Expr, digits: int, points: int, needed: Sequence[Condition] = ()) -> Check:
     """Agreement, a counter-example, or why there is neither.
 
     Examples
@@ -51,7 +53,7 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int) -> Check:
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
     if any(_steep(node) for node in sums):
         return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
-    found = _CountableTest(left, right, digits).run(points)
+    found = _CountableTest(left, right, digits, needed).run(points)
     said = "sums over countable laws cut off where less than these digits is left"
     return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
 
@@ -59,8 +61,8 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int) -> Check:
 class _CountableTest(Test):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
-    def __init__(self, left: Expr, right: Expr, digits: int) -> None:
-        super().__init__(left, right, digits)
+    def __init__(self, left: Expr, right: Expr, digits: int, needed: Sequence[Condition] = ()) -> None:
+        super().__init__(left, right, digits, needed)
         self.elementary = False
 
     def at(self, parameters: Point, functions: Functions, digits: int | None = None, **ways: Any) -> Sides | None:

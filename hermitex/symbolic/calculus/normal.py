@@ -11,16 +11,36 @@ from itertools import permutations, product
 from typing import Any
 
 import sympy
-from sympy import Add, DiracDelta, Dummy, Expr, ImmutableDenseMatrix, Mul, S, Symbol, cancel, diag, expand, together, zeros
+from sympy import (
+    Add,
+    DiracDelta,
+    Dummy,
+    Expr,
+    ImmutableDenseMatrix,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    cancel,
+    diag,
+    exp,
+    expand,
+    ilcm,
+    together,
+    zeros,
+)
 from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.conditioning import over
+from hermitex.symbolic.existence import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import terms
 from hermitex.symbolic.undefined import tidy
 
+_DEGREE = 10**4  # of polynomials in exponentials
 SMALL = 400  # operations up to which cancel may be tried
 
 
@@ -57,10 +77,41 @@ def stein_form(expr: Expr) -> Expr:
 def short(expr: Expr) -> Expr:
     """Multiplied out; and over one denominator, if it is small."""
     flat = expand(expr)
-    if flat == 0 or flat.is_number or flat.count_ops() > SMALL:
+    if flat == 0 or flat.is_number or flat.count_ops() > SMALL or _finely_graded(flat):
         return flat
     cancelled = cancel(together(flat))
     return cancelled if cancelled == 0 or cancelled.count_ops() < flat.count_ops() else flat
+
+
+def _finely_graded(expr: Expr) -> bool:
+    """Would exp(z/10^40) and exp(z) be powers of one letter, the one the 10^40-th of the other?"""
+    rates = [c for e in expr.atoms(exp, Pow) if e.exp.free_symbols for c in e.exp.atoms(Rational)]
+    return bool(rates) and int(ilcm(1, *(c.q for c in rates)))*max(abs(c) for c in rates) > _DEGREE
+
+
+def one_body(expr: Expr) -> Expr | None:
+    """f, where the expression is c_0 + c_1 E f_1 + ... = E f over the same variables and each E f_i exists; else None.
+
+    >>> from sympy import sech, tanh
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> one_body(E(tanh(z)**2, z) - 1 + E(sech(z)**2, z))
+    tanh(_z)**2 + sech(_z)**2 - 1
+    """
+    nodes = _top_nodes(expr)
+    if len({node.covariance for node in nodes}) != 1 or any(node.has(AppliedUndef) for node in nodes):
+        return None
+    variables = tuple(nodes[0].open()[1])
+    bodies = {}
+    for node in nodes:
+        body, own = node.open()
+        bodies[node] = body.xreplace(dict(zip(own, variables, strict=True)))
+    names = {node: Dummy("n") for node in nodes}
+    flat = expand(expr.xreplace(names))
+    if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(exists_for_most(node) for node in nodes):
+        return None
+    joined = flat.xreplace({names[node]: body for node, body in bodies.items()})
+    return None if joined.has(Expectation) else joined
 
 
 def _top_nodes(expr: Expr) -> list[Expectation]:

@@ -6,7 +6,7 @@ until each has its digits, and two zeros agree on nothing. Points are counted, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from random import Random
@@ -22,9 +22,12 @@ from hermitex.symbolic.calculus import rules, trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.trials import Trial
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
+from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.digits.panels import nested
+from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.precise import evaluate_with_error, in_plane
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
@@ -37,6 +40,7 @@ PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more,
 SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
+_THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
 _INTEGRALS = (Expectation, Integral, Sum)
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
@@ -94,8 +98,10 @@ class Tried:
 class Test:
     """Both sides at points: parameters by rational numbers, undefined functions by concrete ones."""
 
-    def __init__(self, left: Expr, right: Expr, digits: int) -> None:
+    def __init__(self, left: Expr, right: Expr, digits: int, needed: Sequence[Condition] = ()) -> None:
         self.sides, self.digits = (left, right), digits
+        # Only what is a law is tried; that probabilities add up to 1 no draw meets.
+        self.lawful = [(c.value, c.interval) for c in needed if c.interval.measure > _THIN]
         self.parts = apart(left, right)
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
@@ -170,6 +176,11 @@ class Test:
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
                                             f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
+        part = weightless(self.parts, tried.points, self.deepest if self.elementary else tried.digits)
+        if part is not None:
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and none of these depends on the {part} "
+                   "that stands in them: they would agree with another in its place")
+            return Check(left, right, OPEN, how, tried.digits)
         return Check(left, right, AGREES, tried.words(), tried.digits, points=len(tried.points))
 
     def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, str]]:
@@ -230,7 +241,7 @@ class Test:
         """
         chosen = {f: t.build for f, t in functions.items()}
         try:
-            concrete = [reduced(put(p.xreplace(parameters), chosen)) for p in parts or self.parts]
+            concrete = [reduced(as_averages(put(p.xreplace(parameters), chosen))) for p in parts or self.parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
@@ -248,6 +259,9 @@ class Test:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
             self.skipped = str(error).splitlines()[0] if str(error) else type(error).__name__
+            if isinstance(error, Divergent) and (integrals := set().union(*(p.atoms(Integral) for p in self.parts))):
+                self.skipped = (f"{min(map(str, integrals))} does not converge absolutely, and only what does is integrated in "
+                                "numbers; put its value in, if you know one")
             return None
         if found is not None and found.agree is None and parts is None and self.parts != self.sides:
             return self._as_written(parameters, chosen, found)
@@ -257,6 +271,11 @@ class Test:
         if any(e.has(*_INTEGRALS) for e in concrete):
             return self.digits + 2
         return max(self.digits + 2, DEEP if moving else DEEPER)
+
+    @property
+    def deepest(self) -> int:
+        """The digits compared where no integral is left."""
+        return max(self.digits, DEEP if self.parameters or self.functions else DEEPER)
 
     def _as_written(self, parameters: Point, chosen: Mapping[Any, Any], found: Sides) -> Sides:
         """The sides as they were given, where they can be shown to the digits in which they differ."""
@@ -291,7 +310,8 @@ class Test:
         return exact if fabs(exact.left - exact.right) <= size*mp.mpf(10)**(1 - given.agree) else given
 
     def _admissible(self, parameters: Point) -> bool:
-        return all(not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
+        return all(value.xreplace(parameters) in interval for value, interval in self.lawful) and all(
+            not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
 
 
 def _is_real_at(side: Expr, parameters: Point) -> bool:

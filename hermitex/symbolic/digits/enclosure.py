@@ -28,6 +28,7 @@ from hermitex.symbolic.interrupts import heard
 
 _EXTRA_BITS = 400
 _GUARD = 40  # bits of working precision beyond those asked for
+_DEEPEST = 10**5  # binary digits of an end point
 _MOST = 512  # integrals over several variables that are remembered
 _remembered: dict[Any, tuple[Any, Fraction]] = {}
 
@@ -151,12 +152,17 @@ def _rationals(real: Any) -> tuple[Fraction, Fraction]:
 
 def _fraction(end: Any, direction: int) -> Fraction:
     mid, rad = end.mid(), end.rad()
-    return _dyadic(mid) + direction * _dyadic(rad)
+    return _dyadic(mid, direction) + direction * _dyadic(rad, 1)
 
 
-def _dyadic(exact: Any) -> Fraction:
-    man, exponent = exact.man_exp()
-    return Fraction(int(man)) * Fraction(2) ** int(exponent)
+def _dyadic(exact: Any, direction: int) -> Fraction:
+    """The number as a fraction; one with too many digits to be written is moved outward, in the direction, to 0 or 2^-_DEEPEST."""
+    man, exponent = (int(part) for part in exact.man_exp())
+    if exponent > _DEEPEST:
+        raise NoClosedForm(exact, f"it is beyond 2^{_DEEPEST}, which is not written out")
+    if exponent + abs(man).bit_length() < -_DEEPEST:
+        return direction * Fraction(1, 2**_DEEPEST) if man * direction > 0 else ZERO
+    return Fraction(man) * Fraction(2) ** exponent
 
 
 class _Enclosing:

@@ -5,7 +5,7 @@ So its digits come from the quadrature that cuts at kinks, resolves powers at th
 
 from __future__ import annotations
 
-from sympy import And, Dummy, Expr, Integral, Piecewise, S, Symbol, exp, oo, pi, sqrt
+from sympy import Add, And, Dummy, Expr, Integral, Mul, Piecewise, S, Symbol, exp, expand, oo, pi, sqrt
 
 from hermitex.symbolic.gaussian import bind
 
@@ -29,6 +29,8 @@ def as_averages(expr: Expr) -> Expr:
 
 def _average(e: Integral) -> Expr:
     body, variables = as_averages(e.function), tuple(Dummy("z", real=True) for _ in e.limits)
+    if (gaussian := _of_gaussian(body, e)) is not None:
+        return gaussian
     reached: dict[Expr, Expr] = {}
     weight: Expr = S.One
     for (x, a, b), v in zip(reversed(e.limits), variables, strict=True):  # the range of an inner one may hold an outer variable
@@ -36,6 +38,24 @@ def _average(e: Integral) -> Expr:
         weight *= slope*sqrt(2*pi)*exp(v**2/2)
     inside = And(*(c for v in variables for c in (v > 0, v < 1)))
     return bind(Piecewise((weight*body.xreplace(reached), inside), (S.Zero, True)), variables, None)
+
+
+def _of_gaussian(body: Expr, e: Integral) -> Expr | None:
+    """int exp(-a x^2) g(x) dx = (pi/a)^(1/2) E g(z/(2 a)^(1/2)) over whole lines; None where a variable has no such factor."""
+    factors = Mul.make_args(body)
+    exponent = expand(Add(*(f.exp for f in factors if isinstance(f, exp))))
+    weight: Expr = S.One
+    reached: dict[Expr, Expr] = {}
+    for x, a, b in e.limits:
+        rate = -exponent.coeff(x, 2)
+        if (a, b) != (-oo, oo) or not (rate.is_number and rate.is_positive) or not exponent.is_polynomial(x):
+            return None
+        exponent += rate*x**2
+        weight *= sqrt(pi/rate)
+        reached[x] = Dummy("z", real=True)/sqrt(2*rate)
+    rest = Mul(exp(expand(exponent)), *(f for f in factors if not isinstance(f, exp)))
+    variables = tuple(z for x in reached.values() for z in x.free_symbols)
+    return weight*bind(rest.xreplace(reached), variables, None)
 
 
 def _mapped(a: Expr, b: Expr, v: Symbol) -> tuple[Expr, Expr]:
