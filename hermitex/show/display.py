@@ -152,12 +152,13 @@ def number(value: float, digits: int = 10) -> str:
 def letter(name: str) -> str:
     r"""The LaTeX of a quantity by its name: the field's own symbols, and words as words.
 
-    >>> letter("qhat"), letter("test_error")
-    ('\\hat{q}', '\\varepsilon_{\\mathrm{test}}')
+    >>> letter("qhat"), letter("test_error"), letter("risk")
+    ('\\hat{q}', '\\varepsilon_{\\mathrm{test}}', '\\mathrm{risk}')
     """
     from sympy import Symbol
 
-    return latex(symbols.FIELD.get(name) or Symbol(name, real=True))
+    text = latex(symbols.FIELD.get(name) or Symbol(name, real=True))
+    return rf"\mathrm{{{text}}}" if text == name and len(name) > 2 and name.isalpha() else text
 
 
 def formula_table(rows: Iterable[Sequence[Any]], headers: Sequence[str] = (), *, title: str = "") -> str:

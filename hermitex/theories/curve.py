@@ -160,8 +160,8 @@ class Curve(Columned, Shown):
         r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars.
 
         quantity : default: the test error; of a curve that has none, every order parameter
-        log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and both are for
-            numbers of samples over a decade and a half, where errors are powers of n
+        log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
+            samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
         from hermitex.show.plots import axis_of, beside, geometric, learning_curve
 
@@ -190,8 +190,10 @@ class Curve(Columned, Shown):
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
         x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
-        powers = self.axis == "n" and x.size > 1 and 0 < 30*x.min() <= x.max()
-        log = log or (powers or geometric(self.alpha.tolist()), bool(powers and np.all(y[np.isfinite(y)] > 0)))
+        powers = self.axis in ("n", "samples") and _far(x)
+        falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
+        log = log or (powers or geometric(self.alpha.tolist()),
+                      falls or bool(powers and self.axis == "n" and np.all(y[np.isfinite(y)] > 0)))
         ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
                               points=points, xlabel=xlabel, ylabel=ylabel, log=log,
                               steps=self.axis == "kappa", told=told, measured=self._measured())
@@ -254,6 +256,11 @@ class Curve(Columned, Shown):
         words = {**_AXES, **{f"simulated_{n}": f"{w} measured" for n, w in _AXES.items()}}
         table = number_table({k: columns[k] for k in (self.axis, *shown, *beside)}, words=words)
         return f"{picture}<p>{escape(title)}</p><details><summary>numbers</summary>{table}</details>"
+
+
+def _far(v: np.ndarray) -> bool:
+    """Whether positive numbers span a decade and a half."""
+    return v.size > 1 and bool(0 < 30*v.min() <= v.max())
 
 
 def _range(v: np.ndarray) -> str:

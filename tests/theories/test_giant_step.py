@@ -146,3 +146,8 @@ def test_bad_input_is_one_line(ask, kind, word):
     with pytest.raises(kind) as caught:
         ask()
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_samples_over_decades_are_drawn_on_a_logarithmic_axis():
+    ax = giant_step("relu", "He2").curve(samples=[0.1, 1, 3, 10], u=1).plot()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear") and r"\mathrm{samples}" in ax.get_xlabel()

@@ -261,3 +261,8 @@ def test_flows_that_do_not_exist():
 def test_a_beginning_that_is_none_is_told_in_a_line(wrong, says):
     with pytest.raises(BadInput, match=says):
         spiked_covariance("He3").curve(t=[0, 1], gamma_2=0.3, dimension=100, **wrong)
+
+
+def test_an_error_that_falls_by_decades_in_time_is_drawn_as_its_logarithm():
+    flow = spiked_covariance("He3", flow="normalised")
+    assert flow.curve(t=[0, 1, 4], gamma_2=0.5, dimension=1000).plot().get_yscale() == "log"
