@@ -52,7 +52,7 @@ AXES: dict[str, tuple[str, str, str]] = {
               "0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
     "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), spiked-covariance: of the flow, increasing: 0:20:50", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
-    "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples: 10,100,1000", "10,100,1000"),
+    "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples: 10,100,1000; ridge takes inf, too", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
 }
 TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"

@@ -22,7 +22,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.ridge_equivalent import ridge_equivalent
-from hermitex.theories.theory import Theory
+from hermitex.theories.theory import Theory, written
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
 _PLATEAU = "ridge too small"
@@ -205,8 +205,16 @@ class SourceCapacity(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Capacity, source, and the numbers that are fixed."""
-        own = {"capacity": self.capacity, "source": self.source, **{k: numbers[k] for k in ("ell", "q") if k in numbers}}
-        return ", ".join(f"{name} = {v:g}" if isinstance(v, float) else f"{name} = {v}" for name, v in own.items())
+        return ", ".join((f"capacity = {self.capacity}", f"source = {self.source}", *written(numbers, ell=r"\ell", q="q")))
+
+    def minimise(self, objective: str, over: Any, bounds: Any, **rest: Any) -> Solution:
+        """As `Theory.minimise`, by the noise; ell decides the spectrum's length too: its best exponent is `.optimum()`'s."""
+        if {"ell", "q"} & {str(n) for n in ([over] if isinstance(over, str) else over)}:
+            a, b = self.capacity, self.capacity*self.source + Rational(1, 2)
+            raise BadInput(f"{self.name}: ell and q have best exponents, .optimum(); the best ridge at each n is sought where the "
+                           f"spectrum is given: hermitex curve ridge --optimise lam --n 10,100 --noise 0.1 --eigenvalues "
+                           f"'k**(-({a})), 1..10000' --coefficients 'k**(-({b})), 1..10000'")
+        return super().minimise(objective, over, bounds, **rest)
 
     def plot_rates(self, ax: Any = None, *, ell: Any, q: Any = oo, n: Any = None) -> Any:
         """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""

@@ -149,7 +149,7 @@ class Theory(Shown):
         self.given({**numbers, **dict.fromkeys(wanted, 1.0)})
         for name in wanted:
             if name in numbers:
-                raise BadInput(f"{self.name}: {name} is sought and has a value, too")
+                raise BadInput(f"{self.name}: {name} is sought and has a value, too; leave its value out")
         if several := [n for n, v in numbers.items() if np.ndim(v) and n not in self.arrays]:
             raise BadInput(f"{self.name}: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
         known = (*self.errors, *self.order_parameters)

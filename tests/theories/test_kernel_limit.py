@@ -23,6 +23,8 @@ def test_the_table_of_tails(name):
     theory = kernel_limit(TARGETS.get(name, name))
     tails = [float(v) for v in KNOWN[name]["tail"][:7]]
     np.testing.assert_allclose(theory.curve(kappa=np.arange(7) + 0.5).test_error, tails, rtol=1e-9)
+    weights = [float(v) for v in KNOWN[name]["c2"]]
+    np.testing.assert_allclose([float(theory.weight(k)) for k in range(len(weights))], weights, rtol=1e-11, atol=1e-14)
     assert abs(theory.tail(0) + float(theory.expansion(8).value(0 if name != "sign(z1z2z3)" else (0, 0, 0)))**2
                - float(KNOWN[name]["norm2"])) < 1e-12
 

@@ -36,6 +36,14 @@ def _measured(found, row):
 def test_square_loss(row):
     found = random_features(row["sigma"], row["target"]).solve(**_numbers(row))
     _agree(found, row, ("V", "Q", "M", "Vs", "Vw", "qs", "qw", "ms", "test_error", "train_error", "train_objective"), 10)
+    _measured(found, row)
+
+
+def test_features_without_a_mean_are_not_centred():
+    row = TABLE["uncentred"]
+    found = random_features(row["sigma"], row["target"]).solve(**_numbers(row))
+    _agree(found, row, ("test_error_noisy", "train_error", "qw"), 9)
+    _measured(found, row)
 
 
 _LABELS = [pytest.param(row, marks=() if k in (1, 5) else pytest.mark.slow) for k, row in enumerate(TABLE["labels"])]

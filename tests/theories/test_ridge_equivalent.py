@@ -241,6 +241,7 @@ def test_the_command_line(capsys, tmp_path):
     expected = THEORY.curve([10, 20], lam=0.1, noise=0.1, eigenvalues=k**-2, coefficients=k**-1.5)
     assert answer["test_error"] == pytest.approx(expected.test_error.tolist(), rel=1e-9) and answer["parameters"]["p"] == "inf"
     assert len(answer["simulation"]["standard_error"]["bias"]) == 2 and (tmp_path/"a.svg").stat().st_size > 1000
+    assert cli.main([*words, "--n", "20,inf", "--p", "10"]) == 0 and "inf" in capsys.readouterr().out
     assert cli.main([*words, "--p", "40,30,10", "--n", "20"]) == 0 and "bias" in capsys.readouterr().out
     assert cli.main(["curve", "ridge", "--n", "5", "--lam", "1", "--eigenvalues", "no.csv", "--coefficients", "1"]) == 2
     assert "--eigenvalues" in capsys.readouterr().err

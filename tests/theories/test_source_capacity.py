@@ -151,6 +151,8 @@ def test_the_command_line_and_an_experiment(capsys):
     measured = simulate(theory, [60, 240], ell=0.6, q=0.9, noise=0.2, seeds=24)
     assert agreement(theory.curve([60, 240], ell=0.6, q=0.9, noise=0.2), measured).worst("bias", "variance", "train_error") < 3
     assert agreement(theory.curve([60, 240], ell=0.8, q=0.9, noise=0.2), measured).worst("bias", "variance", "train_error") > 3
+    assert cli.main(["curve", "source-capacity", "--capacity", "2", "--source", "2/5", "--n", "10", "--optimise", "ell"]) == 2
+    assert "--optimise lam" in capsys.readouterr().err
     assert cli.main(["curve", "source-capacity", "--source", "2/5", "--ell", "1", "--n", "10"]) == 2
     assert "capacity = 2" in capsys.readouterr().err
 

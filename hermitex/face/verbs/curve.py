@@ -18,6 +18,7 @@ from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
 MOST_CURVES = 40
+_INFINITY = ("inf", "oo", "+inf")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
     for path in (args.plot, args.csv, args.bib):
         check_place(path)
-    alpha = [float(a) for a in output.grid(getattr(args, entry.axis))]
+    alpha = _line(entry.axis, getattr(args, entry.axis))
     members = _members(entry, keywords, alpha)
     found, lines = [], None
     for member in members:
@@ -194,9 +195,16 @@ def _numbers(name: str, text: str) -> float | list[float]:
     return _number(name, text)
 
 
+def _line(name: str, text: str) -> list[float]:
+    """What the curve runs along; inf where it stands in the list: the theory says where it takes it."""
+    if ":" in text:
+        return [float(v) for v in output.grid(text)]
+    return [float("inf") if part.strip() in _INFINITY else float(output.grid(part)[0]) for part in text.split(",")]
+
+
 def _number(name: str, text: str) -> float:
     """One number: a decimal, a fraction, inf, or a constant expression."""
-    if text.strip() in ("inf", "oo", "+inf"):
+    if text.strip() in _INFINITY:
         return float("inf")
     try:
         found = output.grid(text)
