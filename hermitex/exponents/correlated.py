@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from sympy import Expr, ImmutableDenseMatrix, Matrix
@@ -42,9 +43,10 @@ def _matrix(covariance: Any, names: Sequence[str]) -> ImmutableDenseMatrix:
 
 
 def _number(value: Any) -> Expr:
-    """An exact finite number."""
+    """An exact finite number; of a float fifteen digits, so that a product of floats is not known by its rounding."""
+    text = f"{value:.15g}" if isinstance(value, float) and isfinite(value) else value
     try:
-        found = parse(value) if isinstance(value, str) else real_expression(value)
+        found = parse(text) if isinstance(text, str) else real_expression(text)
     except UnknownName as error:
         told, _, declaring = str(error).partition(DECLARING)
         raise BadInput(f"covariance: {told}{'; put a number in' if declaring else ''}") from None

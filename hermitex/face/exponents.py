@@ -43,9 +43,10 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None, covari
         "poisson", "bernoulli", "multiplicative", or a `Channel`
     variables : names that count as variables though the target may not depend on them
     covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
-        they are), a number for one variable. x = L z with L lower triangular, and the answer is that of g(L z): orders, thresholds
-        and rows of directions are of z, whose first is x1 over its deviation and whose second is what x2 adds to x1. Data
-        N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
+        they are), a number for one variable; floats are read to 15 digits. x = L z with L lower triangular, and the answer is
+        that of g(L z): orders, thresholds and rows of directions are of z, whose first is x1 over its deviation and whose second
+        is what x2 adds to x1. Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance
+        <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
     budget : seconds of wall time; what it does not allow is reported undetermined
 
     Returns

@@ -27,6 +27,11 @@ def test_the_sign_of_a_product_by_its_angle(covariance, rho):
     assert any("over standard normals" in n for n in found.notes)
 
 
+def test_products_of_floats_are_read_without_their_rounding():
+    spike = [[0.6*0.6, 0.6*0.8], [0.6*0.8, 0.8*0.8]]  # of rank 1; its floats are not
+    assert hx.exponents("z1*z2", covariance=spike).target == hx.parse("(12/25)*z1**2")
+
+
 def test_fields_that_are_one_are_one():
     found = hx.exponents("z1*z2", covariance=[[1, 1], [1, 1]])
     assert found.target == hx.parse("z1**2") and found.weak_recovery["alpha_c_exact"] == "1/2"
