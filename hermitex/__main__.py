@@ -3,8 +3,12 @@
 import sys
 
 try:
-    from hermitex.face.cli import main
+    from hermitex.face.signals import interrupts
+
+    with interrupts(ends=True):
+        from hermitex.face.cli import main
 except KeyboardInterrupt:  # while it is imported
+    print("hermitex: interrupted", file=sys.stderr)
     sys.exit(130)
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from .journal import PASSING, Columns, plain
 
 Solve = Callable[[Piece], Mapping[str, Any]]
 
+_TICK = 0.25  # s: how soon an interrupt is heard while chunks are waited for
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -90,7 +91,7 @@ class Crew:
             _portable(solve)
             # spawn: a forked child inherits the locks of threads it does not have
             self.own = ProcessPoolExecutor(self.workers, get_context("spawn"), initializer=_follow_parent)
-        with _one_thread(), _interrupts_held():
+        with _one_thread(), _deferred(), _masked():
             return self.own.submit(run_chunk, solve, pieces)
 
     def broke(self) -> None:
@@ -139,7 +140,7 @@ def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: i
                     (suspects if k in tried else fresh).appendleft(k)
                     break
                 flying[future] = k
-            ready, _ = wait(flying, return_when=FIRST_COMPLETED)
+            ready = _ready(flying)
             finished, dead = _collect({f: flying.pop(f) for f in ready})
             born = born or bool(finished)
             if dead or not ready:
@@ -172,6 +173,15 @@ _LOST = (
     'if __name__ == "__main__": around it, and a function typed into a notebook must move to a module they can import; '
     "otherwise look at their memory, or pass executor="
 )
+
+
+def _ready(flying: Mapping[Future[Columns], int]) -> set[Future[Columns]]:
+    """Those that are done, as soon as there is one."""
+    ready: set[Future[Columns]] = set()
+    while flying and not ready:
+        with _deferred():
+            ready = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED).done
+    return ready
 
 
 def _submit(crew: Crew, solve: Solve, pieces: list[Piece]) -> Future[Columns] | None:
@@ -226,7 +236,27 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def _deferred() -> Iterator[None]:
+    """An interrupt that comes inside is heard at the end: a lock of a future or a queue would stay taken."""
+    import signal
+    from threading import current_thread, main_thread
+
+    before = signal.getsignal(signal.SIGINT) if current_thread() is main_thread() else None
+    if not callable(before):
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *how: came.append(how))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
+
+
+@contextmanager
+def _masked() -> Iterator[None]:
     """Processes started inside hear no interrupt until they are ready (`_follow_parent`); this one hears it afterwards."""
     import signal
 
