@@ -129,7 +129,9 @@ class InnerKernel(Shown):
         degrees = max(k for k in range(degrees + 1) if harmonics.dimensions(k, d) <= _MANY)
         radius, chance = harmonics.radii(data, d)
         blocks = self.factors(degrees, radius, d)
-        aim, size = (np.zeros((degrees + 1, radius.size)), 0.0) if g is None else _aimed(activation(g), radius, d, degrees, chance)
+        none = np.zeros((degrees + 1, radius.size)), np.zeros(radius.size)
+        aim, sizes = none if g is None else aimed(activation(g), radius, d, degrees)
+        size = float(chance @ sizes)
         trace = float(chance @ self.diagonal(radius))
         rows: list[tuple[float, float, float, int]] = []
         for degree in range(degrees + 1):
@@ -257,17 +259,17 @@ def numeric(f: Activation) -> tuple[Callable[[Array], Array], Array]:
     return found
 
 
-def _aimed(g: Activation, radius: Array, d: int, degrees: int, chance: Array) -> tuple[Array, float]:
-    """E[g(r sqrt(d) t) Q_l(t)] by degree and radius, and E g^2."""
+def aimed(g: Activation, radius: Array, d: int, degrees: int) -> tuple[Array, Array]:
+    """E[g(r sqrt(d) t) Q_l(t)] by degree and radius, and E g(r sqrt(d) t)^2 by radius."""
     f, kinks = numeric(g)
-    rows, size = [], 0.0
-    for r, weight in zip(radius, chance, strict=True):
+    rows, sizes = [], []
+    for r in radius:
         scale = float(r*np.sqrt(d))
         nodes, weights = harmonics.sphere_rule(kinks/scale, d)
         values = f(scale*nodes)
         rows.append(harmonics.gegenbauer(max(degrees, 1), d, nodes)[:degrees + 1] @ (weights*values))
-        size += float(weight*(weights @ values**2))
-    return np.array(rows).T, size
+        sizes.append(float(weights @ values**2))
+    return np.array(rows).T, np.array(sizes)
 
 
-__all__ = ["EXACT", "MOST", "ORDER", "InnerKernel", "along", "numeric", "t", "whole"]
+__all__ = ["EXACT", "MOST", "ORDER", "InnerKernel", "aimed", "along", "numeric", "t", "whole"]

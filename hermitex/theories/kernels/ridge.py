@@ -6,20 +6,22 @@ the degrees below kappa, and what lies between is the deterministic equivalent o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.show.columns import ridge
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.systems.system import System
 from hermitex.theories.kernels.dual import DualKernel, dual_kernel
 from hermitex.theories.kernels.harmonics import dimensions
 from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
+from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.parts import in_parts
 from hermitex.theories.ridge_equivalent import ridge_equivalent
@@ -29,6 +31,13 @@ from hermitex.theories.theory import Theory, written
 _STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own
 _ENOUGH = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
 _BELOW = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
+_DERIVED = "derived, an effective ridge for each length |x| of the data; no theorem"
+_LENGTHS = r"""\begin{align}
+\tau(r) &= \lambda + \sum_k N_k A_k(r, r), \qquad A_k = (K_k^{-1} + D)^{-1}, \qquad D(r) = n P(r)/\tau(r) \\
+e(r) &= \sum_k \left[(1 + K_k D)^{-1} g_k\right](r)^2 + \sum_s \frac{n P(s)}{\tau(s)^2} \sum_k N_k A_k(r, s)^2 (e(s) + \sigma^2) \\
+\text{test error} &= \sum_r P(r)\, e(r), \qquad
+\text{train error} = \sum_r P(r) \frac{\lambda^2}{\tau(r)^2} (e(r) + \sigma^2)
+\end{align}"""
 KINDS = ("features", "ntk", "product")
 
 
@@ -50,10 +59,10 @@ class KernelRidge(Theory):
 
     @property
     def remark(self) -> str:
-        """What the equivalent neglects on Gaussian data; "" on the sphere."""
+        """Where the equivalent neglects that lengths of Gaussian data differ; "" on the sphere."""
         return "" if self.data == "sphere" else (
-            f"{self.name}: on Gaussian data K(x, x) varies between samples, which the equivalent neglects: right up to terms of "
-            "order 1/d, which the training error shows first; an experiment says how far")
+            f"{self.name}: on Gaussian data K(x, x) varies between samples, which the equivalent takes in; with p features, "
+            "or where lam = 0 and every mode is fitted, it does not, and is right up to terms of order 1/d")
 
     @property
     def system(self) -> System:
@@ -79,19 +88,33 @@ class KernelRidge(Theory):
         found = self.checked(numbers, n="> 0", dimension="> 0", lam=">= 0", noise=">= 0", p="> 0 inf")
         if np.any(np.isfinite(found["p"])) and not (isinstance(self.kernel, DualKernel) and not self.kernel.trained):
             raise BadInput(f"{self.name}: {self.kernel} has no random features of one layer; leave p out")
-        return found if found["dimension"].ndim else {**found, **self._at(float(found["dimension"]), found)}
+        return found if found["dimension"].ndim else {**found, **self._at(float(found["dimension"]), found)[0]}
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """The deterministic equivalent, dimension by dimension."""
         def at(d: float) -> Any:
-            def run(here: Mapping[str, np.ndarray], **inner: Any) -> Solution:
-                numbers = {**here, **self._at(d, here)}
-                found = ridge_equivalent().run({k: v for k, v in numbers.items() if k != "dimension"}, **inner)
+            def alike(here: Mapping[str, np.ndarray], **inner: Any) -> Solution:
+                found = ridge_equivalent().run({k: v for k, v in here.items() if k != "dimension"}, **inner)
                 if self.data == "sphere":
                     return found
                 spread = self.kernel.on_gaussian_data(int(d))
                 note = f"at d = {d:g} K(x, x) varies by {spread:.2g} of its mean between samples, which the equivalent neglects"
                 return found.extended({}, notes=(*found.notes, note))
+
+            def run(here: Mapping[str, np.ndarray], **inner: Any) -> Solution:
+                spectrum, degrees = self._at(d, here)
+                here = {**here, **spectrum}
+                modes = np.inf if spectrum["tail"] > 0 else float(spectrum["multiplicity"][spectrum["eigenvalues"] > 0].sum())
+                own = np.isinf(here["p"]) & ((here["lam"] > 0) | (here["n"] < modes)) & (self.data != "sphere")
+                arrays = {k: here[k] for k in ridge_equivalent().arrays}
+                points = {k: v for k, v in here.items() if k not in arrays}
+
+                def apart(there: Mapping[str, np.ndarray], **_: Any) -> Solution:
+                    return _by_lengths(lengths(self.kernel, self.g, int(d), degrees), there)
+
+                if not own.any():
+                    return alike(here, **inner)
+                return in_parts([(own, apart), (~own, lambda there, **more: alike({**there, **arrays}, **more))], points, inner)
 
             return run
 
@@ -100,8 +123,8 @@ class KernelRidge(Theory):
             return at(float(d))(numbers, **options)  # type: ignore[no-any-return]
         return in_parts([(d == v, at(float(v))) for v in np.unique(d)], numbers, options)
 
-    def _at(self, d: float, numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The spectrum with as many degrees as so many samples need."""
+    def _at(self, d: float, numbers: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int]:
+        """The spectrum with as many degrees as so many samples need, and the highest of them."""
         n, lam = float(np.max(numbers["n"])), float(np.min(numbers["lam"]))
         form = self.kernel.formula
         ends = int(form.as_poly(t).degree()) if form is not None and form.is_polynomial(t) else None
@@ -116,7 +139,7 @@ class KernelRidge(Theory):
         else:
             raise BadInput(f"{self.name}: n = {n:g} samples in d = {d:g} dimensions learn degrees above {MOST} of {self.kernel}; "
                            "take fewer samples, more dimensions or a larger lam")
-        return {k: v for k, v in found.items() if k != "degree"}
+        return {k: v for k, v in found.items() if k != "degree"}, int(found["degree"].max())
 
     def spectrum(self, dimension: float) -> dict[str, np.ndarray]:
         """Eigenvalues, multiplicities, the target's coefficients and the tail, as `ridge_equivalent` takes them.
@@ -148,8 +171,49 @@ class KernelRidge(Theory):
         return ax
 
     def latex(self) -> str:
-        """The kernel, and the equations of the deterministic equivalent."""
-        return f"\\[{self.kernel.latex()}\\]\n{self.system.latex()}"
+        """The kernel, and the equations of the deterministic equivalent, on Gaussian data those of each length."""
+        return f"\\[{self.kernel.latex()}\\]\n{_LENGTHS if self.data == 'gaussian' else self.system.latex()}"
+
+
+class LengthsPoint(NamedTuple):
+    """What such a Solution keeps: the kernel's parts, and the numbers n, lam and noise of each point."""
+
+    parts: Lengths
+    n: np.ndarray
+    lam: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def system(self) -> System:
+        """The equations with these letters."""
+        return ridge_equivalent().system
+
+    def points(self) -> Iterator[tuple[float, float, float]]:
+        """One after another."""
+        for one in zip(*(v.ravel() for v in self[1:]), strict=True):
+            yield tuple(map(float, one))  # type: ignore[misc]
+
+    def derivative(self, solution: Solution, name: str) -> dict[str, Any]:
+        """By n, lam or noise."""
+        by = "lam" if name == ridge("lam", (name,)) else name
+        return self.shaped([self.parts.slopes(*one, by) for one in self.points()])
+
+    def shaped(self, rows: list[dict[str, float]]) -> dict[str, Any]:
+        """Numbers of each point as arrays over the points, or as numbers."""
+        found = {name: np.array([row[name] for row in rows]).reshape(self.n.shape) for name in rows[0]}
+        return found if self.n.shape else {name: v.item() for name, v in found.items()}
+
+
+def _by_lengths(parts: Lengths, at: Mapping[str, np.ndarray]) -> Solution:
+    """Point by point."""
+    shape = np.broadcast_shapes(*(v.shape for v in at.values()))
+    points = LengthsPoint(parts, *(np.broadcast_to(at[k], shape) for k in ("n", "lam", "noise")))
+    with np.errstate(all="ignore"):
+        found = [parts.errors(*one) for one in points.points()]
+    how = points.shaped([{"residual": r, "steps": k, "fine": r <= CLOSE} for _, r, k in found])
+    reason = np.where(how["fine"], "", "the effective ridge of each length was not found").astype(object)
+    return Solution(points.shaped([one for one, *_ in found]), how["residual"], how["fine"], iterations=how["steps"],
+                    method="newton", reason=reason if shape else reason.item(), unknowns=("nu_2",), notes=(_DERIVED,), model=points)
 
 
 @lru_cache(maxsize=64)
@@ -168,8 +232,9 @@ def kernel_ridge(sigma: Any, g: Any, *, kernel: str | None = None, data: str = "
     g : target in z, square integrable
     kernel : "features" (default), E_w sigma sigma; "ntk", the tangent kernel of a two-layer network; "product", h(<x, x'>/d);
         nothing beside a kernel that is one
-    data : "sphere", |x|^2 = d, or "gaussian", N(0, I_d): there K(x, x) varies from sample to sample, and the equivalent is right up
-        to terms of order 1/d, which the training error shows first, and which grow with the spread of K(x, x) (in the notes)
+    data : "sphere", |x|^2 = d, or "gaussian", N(0, I_d): there K(x, x) varies from sample to sample, so each length |x| has a ridge
+        tau(|x|) of its own (`theories.kernels.lengths`), and nu_1 = nu_2 = E tau/n. With p, or where lam = 0 and every mode is
+        fitted, one ridge is taken for all: right up to terms of order 1/d, which the training error shows first
 
     Returns
     -------
