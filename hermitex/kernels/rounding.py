@@ -119,7 +119,9 @@ def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], 
         args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
     if all(a is b for a, b in zip(args, e.args, strict=True)):
         return e
-    return e.func(*args, evaluate=False) if isinstance(e, Function) else e.func(*args)  # its sign would take a sum to pieces
+    if isinstance(e, Function) and str(type(e).__module__).startswith("sympy."):
+        return e.func(*args, evaluate=False)  # SymPy would take a long sum to pieces to see its sign
+    return e.func(*args)
 
 
 def _off(size: Expr | None, k: int) -> Expr:

@@ -128,7 +128,7 @@ def test_help_shows_the_function():
     import inspect
 
     assert inspect.isfunction(hx.exponents) and "Every exponent of a target" in inspect.getdoc(hx.exponents)
-    assert list(inspect.signature(hx.exponents).parameters) == ["target", "channel", "variables", "budget"]
+    assert list(inspect.signature(hx.exponents).parameters) == ["target", "channel", "variables", "covariance", "budget"]
 
 
 @pytest.mark.parametrize(("text", "meant"), [("x**2", "z"), ("tanh(x1)*x2", "z1"), ("Z", "z"), ("gelu(u)", "z"), ("y3 + z1", "z3")])

@@ -179,8 +179,7 @@ def test_a_loss_that_falls_along_the_spike():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["abs(y - f)", "exp(f) - y*f",
-                                  "cosh(f) - y*f", "(y - f)**2*(1 + y**2)", "log(cosh(y - f))"])
+@pytest.mark.parametrize("loss", ["abs(y - f)", "exp(f) - y*f", "cosh(f) - y*f", "log(cosh(y - f))"])
 def test_envelope_identity_of_losses_with_kinks_and_without(loss):
     """d(train objective)/d lam = beta q_2/(2 alpha)."""
     step = 1e-3
