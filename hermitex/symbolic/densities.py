@@ -48,7 +48,7 @@ from sympy.core.relational import Relational
 from hermitex.errors import BadInput, BudgetExceeded, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
-from hermitex.symbolic.budget import kept
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.weighted_laws import below, survives
 
@@ -210,6 +210,7 @@ def _conditions(law: Any, pieces: tuple[Piece, ...], countable: bool) -> tuple[N
             if simplify(mass - 1) != 0:
                 raise ValueError
     except (BudgetExceeded, NotImplementedError, ValueError, TypeError, AttributeError):
+        checkpoint("integrating a density")  # what ran out may have been the budget around
         raise BadInput(f"E: the mass of the law {_said(law)} is not known to be 1 for every {', '.join(map(str, real)) or 'letter'}"
                        "; give numbers, or declare its letters positive") from None
     found += [(high - low, _POSITIVE) for _, low, high in pieces if low.is_finite and high.is_finite]

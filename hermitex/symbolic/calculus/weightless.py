@@ -23,6 +23,7 @@ from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.precise import MPMATH, evaluate_with_error
 from hermitex.symbolic.sums import ArraySum
 
@@ -55,7 +56,7 @@ def weightless(sides: Sequence[Expr], points: Sequence[Mapping[Symbol, Expr]], d
             model = _Marked(side)
         except HermitexError:  # a function without a numeric rule
             continue
-        left = list(model.letters) if len(model.letters) <= _LETTERS else []
+        left = [p for p in model.letters if p not in model.idle] if len(model.letters) <= _LETTERS else []
         with mp.workdps(digits + 10):
             for point in (*points[:_POINTS], *points[_POINTS:][-_POINTS:]):
                 left = left and model.unmoved(left, point, digits)
@@ -98,12 +99,16 @@ class _Marked:
         self.letters: dict[Dummy, Expr] = {}
         self.switches: dict[Dummy, int] = {}  # the way in which one is thrown
         self.averages: dict[Dummy, _Average] = {}
+        self.signs = False  # inside the argument of a switch
+        self.idle: set[Dummy] = set()  # variables there, which turn no sign where they stand in a positive factor
         self.outer = _Compiled(self._marked(side, None))
 
     def _marked(self, e: Any, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Any:
         if isinstance(e, Expectation):
             nodes = [] if within is None else within
             body, variables = e.open()
+            if within is None and len(variables) == 1 and parity(body, variables[0]) == -1:
+                return S.Zero  # what stands beside it counts for nothing, and for anything
             nodes.append((e.covariance, variables))
             body = self._marked(body, nodes)
             if within is not None:  # an average inside of another: over more variables, as far as this goes
@@ -114,18 +119,27 @@ class _Marked:
         if e.is_Symbol or e.is_Number or e.is_NumberSymbol:
             place = Dummy("x", real=True)
             self.letters[place] = e
+            if self.signs and any(e in variables for _, variables in within or ()):
+                self.idle.add(place)
             return place
         if isinstance(e, Pow) and e.exp.is_Integer:  # what has come to its limit below a power shows there
             return self._marked(e.base, within)**e.exp
-        if isinstance(e, HyperbolicFunction) and e != (plain := e.rewrite(exp)):  # log(2 cosh(u)) nears u
+        if isinstance(e, HyperbolicFunction) and not self.signs and e != (plain := e.rewrite(exp)):  # log(2 cosh(u)) nears u
             return self._marked(plain, within)
         if isinstance(e, (Abs, Max, Min)) and within:
             return self._marked(_with_signs(e), within)
         if isinstance(e, (sign, Heaviside)):
-            return e.func(self._marked(e.args[0], within) + self._thrown(e, within), *e.args[1:])
+            return e.func(self._signed(e.args[0], within) + self._thrown(e, within), *e.args[1:])
         if not e.args:
             return e
         return e.func(*(self._marked(a, within) for a in e.args))
+
+    def _signed(self, u: Expr, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Any:
+        """The argument of a switch: of it the sign counts alone, so that no positive factor needs to move a side."""
+        before, self.signs = self.signs, True
+        found = self._marked(u.func(*(f for f in u.args if not f.is_positive)) if u.is_Mul else u, within)
+        self.signs = before
+        return found
 
     def _thrown(self, e: Expr, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Expr:
         """0 where the switch stands; it is thrown for good by adding much, of either sign. Nothing for what never turns."""
