@@ -33,7 +33,7 @@ _VECTORS = 48  # nodes over several variables
 _LETTERS = 80  # letters and numbers of a side up to which it is looked at
 _MUCH = mpf(10)**1000
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits
-_POINTS = 5  # of the first, and of the last
+_POINTS = 5  # of the first, and of the last, where averages are summed
 _MOVES = (lambda v: v + 1, lambda v: v*mpf("1.1"), lambda v: v - 3, lambda v: -v, lambda v: v + 30)
 _OPAQUE = (AppliedUndef, Integral, Sum, ArraySum)
 
@@ -58,7 +58,7 @@ def weightless(sides: Sequence[Expr], points: Sequence[Mapping[Symbol, Expr]], d
             continue
         left = [p for p in model.letters if p not in model.idle] if len(model.letters) <= _LETTERS else []
         with mp.workdps(digits + 10):
-            for point in (*points[:_POINTS], *points[_POINTS:][-_POINTS:]):
+            for point in (*points[:_POINTS], *points[_POINTS:][-_POINTS:]) if model.averages else points:
                 left = left and model.unmoved(left, point, digits)
         if left:
             part = model.letters[left[0]]
@@ -99,8 +99,8 @@ class _Marked:
         self.letters: dict[Dummy, Expr] = {}
         self.switches: dict[Dummy, int] = {}  # the way in which one is thrown
         self.averages: dict[Dummy, _Average] = {}
-        self.signs = False  # inside the argument of a switch
-        self.idle: set[Dummy] = set()  # variables there, which turn no sign where they stand in a positive factor
+        self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
+        self.idle: set[Dummy] = set()  # letters there that may turn nothing: variables in a positive factor, all of a condition
         self.outer = _Compiled(self._marked(side, None))
 
     def _marked(self, e: Any, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Any:
@@ -119,9 +119,14 @@ class _Marked:
         if e.is_Symbol or e.is_Number or e.is_NumberSymbol:
             place = Dummy("x", real=True)
             self.letters[place] = e
-            if self.signs and any(e in variables for _, variables in within or ()):
+            if self.conditions or (self.signs and any(e in variables for _, variables in within or ())):
                 self.idle.add(place)
             return place
+        if e.is_Relational:  # the last of several conditions may say what follows from the others; the branches are looked at
+            before, self.conditions = self.conditions, True
+            found = e.func(*(self._marked(a, within) for a in e.args))
+            self.conditions = before
+            return found
         if isinstance(e, Pow) and e.exp.is_Integer:  # what has come to its limit below a power shows there
             return self._marked(e.base, within)**e.exp
         if isinstance(e, HyperbolicFunction) and not self.signs and e != (plain := e.rewrite(exp)):  # log(2 cosh(u)) nears u
