@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -259,7 +260,8 @@ def test_an_interrupted_sweep_says_one_line(folder):
     for k, wait in enumerate((0.4, 0.9, 1.6, 2.0, 2.4, 3.5)):  # before the first import, while workers start, at work
         whole = k % 2 == 1  # a terminal interrupts the workers too
         command = [sys.executable, "-m", "hermitex", "sweep", "spec.toml", "--workers", "2", "-o", f"d{k}"]
-        work = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        work = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))  # a shell's background ignores it
         time.sleep(wait)
         (os.killpg if whole else os.kill)(work.pid, signal.SIGINT)
         _, err = work.communicate(timeout=60)
