@@ -100,6 +100,7 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
 
 
 def with_notes(found: Exponents, notes: list[str]) -> Exponents:
+    """The same answer, with what else its reader should know."""
     return replace(found, notes=(*found.notes, *notes)) if notes else found
 
 

@@ -199,7 +199,7 @@ def _line(name: str, text: str) -> list[float]:
     """What the curve runs along; inf where it stands in the list: the theory says where it takes it."""
     if ":" in text:
         return [float(v) for v in output.grid(text)]
-    return [float("inf") if part.strip() in _INFINITY else float(output.grid(part)[0]) for part in text.split(",")]
+    return [_number(name, part) for part in text.split(",")]
 
 
 def _number(name: str, text: str) -> float:
@@ -212,12 +212,9 @@ def _number(name: str, text: str) -> float:
         from hermitex.symbolic.parsing import parse
 
         try:
-            value = parse(text)
-        except BadInput as error:
-            raise BadInput(f"--{name} is a number: {error}") from None
-        if value.free_symbols:
-            raise BadInput(f"--{name} is a number, not {text[:60]!r}") from None
-        return float(value)
+            return float(parse(text))
+        except (BadInput, TypeError):  # SymPy's TypeError: a letter has no number
+            raise BadInput(f"--{name} is a number, as 0.5, 1/3 or sqrt(2), not {text[:60]!r}") from None
     if len(found) != 1:
         raise BadInput(f"--{name} is one number, not {text[:60]!r}")
     return float(found[0])
