@@ -19,7 +19,7 @@ sigma = Function("sigma")
 page = Result(
     "Bounds on the risk after one giant gradient step",
     r"Whatever the sample size, width and ridge, the test error lies above the squared distance of the target from the span of "
-    r"$\mu_0(\kappa)$, $\kappa\mu_1(\kappa)$ and, through the target's other coordinate, $\mu_1(\kappa) z$; that of $\mu_0$ "
+    r"$\mu_0$, $\kappa\mu_1$ and, through the target's other coordinate, $\mu_1(\kappa) z$; that of $\mu_0$ "
     r"alone is "
     r"reached at infinite ridge. Both are elementary: $\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, "
     r"\mu_1\rangle$ and $\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle$.",
@@ -194,9 +194,9 @@ page.test("(26) and (27) in numbers", package_numbers, "The package's numbers fr
 page.test("(28) in numbers", at_the_minimum)
 page.test("(132) in numbers", with_a_bias)
 page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
-              r"the second function is $\kappa\mu_1(\kappa)$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
+              r"the second function is $\kappa\mu_1$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
               r"overlap "
-              r"with the target and gives the upper bound twice; here with $e^{-\kappa^2/4}$ for $\mu_1$ and the sine",
+              r"with the target and gives the upper bound twice; here with a Gaussian for $\mu_1$ and the sine",
               mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
 page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],
                package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})

@@ -9,6 +9,7 @@ from sympy import (
     Min,
     Piecewise,
     Rational,
+    Subs,
     Symbol,
     cosh,
     erf,
@@ -63,7 +64,11 @@ force_of, slope_of = hx.Derivative(rest), hx.Derivative(ell)
 for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2/(2*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/V + slope_of(rest(x)))*force_of(x))
-page.text(r"The bracket vanishes at the minimum, so that the derivatives are $-s$ and $-\frac12s^2$.")
+page.text(r"The bracket vanishes at the minimum, and the proximal point is $\omega$ plus $V$ times the force $s$; "
+          r"so the derivatives are")
+pulled = Symbol("s", real=True)
+page.step("the force", Subs(-(rest(omega) - omega)/V, rest(omega), omega + V*pulled), -pulled)
+page.step("the force", Subs(-(rest(V) - omega)**2/(2*V**2), rest(V), omega + V*pulled), -pulled**2/2)
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
           r"The proximal point moves by $1/(1 + V\ell'')$, so that $s$ falls by")
@@ -333,8 +338,8 @@ def algebra():
 
 y_ = hx.symbols.y
 page.test("the members of the averages", algebra)
-page.test("a count's loss, $e^f - yf$", lambda: values(exp(f) - y_*f, lambda x, v: np.exp(x) - v, lambda x, v: np.exp(x)))
-page.test("a smooth loss of $y - f$", lambda: values(log(cosh(y_ - f)), lambda x, v: np.tanh(x - v),
+page.test("a count's loss", lambda: values(exp(f) - y_*f, lambda x, v: np.exp(x) - v, lambda x, v: np.exp(x)))
+page.test("a smooth loss of the residual", lambda: values(log(cosh(y_ - f)), lambda x, v: np.tanh(x - v),
                                                       lambda x, v: 1/np.cosh(x - v)**2))
 page.test("logistic loss, tanh and sign", lambda: told(labels(), theory("tanh", "sign", "logistic"), numbers))
 page.test("labels without noise, odd functions",
@@ -385,8 +390,8 @@ def wide():
 
 
 page.test("a wide Huber loss", wide, "A Huber loss whose width no residual reaches is the square loss, solved as any other loss:")
-page.test("a loss of $y - f$, at ridge", lambda: ridge("residual"),
-          r"The square loss is ridge regression; so the package's equations for a loss of $y - f$ and for any other loss must "
+page.test("a loss of the residual, at ridge", lambda: ridge("residual"),
+          r"The square loss is ridge regression; so the package's equations for a loss of the residual and for any other loss must "
           r"hold at "
           r"the solutions of the learning curve:")
 page.test("any other loss, the spike along the target", lambda: ridge("values", 1))
@@ -396,7 +401,7 @@ page.test("the System for labels, odd functions", lambda: shown("sign", "logisti
                                                                 mirror=True))
 page.test("the System for labels, the spike along the target",
           lambda: shown("sign", "logistic", "labels", {**numbers, "Delta": 0.0, "gamma": 1.0}, 1))
-page.test("the System for a loss of $y - f$", lambda: shown("sin", "huber:1/2", "residual", numbers))
+page.test("the System for a loss of the residual", lambda: shown("sin", "huber:1/2", "residual", numbers))
 page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
               "loss")
 

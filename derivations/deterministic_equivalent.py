@@ -37,14 +37,15 @@ for letter, factor, unknown, slope in (
         ("q", 2, q, Vhat - n/(1 + V)), ("V", -2, V, qhat - n*(rho + Delta + q - 2*m)/(1 + V)**2), ("m", -1, m, mhat - n/(1 + V)),
         (r"\hat q", 2, qhat, susceptible - V), (r"\hat V", 2, Vhat, q - square), (r"\hat m", 1, mhat, product - m)):
     page.step(f"stationarity in ${letter}$", factor*Derivative(phi, unknown), slope)
-page.text(r"(i) The root. By the first condition $\hat V(1 + V)$ is $n$; with $\nu$ for $\lambda/\hat V$ both sides of the "
+page.text(r"(i) The root. By the first condition $\hat V$ is $n/(1 + V)$; with $\nu$ for $\lambda/\hat V$ both sides of the "
           r"fourth, times "
           r"$\hat V$, are")
 freedom = sum(g[k]*eta[k]/(eta[k] + nu) for k in MODES)
 page.name(symbols("df_1"), freedom, "the degrees of freedom,")
 dof = page.step("the degrees of freedom", Subs(Vhat*susceptible, Vhat, lamda/nu), freedom, "that are seen")
 rest = page.step("the samples that are left", Subs(Subs(Vhat*V, V, n/Vhat - 1), Vhat, lamda/nu), n - lamda/nu, "and")
-page.text(r"(ii) The error. At stationarity $\hat m$ is $\hat V$ and $\hat q$ is $\hat V^2T/n$; so the error with the noise, "
+page.text(r"(ii) The error. At stationarity $\hat m$ is $\hat V$ and $\hat q$ is $\lambda^2T/(n\nu^2)$; so the error with the "
+          r"noise, "
           r"which holds the "
           r"estimate's square, holds itself:")
 curved = sum(g[k]*eta[k]**2/(eta[k] + nu)**2 for k in MODES)

@@ -53,7 +53,8 @@ page.text(r"A row at $\kappa$ has along any direction, and any row's direction h
 spread = E((sqrt(c)*mu1*z1 + rest*z2)**2, z1, z2)
 page.step("independence", spread, c*mu1**2 + rest**2)
 page.text(r"The direction $1$ meets $n$ rows over $p$ of it; that of the means, whose entries have the squares $\mu_0^2$ over "
-          r"their sum, meets one row in the mean, and the vector $Wv$ of norm $\sqrt{cp/d}$ at all of them at once. So $B$ for "
+          r"their sum, meets one row in the mean, and the vector $Wv$, of squared norm $c/d$ a neuron, at all of them at once. "
+          r"So $B$ for "
           r"$b_1^2$ and $C$ for $b_2^2$ are")
 one = page.let(B, alpha/beta*E(c*mu1**2 + rest**2, kappa))
 other = page.let(C, (E(mu0**2*(c*mu1**2 + rest**2), kappa) + alpha*c*E(mu0*mu1*kappa, kappa)**2)/E(mu0**2, kappa))

@@ -15,7 +15,7 @@ page = Result(
     "The finite-dimension term of the learning curve",
     r"The mean $m$ of the readout is not regularised in the limit: the direction of all ones has a norm of the order of the "
     r"width. At "
-    r"dimension $d$ its equation keeps one term, and what $\mu_0$ leaves of the residual is $\frac{1}{d}\frac{m}{\alpha V_2}$; the "
+    r"dimension $d$ its equation keeps one term, and what $\mu_0$ leaves of the residual is $\frac{\epsilon m}{\alpha V_2}$; the "
     r"correction of $m$ is of the order $1/d$.",
     source="cui2024", place="Result 3.3, at finite dimension",
     assumptions=["replica symmetry, which holds for convex problems",
@@ -25,8 +25,8 @@ page.notation({m: r"the mean of the readout, $1^\top\hat a/\sqrt p$", mhat: "its
                                                                                                  r"of the "
                "readout's resolvent", force: r"the mean of $\mu_0(h - B)Q$ over $\kappa$, what $\mu_0$ leaves of the residual",
                epsilon: "$1/d$", (c0, c1): "that mean without the readout's mean, and its slope in it"})
-page.text(r"(i) The norm of the direction. The vector of all ones over $\sqrt p$ and times $\sqrt p$, as the conjugate couples to "
-          r"it, has the "
+page.text(r"(i) The norm of the direction. The vector of all ones, over and times the root of the width as the conjugate "
+          r"couples to it, has the "
           r"squared $A^{-1}$-norm of the width times the trace a neuron:")
 norm = page.let(symbols("N_m", positive=True), p*V2, "with")
 page.step("the width", Subs(norm, p, beta*d), Subs(beta*V2/epsilon, epsilon, 1/d), r"At $\beta d$ neurons it is")
@@ -40,7 +40,7 @@ page.text(r"(iii) The energy has the slope $-\frac\alpha\beta S$ in $m$; with th
           r"stationarity in $m$ asks "
           r"that the force be")
 balance = page.step("stationarity in $m$", -beta/alpha*Subs(Derivative(inside, m), mhat, conjugate), epsilon*m/(alpha*V2))
-page.text(r"(iv) Its size. The force falls with $m$, to leading order as $A - Bm$. The mean that solves the equation moves by")
+page.text(r"(iv) Its size. The force falls with $m$, to leading order on a line. The mean that solves the equation moves by")
 mean = c0/(c1 + epsilon/(alpha*V2))
 page.step("the solution", c0 - c1*mean - epsilon*mean/(alpha*V2), 0)
 page.step("the first order", Subs(Derivative(mean, epsilon), epsilon, 0), -c0/(c1**2*alpha*V2), "for each $1/d$, and in the limit "

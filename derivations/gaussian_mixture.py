@@ -40,8 +40,10 @@ page.text(r"(i) The output on a new point of label $y$ is $\langle\hat\theta, x\
 for x, explicit in ((omega, -(rest(omega) - omega)/(Delta*V)), (V, -(rest(V) - omega)**2/(2*Delta*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*Delta*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/(Delta*V) + hx.Derivative(ell)(rest(x)))*hx.Derivative(rest)(x))
+page.step("the force", Subs(-(rest(omega) - omega)/(Delta*V), rest(omega), omega + Delta*V*s_), -s_,
+          r"The brackets vanish; the slopes are in $\omega$")
 page.step("the force", Subs(-(rest(V) - omega)**2/(2*Delta*V**2), rest(V), omega + Delta*V*s_), -Delta*s_**2/2,
-          r"The brackets vanish; the slopes are $-s$ in $\omega$ and, in $V$,")
+          r"and in $V$")
 page.text(r"(ii) Through the spread of the output the slope in $q$ is that of the force: by parts, for any force,")
 by_parts = page.step("Stein", E(z*force(y*m + b + reach*z), z), reach*E(hx.Derivative(force)(y*m + b + reach*z), z))
 along = page.step("the chain rule", sqrt(Delta*q)*Derivative(sqrt(Delta*q), q), Delta/2, "and")
@@ -80,7 +82,7 @@ page.step("Gaussian integration", E((1 - sign(m + b + sqrt(Delta*q)*z))/2, z), (
 used = hx.theories.glm("square", labels="mixture", intercept=True).system
 agreed = page.same("the package's equations", printed, used, "With it the equations are, as the package has them,", at=at)
 
-page.text(r"(iv) The logistic loss $\log(1 + e^{-yf})$, whose envelope has no formula: the package solves by averages of the "
+page.text(r"(iv) The logistic loss, whose envelope has no formula: the package solves by averages of the "
           r"force, and the free energy, solved as any System, agrees.")
 envelope = both(lambda k: E(Moreau(log(1 + exp(-k*f)), f, k*m + sqrt(Delta*q)*z, Delta*V), z))
 phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*envelope.subs(p, fraction)
@@ -94,7 +96,7 @@ def logistic():
 
 
 page.test("the logistic loss", logistic)
-page.text(r"(v) A large ridge. The error depends on $m^2/(\Delta q)$ alone, which for balanced clusters is")
+page.text(r"(v) A large ridge. The error depends on $m$ over $\sqrt{\Delta q}$ alone, whose square for balanced clusters is")
 fitted = {mhat: alpha*(1 - m)/(1 + Delta*V), qhat: alpha*Delta*((1 - m)**2 + Delta*q)/(1 + Delta*V)**2}
 ratio = (rho*mhat)**2/(Delta*(rho*mhat**2 + qhat))
 large = page.step("no overlap", Subs(ratio.subs(fitted), (m, q), (0, 0)), alpha*rho**2/(Delta*(alpha*rho + Delta)),

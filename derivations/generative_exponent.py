@@ -42,7 +42,7 @@ for label, value in ((1, a), (-1, b)):
 
 page.text(r"(iii) A zero that no symmetry explains: the target $z^2 e^{-z^2}$. In the letter $u$ for $z^2$ a label has two "
           r"preimages "
-          r"$u_- < 1 < u_+$ with the same $u e^{-u}$, each weighted by the density over the slope. The weight of $u - 1$, which is "
+          r"$u_- < 1 < u_+$ with the same label, each weighted by the density over the slope. The weight of $u - 1$, which is "
           r"$h_2$ but for a factor, is the same on both up to its sign:")
 density = exp(-u/2)/sqrt(2*pi)
 slope = 2*sqrt(u)*exp(-u)*(1 - u)

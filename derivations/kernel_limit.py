@@ -29,7 +29,8 @@ page.text(r"(i) The kernel. Random features of the activation $\sum_kc_kHe_k/k!$
 feature = sum(c[j]*He(j, z1)/factorial(j) for j in range(4))
 page.step("Mehler", E(feature*feature.subs(z1, z2), z1, z2, cov={(z1, z2): rho}),
           sum(c[j]**2*rho**j/factorial(j) for j in range(4)))
-page.text(r"(ii) Its eigenvalues. The power $\rho^k$ is shared by the polynomials of degree $k$ in $d$ letters. Their number is "
+page.text(r"(ii) Its eigenvalues. A power of $\rho$ is shared by the polynomials of its degree in $d$ letters. Those of degree "
+          r"$k$ number "
           r"$\binom{d + k - 1}{k}$, of the order $d^k$, so that each has an eigenvalue of the order $d^{-k}$:")
 for order in (2, 3):
     page.step(f"counting polynomials of degree {order}", Limit(binomial(d + order - 1, order).expand(func=True)/d**order, d, oo),

@@ -52,7 +52,7 @@ for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 
     body = He(order, z)**power
     page.step("orthogonality", E(body*z, z), one)
     page.step("orthogonality", E(body*He(2, z), z), two)
-page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need $g^3$, and over all "
+page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need the cube of $g$, and over all "
           r"transformations of "
           r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")
 page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair sign, or $He_3 + \nu$, $\nu$ a Poisson count of "
@@ -102,6 +102,7 @@ page.test("the package's growth and step", whole_average,
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 claimed = hx.theories.repetition("He3", 3).derivation(2).claim[1]
 page.therefore(expanded, sum(step**j*term for j, term in enumerate(terms)),
-               r"What a sample seen twice gives, up to the second order of the step; the first new term sees $g^2$:", by=[taylor],
+               r"What a sample seen twice gives, up to the second order of the step; the first new term sees the square of "
+               r"$g$:", by=[taylor],
                package={'hx.theories.repetition("He3", 3).derivation(2).claim[1]': claimed})
 page.not_shown("that a network escapes after so many samples; the exponents are those of the first gradients.")

@@ -66,7 +66,8 @@ T2 = c*u**2*T1 + beta*(c*v*u)**2
 x = Symbol("V_2", positive=True)   # V_2 as a letter of its own
 L_of = 1/x - c*Vhat1/(1 + b*x)
 page.step("Marchenko-Pastur, solved for $L$", 1/v - c*Vhat1/(1 + b*v), L, "The equation is explicit in $L$,")
-page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $-L$ and $-\hat V_1$. With $L$ a function of $V_2$ "
+page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $L$ and $\hat V_1$, with a minus. With $L$ a "
+          r"function of $V_2$ "
           r"and $\hat "
           r"V_1$ a derivative of $V_2$ is a quotient of its derivatives, and that of $V_1$ runs through both:")
 by_V, by_hat = Derivative(L_of, x), Derivative(L_of, Vhat1)
@@ -77,7 +78,8 @@ for rule, slope, value in (("$T_0$", -1/by_V, T0), ("$T_1$", by_hat/by_V, T1), (
 
 page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ and "
           r"$\hat "
-          r"m$ couple, have the squared $A^{-1}$-norms $c\beta V_2$, $\beta V_1$ and $\beta V_2/\epsilon$. (So $m$ costs nothing "
+          r"m$ couple, have the squared $A^{-1}$-norms $c\beta v_2$, $\beta v_1$ and $\beta v_2/\epsilon$, with "
+          r"$v_1$ and $v_2$ for the traces as functions of $L$ and $\hat V_1$. (So $m$ costs nothing "
           r"in the "
           r"limit; its term is the "
           r"leading $1/d$ correction.)")
@@ -161,7 +163,7 @@ def derived(sigma, target):
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
 plain = {**numbers, "alpha": 1.7, "bias": 0.0, "epsilon": 0.0}
-page.text(r"Stationarity, the fields written $\frac{\alpha}{\beta}\tilde\zeta$ and $\frac{\alpha}{\beta}\tilde\psi$, gives a "
+page.text(r"Stationarity, the fields in units of $\frac{\alpha}{\beta}$ as $\tilde\zeta$ and $\tilde\psi$, gives a "
           r"system; for "
           r"several pairs of functions its solutions are those of the package's:")
 right = derived("tanh(z)", "sin(z)")

@@ -16,7 +16,8 @@ page = Result(
     r"A label $g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, a density $Z$ that is an "
     r"integral over its level curve, $\int\mathcal{N}(z; \omega, V)\,ds/|\nabla g|$; $g_{out}$ is $\nabla_\omega\log Z$ and "
     r"$F(M)$ is "
-    r"$\int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For the product $z_1z_2$ these are Bessel functions at zero "
+    r"$\int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For the product of the two fields these are Bessel functions at "
+    r"zero "
     r"overlap, and "
     r"$\alpha_c$ is $0.59375109822\ldots$, with $1/\alpha_c$ from $#1$.",
     source="troiani2024", place="state evolution",
@@ -28,10 +29,12 @@ page.notation({y: "a label", o: "the field", (s1, s2): "the partial derivatives 
                w: "the field's length", V: "the variance given the field", beta: "a weight that stretches the hyperbola"})
 page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is a ribbon along the level curve, of width "
           r"$dy/|\nabla "
-          r"g|$. Where the curve is a graph over $z_1$, its slope is $-g_1/g_2$, and arc length and gradient leave one partial "
+          r"g|$. Where the curve is a graph over $z_1$, its slope is minus the ratio of the partial derivatives, and arc "
+          r"length and gradient "
+          r"leave one partial "
           r"derivative:")
 page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 + s2**2), 1/s2)
-page.text(r"The field enters through the Gaussian only, whose derivative brings down $V^{-1}(z - \omega)$:")
+page.text(r"The field enters through the Gaussian only, whose derivative brings down $#1$ over $V$:", a - o)
 gauss = exp(-(a - o)**2/(2*V))/sqrt(2*pi*V)
 page.step("differentiation", Derivative(gauss, o), (a - o)/V*gauss)
 page.text(r"so that $g_{out}$ is $V^{-1}$ times the mean of $z$ along the curve less the field. All that follows chooses a "
@@ -43,7 +46,8 @@ page.text(r"(ii) A circle. For the square $r^2$ of the radius the parameter is t
           r"$V$ a multiple of the identity $#1$; its logarithmic slope is along $\omega$:", Z)
 page.step("Bessel's integral", Integral(exp(x*cos(t)), (t, 0, pi))/pi, besseli(0, x), points=2)
 page.step("differentiation", Derivative(log(Z), w), (r*besseli(1, r*w/V)/besseli(0, r*w/V) - w)/V)
-page.text(r"(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y/z_1$ with $|g_2|$ the size of $z_1$; by "
+page.text(r"(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y$ divided by $z_1$, with $|g_2|$ the size of "
+          r"$z_1$; by "
           r"$\pm\sqrt "
           r"y\,(e^t, e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
 density_ = exp(-(y/z)**2/2)/(sqrt(2*pi)*Abs(z))
@@ -64,7 +68,7 @@ rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along,
                 r"Both signs of $y$ count, so that $1/\alpha_c$ is")
 page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
           r"parameters of "
-          r"(ii) and (iii), against the graph of $y - \tanh z_1$, and against the rays and the segment that are the "
+          r"(ii) and (iii), against the graph of a hyperbolic tangent, and against the rays and the segment that are the "
           r"levels of "
           r"$\mathrm{relu}(z_1) + \mathrm{relu}(z_2)$, whose plateau has the probability of a quadrant:")
 
@@ -275,6 +279,6 @@ def solved(inverse):
 
 
 page.therefore(rate, 1 + 2*along,
-               r"For $z_1z_2$ the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
+               r"For the product the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
                package={'1/hx.exponents("z1*z2").alpha_c': solved})
 page.not_shown(r"state evolution itself, and the thresholds of targets whose level curves have no parameter: those are numbers.")

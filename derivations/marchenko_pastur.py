@@ -11,7 +11,8 @@ theta, at, D1, D2, G = symbols("theta x_1 D_1 D_2 G", positive=True)
 
 page = Result(
     "The law of Marchenko and Pastur",
-    r"For a $p \times d$ matrix $W$ of independent standard normals the normalised trace of the resolvent of $W^\top W/p$ at $-w$ "
+    r"For a $p \times d$ matrix $W$ of independent standard normals the normalised trace of the resolvent of $W^\top W/p$ at "
+    r"minus $w$ "
     r"solves $#1$.",
     source="marchenko1967", place="the equation of the transform",
     assumptions=[r"leaving one out: the form $u^\top A u$ of a row $u$ over $\sqrt p$ is $\mathrm{tr}\,A/p$ up to what vanishes, "
@@ -35,7 +36,7 @@ page.step("the trace", Trace(Inverse(A)) - Trace(Inverse(A + u*u.T)), (u1**2/a1*
           "so that one row counts for at most $1/w$ in the trace, where all eigenvalues exceed $w$, and")
 page.step("its own form", MatMul(u.T, Inverse(A + u*u.T), u), Matrix([[form/(1 + form)]]))
 page.text(r"(ii) All rows. The resolvent times its inverse has the trace $d$, which is the sum of the rows' forms and of $w$ times "
-          r"the trace $dm$. Left out, a row has the form $\gamma m$:")
+          r"the trace $dM$. Left out, a row has the form $\gamma M$:")
 page.step("the sum over rows", Subs((p*x/(1 + x) + w*d*M)/d, (x, p), (gamma*M, d/gamma)), M/(1 + gamma*M) + w*M)
 b = w + 1 - gamma
 root = page.let(m, 2/(b + sqrt(b**2 + 4*gamma*w)), "A quadratic equation, with the positive root")

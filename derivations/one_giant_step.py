@@ -12,7 +12,8 @@ sigma_0, sigma_1, sigma_2, g_0, g_1, R_2, N_v, Rbar, t = symbols("sigma_0 sigma_
 
 page = Result(
     "One giant gradient step",
-    r"After one gradient step of size $\eta d$ on $\alpha_0 d$ samples every row of the first layer is a spike of size $r$ along "
+    r"After one gradient step of size $\eta$ times the dimension on $\alpha_0 d$ samples every row of the first layer is a "
+    r"spike of size $r$ along "
     r"one "
     r"direction $v$, which has the overlap $\gamma$ with the target, and a bulk of squared norm $c$: $#1$, $#2$ and $#3$.",
     source="cui2024", place="Result 3.1",

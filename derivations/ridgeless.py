@@ -35,7 +35,8 @@ rows.text(r"(ii) The third function. By parts, the derivative by the variance is
 rows.step("the heat equation", Derivative(E(sample.subs(z, u), z), c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12,
           points=1)
 rows.text(r"(iii) The free energy is that of the learning curve with $\nu\chi$ besides in the mean output and, since the vector "
-          r"$(\delta_i)$ has the squared $A^{-1}$-norm $\beta s_cV_2$, one more term in the entropy, with $\hat\chi^2$. Its "
+          r"$(\delta_i)$ has the squared $A^{-1}$-norm of the spike, $s_c$ in the place of $c$, one more term in the entropy, "
+          r"with $\hat\chi^2$. Its "
           r"conditions:")
 B = mu_0*m + kappa*mu_1*zeta + nu*chi
 error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2

@@ -20,7 +20,7 @@ page = Result(
     r"A spherical student that follows the correlation loss of a target has an overlap $m$ that moves at the rate $#1$ for the two "
     r"slopes, in Hermite coefficients $(1 - m^2)\sum_{k\ge1}\frac{c_k s_k}{(k-1)!}\,m^{k-1}$. From $d^{-1/2}$ it leaves the "
     r"equator "
-    r"after a time of order $1$, $\log d$ or $d^{\ell/2-1}$ for the information exponent $\ell$ one, two, more.",
+    r"after a time of order $1$, the logarithm of $d$ or $d^{\ell/2-1}$ for the information exponent $\ell$ one, two, more.",
     source="BAJ21",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, fresh in every step; a learning rate small enough for the flow to hold",
                  r"$g$ is square integrable; $s_\ell c_\ell > 0$ for the first order $\ell$ with $c_\ell \ne 0$"],
@@ -43,7 +43,7 @@ page.text(r"The mean product of the slopes is the derivative in $m$ of the serie
 for order in (2, 3, 4):
     page.step("Mehler", E(He(order, z1).diff(z1)*He(order, z2).diff(z2), z1, z2, cov=law),
               order*factorial(order)*m**(order - 1))
-page.text(r"A Hermite polynomial $He_k$ has the coefficients $k!$, as in $#1$, so the term of order $k$ "
+page.text(r"A Hermite polynomial $He_n$ has the coefficients $n!$, as in $#1$, so the term of order $k$ "
           r"is $\frac{c_k s_k}{(k-1)!}m^{k-1}$, as",
           (E(He(5, z1)**2, z1), factorial(5)))
 n = Symbol("n", integer=True, positive=True)

@@ -67,7 +67,7 @@ page.misprint("the sides exchanged", tau/(1 + tau)*Derivative(outlier, tau), 1 -
 page.therefore([(tau/(1 + tau)*Derivative(outlier, tau), 1 - (psi2 + tau)/(tau*(1 + tau))),
                 (tau/(psi2 + tau)*Derivative(outlier, tau), 1 - psi2*(1 + tau)/(tau*(psi2 + tau))),
                 (2*tau - tau*Derivative(outlier, tau), tau + psi2/tau)],
-               words=r"The alignments, and the outlier's square less $1 + \psi_2$:", by=[slope],
+               words=r"The alignments, and the outlier's square less one and $\psi_2$:", by=[slope],
                package={'hx.theories.small_step("tanh", "sin").solve(...)': solved})
 page.not_shown("that the gradient is of rank one, and the formulas of spiked matrices themselves; the error of a readout on these "
                "features.")

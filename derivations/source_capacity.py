@@ -23,11 +23,14 @@ page = Result(
 )
 page.assume(r"a width that is felt adds to the bias a term with the exponent $(2\alpha\min(r, 1/2) - 1)\,m + q$",
             quoted="defilippis2024", place="the rates of random features")
-page.notation({alpha: "the capacity", r: "the source", ELL: "the exponent of the ridge", WIDTH: "that of the width", k: "a mode",
+page.notation({alpha: r"the capacity, for eigenvalues $k^{-\alpha}$",
+               r: r"the source, for coefficients $k^{-\alpha r - 1/2}$", ELL: "the exponent of the ridge", WIDTH: "that of the "
+          "width", k: "a mode",
                K: "the number of modes that are learnt", (x, y, v, felt): "by how much a border is passed"})
 page.text(r"(i) The bias is what is not learnt and what the ridge shrinks. The squared coefficients beyond the $K$-th are")
 page.step("the tail", Integral(k**(-2*alpha*v - 1), (k, K, oo)), K**(-2*alpha*v)/(2*alpha*v), r"at the source $v$")
-page.text(r"and a mode below it keeps the squared share $(k/K)^{2\alpha}$, which adds the same power as long as the source is "
+page.text(r"and a mode below it keeps the square of the eigenvalue at the cut over its own, which adds the same power as long "
+          r"as the source is "
           r"below one, at $v/(1 + v)$ say, and $K^{-2\alpha}$ beyond:")
 below = v/(1 + v)
 page.step("what is shrunk", K**(-2*alpha)*Integral(k**(2*alpha*(1 - below) - 1), (k, 0, K)),

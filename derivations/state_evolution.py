@@ -14,7 +14,8 @@ x = Symbol("x", real=True)
 
 page = Result(
     "State evolution of Bayes-AMP",
-    r"The overlap of the Bayes estimate with the target's direction is a fixed point of $#1$, where $\hat q$ is $\alpha F(q)$ and "
+    r"The overlap of the Bayes estimate with the target's direction is a fixed point of $#1$, where $\hat q$ is $\alpha F$ at "
+    r"$q$ and "
     r"$F(q)$ is $\mathbb{E}\sum_y (\partial_\omega P)^2/P$ of the law $P(y|\omega)$ of the label at a field $\omega \sim "
     r"\mathcal{N}(0, q)$, $z \sim \mathcal{N}(\omega, 1 - q)$. For several directions $q$ and $F$ are matrices.",
     source="troiani2024", place="Eqs. of state evolution",
@@ -49,9 +50,9 @@ page.step("the limit of the mean label", Limit(erf(x*sqrt(q/(2*(1 - q))))**2/q, 
 page.step("the limit of the variance", Limit(1 - erf(x*sqrt(q/(2*(1 - q))))**4, q, 0), 1)
 page.step("the weak-recovery threshold", 1/E(4/(2*pi)*(2/pi*z**2), z), pi**2/4,
           r"so that the overlap grows from nothing beyond the limit of $q/F_{11}(q)$,")
-page.text(r"(iv) The square. A label $s^2$ leaves the two values $\pm s$ of $z$, with weights $e^{\pm s\omega/V}$; the mean is "
+page.text(r"(iv) The square. A squared label leaves the two values $\pm s$ of $z$, with weights $e^{\pm s\omega/V}$; the mean is "
           r"below, and $F$ "
-          r"is the mean square of it less $\omega$, over $V^2$.")
+          r"is the mean square of it less $\omega$, over the square of $V$.")
 s = Symbol("s", positive=True)
 two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
 page.step("two values", two, s*tanh(s*omega/V))

@@ -85,8 +85,7 @@ page.notation({pi[1]: "the fraction of neurons that start with the first "
                V2[1]: r"the trace of $A^{-1}$ over them, for one of them", V1[0, 0]: r"the matrix $\frac1p(\mathrm{tr}\,W_k\Pi "
                                                                                      r"W_l^\top "
                r"A^{-1})_{kl}$", epsilon: "$1/d$"})
-page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is $\frac12 e\,Q$ with the weight $Q$ of one "
-          r"over $1 + V$, "
+page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is half of $e$ over the sum of one and $V$, "
           r"now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
           r"variance "
           r"that $\mu_1^\top\psi$ leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))

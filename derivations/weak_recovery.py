@@ -40,7 +40,7 @@ page.text(r"If the mean of $z$ vanishes for all labels, $\hat q$ is $\alpha$ tim
           r"soon as the slope exceeds one.")
 G_y, A, B = symbols("G A B", positive=True)
 page.step("the mean square", E((G_y*sqrt(q)*z)**2, z), q*G_y**2,
-          r"Over fields $\sqrt q\,z$ at one label,")
+          r"Over fields of variance $q$ at one label,")
 page.step("the slope at zero", Subs(Derivative(alpha*(A*q + B*q**2)/(1 + alpha*(A*q + B*q**2)), q), q, 0), alpha*A,
           r"and with $A$ for its mean over the labels and any second order $B q^2$ of $\hat q/\alpha$,")
 page.text(r"An even injective label reveals $z^2$, so the mean is that of $He_2^2$:")

@@ -75,6 +75,7 @@ class ResultCheck:
     steps: tuple[Checked, ...]
     given: Mapping[str, int] = field(default_factory=dict)   # how many lines are quoted, assumed, defined
     unbound: tuple[str, ...] = ()                             # of lines that are printed and not checked
+    beyond: int = 0                                           # terms in words of what no formula of the page speaks of
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -84,6 +85,7 @@ class ResultCheck:
     def tally(self) -> str:
         """The same in words."""
         said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in self.kinds.items() if n)
+        said += f"; {counted(self.beyond, 'term')} in words beyond its formulas" if self.beyond else ""
         return said + (f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else "")
 
     @property
@@ -97,6 +99,7 @@ class ResultCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
         return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "not_checked": list(self.unbound),
+                "beyond": self.beyond,
                 "steps": [s.to_dict() for s in self.steps]}
 
     def _repr_html_(self) -> str:

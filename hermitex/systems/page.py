@@ -29,7 +29,8 @@ FEWEST = 6  # digits in which numbers of a test must agree
 class Words:
     """A paragraph; formulas stand between dollars. `$#1$`, `$#2$` stand for `formulas`, which are checked.
 
-    A formula is (lhs, rhs), or a name of the page, whose definition is printed. A letter that is a name or an unknown of a system
+    A formula is (lhs, rhs); or a name of the page, whose definition is printed; or a term, which a formula of the page has to
+    contain (see `Content`). A letter that is a name or an unknown of a system
     that the page compares stands for what it is there, in one of them.
     """
 
@@ -39,7 +40,12 @@ class Words:
     @property
     def claims(self) -> tuple[tuple[Any, Any], ...]:
         """The formulas that say something."""
-        return tuple(f for f in self.formulas if not isinstance(f, Symbol))
+        return tuple(f for f in self.formulas if isinstance(f, tuple))
+
+    @property
+    def terms(self) -> tuple[Any, ...]:
+        """Those that are one expression."""
+        return tuple(f for f in self.formulas if not isinstance(f, tuple | Symbol))
 
     @property
     def rule(self) -> str:
@@ -51,7 +57,7 @@ class Words:
         said = self.text
         for i, formula in enumerate(self.formulas, 1):
             sides = ((latex(formula), latex(values[formula])) if isinstance(formula, Symbol) else
-                     folded(formula[0], formula[1], names))
+                     folded(formula[0], formula[1], names) if isinstance(formula, tuple) else (latex(formula),))
             said = said.replace(f"$#{i}$", f"${' = '.join(sides)}$")
         return said
 

@@ -21,7 +21,7 @@ from hermitex.systems.conclusion import Conclusion, premises_of
 from hermitex.systems.given import Notation, NotShown, Premise, typed
 from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
-from hermitex.systems.used import adrift, unused
+from hermitex.systems.used import adrift, contents, unused
 
 
 class Result(Shown):
@@ -57,10 +57,10 @@ class Result(Shown):
 
     # -- writing -----------------------------------------------------------------------------------------------------
     def text(self, words: str, *formulas: Any) -> None:
-        """A paragraph; `$#1$`, `$#2$` stand for the formulas: (lhs, rhs), which is checked and printed as it is checked,
-            or a name of
-        the page, whose definition is printed."""
-        made = tuple(f if isinstance(f, Symbol) else (_side(f[0]), _side(f[1])) for f in formulas)
+        """A paragraph; `$#1$`, `$#2$` stand for the formulas: (lhs, rhs), which is checked and printed as it is checked; a name of
+        the page, whose definition is printed; or a term, which must be part of a formula of the page."""
+        made = tuple((_side(f[0]), _side(f[1])) if isinstance(f, tuple | list) else f if isinstance(f, Symbol) else _side(f)
+                     for f in formulas)
         for i in range(1, len(made) + 2 if made else 1):  # without formulas a paragraph may speak of #1
             if (f"$#{i}$" in words) != (i <= len(made)):
                 raise BadInput(f"{self.title}: write $#1$ to $#{len(made)}$ in the paragraph, for one formula each")
@@ -247,21 +247,39 @@ class Result(Shown):
         """These checks, with how many lines of the page are quoted, assumed and defined."""
         kinds = [p.badge if isinstance(p, Premise) else "defined" for p in self.parts if isinstance(p, Premise | Let)]
         kinds += ["defined"]*sum(len(p.letters) for p in self.parts if isinstance(p, Notation))
-        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound)
+        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound,
+                           len(self.terms_in_words["beyond"]))
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """What is printed and no check sees: a conclusion without premises, equalities typed between the dollars of words, and
-        a definition that is nowhere printed or enters no check."""
-        words = [self.claim, *(x for p in self.parts if not isinstance(p, Premise) for x in (
-            (p.text,) if isinstance(p, Words) else (p.words, getattr(p, "rule", ""))))]
-        many = sum(map(typed, words))
+        """What is printed and no check sees: a conclusion without premises, equalities typed between the dollars of words, terms
+        there that no formula of the page contains, and a definition that is nowhere printed or enters no check."""
+        many = sum(map(typed, self.words))
         said = [f"{counted(many, 'formula')} in words"] if many else []
+        if loose := self.terms_in_words["unbound"]:
+            said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
+                     "contains (write page.text('... $#1$', (term, value)))"]
         printed = {f for p in self.parts if isinstance(p, Words) for f in p.formulas if isinstance(f, Symbol)}
         hidden = [p.symbol for p in self.parts if isinstance(p, Let) and not p.shown and p.symbol not in printed]
         lost = unused(self.parts, self.definitions)
         said += [f"the definition of {', '.join(sorted({str(x) for x in (*hidden, *lost)}))}"] if hidden or lost else []
         return (*(["the conclusion"] if self.conclusion is not None else []), *said)
+
+    @property
+    def words(self) -> list[str]:
+        """All words but the premises."""
+        return [self.claim, *(getattr(p, kind, "") for p in self.parts if not isinstance(p, Premise)
+                              for kind in ("text", "words", "rule") if kind == "text" or not isinstance(p, Words))]
+
+    @property
+    def terms_in_words(self) -> dict[str, list[str]]:
+        """Terms typed in words that no formula of the page contains: "unbound", in its letters, or "beyond" them (a norm)."""
+        within = contents(self.parts)
+        given = [p.words for p in self.parts if isinstance(p, Premise | Notation)]
+        found = within.spoken(self.words, given)
+        found["unbound"] += [latex(t) for p in self.parts if isinstance(p, Words) for t in p.terms if not within.contain(t)]
+        found["beyond"] += within.spoken(given)["beyond"]
+        return found
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""

@@ -10,6 +10,7 @@ from sympy import Basic, Expr, Symbol
 from hermitex.systems.conclusion import Conclusion
 from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
 from hermitex.systems.scope import written_out
+from hermitex.systems.typed_terms import Content
 
 
 def formulas(part: Any) -> Iterator[Basic]:
@@ -21,6 +22,17 @@ def formulas(part: Any) -> Iterator[Basic]:
     elif isinstance(part, Agreement):
         for some in (part.derived.equations, part.derived.where, part.derived.observables):
             yield from some.values()
+
+
+def contents(parts: Sequence[Any]) -> Content:
+    """What the formulas of these parts contain, with the definitions, systems and inequalities."""
+    found: list[Any] = []
+    for part in parts:
+        found += formulas(part)
+        found += [getattr(part, name, None) for name in ("symbol", "value", "small", "large", "mended")]
+        for one in filter(None, (getattr(part, name, None) for name in ("derived", "used", "system"))):
+            found += [x for some in (one.equations, one.where, one.observables) for pair in some.items() for x in pair]
+    return Content(f for f in found if isinstance(f, Basic))
 
 
 def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import warnings
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +27,8 @@ from hermitex.face.userfile import module_of
 from hermitex.systems.conclusion import Conclusion
 from hermitex.systems.given import typed
 from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
-from hermitex.systems.used import enters, unused
+from hermitex.systems.typed_terms import terms
+from hermitex.systems.used import contents, enters, unused
 
 PAGES = Path(__file__).parents[2]/"derivations"
 
@@ -43,6 +45,7 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
         if isinstance(part, Words):
             found += [("in words", part, in_words)]*bool(part.claims)
             found += [("typed in words", page, None)]*typed(part.text)   # those that are typed, which nothing checks
+            found += [("term", part, lambda p, chance, i=i: in_terms(p, i, chance)) for i in range(len(part.terms))]
         if isinstance(part, Let) and not any(isinstance(p, Fact) and part.symbol in p.uses for p in page.parts):   # a test is run
             found.append(("definition", part, lambda p, chance: replace(p, value=changed(p.value, chance))))
         if isinstance(part, Agreement) and not part.misprint:
@@ -53,6 +56,9 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
             others = [s for s in steps if s not in part.by]
             if others:
                 found.append(("premise added", part, lambda p, chance, o=others: replace(p, by=(*p.by, chance.choice(o)))))
+    beyond = page.terms_in_words["beyond"]
+    found += [("term in words", t, mistyped) for some in page.words for t in terms(some) if t not in beyond]
+    found += [("term beyond the formulas", page, None)]*len(beyond)   # of objects that stand in no formula: nothing checks them
     if page.conclusion is not None:
         found.append(("conclusion", page, None))   # one without premises, which nothing checks
     return found
@@ -75,6 +81,23 @@ def in_words(part: Words, chance: random.Random) -> Words:
     claim = chance.choice(part.claims)
     made = [(f[0], changed(f[1], chance)) if f is claim else f for f in part.formulas]
     return replace(part, formulas=tuple(made))
+
+
+def in_terms(part: Words, i: int, chance: random.Random) -> Words:
+    """Another term among those of a paragraph."""
+    return replace(part, formulas=tuple(changed(f, chance) if f is part.terms[i] else f for f in part.formulas))
+
+
+def mistyped(term: str, chance: random.Random) -> str:
+    """Another term, as it might be typed: a root lost, an exponent, a sign, a factor."""
+    ways = [lambda t: f"2{t}" if not t.startswith("-") else f"3 {t[1:]}", lambda t: t[1:] if t.startswith("-") else f"-{t}"]
+    if r"\sqrt" in term:
+        ways += [lambda t: t.replace(r"\sqrt", "", 1)]*3
+    if "^" in term:
+        ways += [lambda t: re.sub(r"\^(\d|\{)", lambda f: "^3" if f[1] == "2" else "^2" if f[1] != "{" else "^{3", t, count=1)]*3
+    if " + " in term or " - " in term:
+        ways += [lambda t: re.sub(r" ([+-]) ", lambda f: " - " if f[1] == "+" else " + ", t, count=1)]*3
+    return chance.choice([made for way in ways if (made := way(term)) != term])
 
 
 def displayed(part: Agreement, chance: random.Random) -> Agreement:
@@ -109,6 +132,10 @@ def noticed(page: Result, part: Any, change: Any, chance: random.Random) -> bool
     if change is None:
         return False
     made = change(part, chance)
+    if isinstance(made, str):
+        return contents(page.parts).status(made) == "unbound"
+    if made is not part and isinstance(made, Words) and made.terms != part.terms:
+        return not all(map(contents(page.parts).contain, made.terms))
     if not isinstance(part, Let):
         return not made.checked(page.definitions, *((systems(page),) if isinstance(part, Words) else ()))
     where = {**page.definitions, part.symbol: made.value}

@@ -160,6 +160,23 @@ def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
             page.text(words, *formulas)
 
 
+def test_terms_in_words_stand_in_a_formula_of_the_page_or_are_named():
+    a, b = symbols("a b", positive=True)
+    page = Result("A", "claim")
+    page.notation({b: r"$\|w\|^2/d$ of the sample $w$"})
+    page.step("a moment", E((sqrt(a)*b*z)**4, z), 3*a**2*b**4)
+    page.text(r"$3a^2$, $a^2b^4$, $a^{2}$ and $b$; $\|w\|^2/d$ of $w$, $f(x)$ and $x \sim \mathcal{N}(0, I_d)$")
+    assert not page.unbound and page.terms_in_words == {"unbound": [], "beyond": [r"\|w\|^2/d"]}
+    for wrong in ("3a", "a^3b^4", "-3a^2", "a + b", r"\frac{a}{b}", "a^2 - b"):
+        page.parts[-1] = type(page.parts[-1])(f"Now ${wrong}$ is typed.")
+        assert page.terms_in_words["unbound"] == [wrong] and f"${wrong}$" in page.check().unbound[0]
+    page.parts.pop()
+    page.text("Its part $#1$.", a**2)
+    assert not page.unbound and "part $a^{2}$" in page.markdown()
+    page.text("No part is $#1$.", a**3)
+    assert "that no formula of the page contains" in page.unbound[0] and "1 term in words beyond" in page.check().tally()
+
+
 def test_a_definition_stands_in_words_and_is_counted_where_nothing_prints_it():
     page = Result("A", "claim")
     with pytest.raises(BadInput, match="has no definition"):

@@ -1,0 +1,248 @@
+r"""Terms typed between the dollars of words: each is read back, and a formula of the page has to contain it.
+
+A name ($\mu_1$, $g(z)$), a number and a law are no terms. A term is bound if it is a sub-expression of a formula that the page
+checks or defines, some factors of one of its products, or some summands of one of its sums.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice, product
+from typing import Any
+
+from sympy import Abs, Add, Basic, Expr, Function, Integer, Mul, Pow, Rational, Symbol, exp, factorial, pi, preorder_traversal, sqrt
+from sympy import functions as known
+from sympy.core.function import AppliedUndef
+
+from hermitex.show.display import latex
+
+_DOLLARS = re.compile(r"\$([^$]*)\$")
+_TOKEN = re.compile(r"He(?=[_'^])|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
+_SPACE = {r"\,", r"\;", r"\!", r"\:", r"\ ", r"\left", r"\right"}
+_ACCENTS = {r"\hat", r"\tilde", r"\bar", r"\dot"}
+_FUNCTIONS = {r"\log": "log", r"\exp": "exp", r"\tanh": "tanh", r"\sin": "sin", r"\cos": "cos"}
+_LAW = re.compile(r"\s*\\mathcal\{?[NP]\}?|\s*P\(")
+_RELATION = re.compile(r"\\(?:geq?|leq?|neq?|ll|gg|to|mapsto|leftarrow|in|sim|simeq|approx|propto|equiv|l?dots)(?![A-Za-z])|[<>=]")
+_OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|min|max|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
+_READINGS = 64   # of one term, in letters that print alike
+
+
+class _Unread(Exception):
+    """The grammar has no such formula."""
+
+
+def terms(words: str) -> list[str]:
+    r"""The terms between single dollars; a relation parts two.
+
+    >>> terms(r"At $\mu_1 > 0$ the norm of $g(z)$ is $\sqrt{c}\,z$ or $-z$, with $z \sim \mathcal{N}(0, 1)$ and $#1$")
+    ['\\sqrt{c}\\,z', '-z']
+    """
+    typed = [f for part in words.split("$$")[::2] for f in _DOLLARS.findall(part) if not f.startswith("#")]
+    return [t.strip() for f in typed for t in _RELATION.split(f) if not _is_name(t)]
+
+
+class Content:
+    """What the formulas of a page contain."""
+
+    def __init__(self, formulas: Iterable[Basic]) -> None:
+        self.parts = {x for f in formulas for x in preorder_traversal(f)}
+        self.products = [x.as_powers_dict() for x in self.parts if isinstance(x, Mul)]
+        self.sums = [set(x.args) for x in self.parts if isinstance(x, Add)]
+        self.letters: dict[str, list[Any]] = {}
+        for x in self.parts:
+            if isinstance(x, Symbol):
+                self.letters.setdefault(_key(latex(x)), []).append(x)
+            elif isinstance(x, AppliedUndef):   # its letter may stand for its value
+                self.letters.setdefault(_key(latex(Symbol(x.func.__name__))), []).append(x)
+
+    def status(self, term: str) -> str:
+        r""""bound"; "unbound"; "beyond" of what is not read, or has a letter that no formula of the page has (a norm, d log d)."""
+        tokens, key = _tokens(term), _key(term)
+        names = {k: some for k, some in self.letters.items() if k in key}
+        said = "beyond"
+        for chosen in islice(product(*names.values()), _READINGS):
+            reader = _TermReader(tokens, dict(zip(names, chosen, strict=True)))
+            try:
+                made = reader.whole()
+            except _Unread:
+                return "beyond"
+            if reader.strange or isinstance(made, tuple):
+                return "beyond"
+            if self.contain(made):
+                return "bound"
+            said = "unbound"
+        return said
+
+    def spoken(self, words: Iterable[str], given: Iterable[str] = ()) -> dict[str, list[str]]:
+        """{"unbound": [terms of `words`], "beyond": ...}; a term that `given` words (premises, notation) have, too, is bound."""
+        known_terms = {_key(t) for some in given for t in terms(some)}
+        found: dict[str, list[str]] = {"unbound": [], "beyond": []}
+        for term in (t for some in words for t in terms(some) if _key(t) not in known_terms):
+            if (said := self.status(term)) != "bound":
+                found[said].append(term)
+        return found
+
+    def contain(self, expr: Expr) -> bool:
+        """Is it part of a formula: a sub-expression, some factors, some summands?"""
+        factors = isinstance(expr, Mul | Pow) and not expr.could_extract_minus_sign()   # a sign belongs to the whole product
+        if expr in self.parts or (factors and 1/expr in self.parts):
+            return True
+        if isinstance(expr, Add):
+            return any(set(some) <= of for of in self.sums for some in (expr.args, [-x for x in expr.args]))
+        if factors:
+            both = [one.as_powers_dict() for one in (expr, 1/expr)]
+            return any(all(of.get(base) == power for base, power in one.items()) for of in self.products for one in both)
+        return False
+
+
+def _is_name(text: str) -> bool:
+    """A letter with its scripts, a function of letters, a tuple of them, a law, a signed number."""
+    tokens = _tokens(text)
+    if all(re.fullmatch(r"[\d.]+|[-+(),]|\\pm|\\infty|\\mathbb|\{|\}|\+", t) for t in tokens) or _LAW.match(text):
+        return True
+    try:
+        return _named(_TermReader(tokens, {}).whole())
+    except _Unread:
+        return False
+
+
+def _named(expr: Any) -> bool:
+    """A letter, or a function of letters and numbers; or several."""
+    if isinstance(expr, tuple):
+        return all(map(_named, expr))
+    return isinstance(expr, Symbol | Integer) or (isinstance(expr, AppliedUndef) and all(map(_named, expr.args)))
+
+
+def _tokens(text: str) -> list[str]:
+    return [t for t in _TOKEN.findall(text) if t not in _SPACE]
+
+
+def _key(text: str) -> str:
+    """A letter without the braces that print alike."""
+    return " ".join(t for t in _tokens(text) if t not in "{}").replace("^ *", r"^ \star")
+
+
+class _TermReader:
+    r"""The grammar: sums, products, quotients, \frac, powers, \sqrt, n!, |x|, functions; letters as the page prints them."""
+
+    def __init__(self, tokens: list[str], letters: dict[str, Any]) -> None:
+        self.tokens, self.letters = list(reversed(tokens)), letters
+        self.strange: set[str] = set()   # letters that no formula of the page has
+
+    def whole(self) -> Any:
+        """All of it: an expression, or several with commas."""
+        made = [self._sum()]
+        while self._next == ",":
+            self._take()
+            made.append(self._sum())
+        if self.tokens:
+            raise _Unread
+        return made[0] if len(made) == 1 else tuple(made)
+
+    @property
+    def _next(self) -> str:
+        return self.tokens[-1] if self.tokens else ""
+
+    def _take(self, token: str = "") -> str:
+        if not self.tokens or (token and self._next != token):
+            raise _Unread
+        return self.tokens.pop()
+
+    def _sum(self) -> Any:
+        sign = -1 if self._next == "-" else 1
+        if self._next in ("-", "+", r"\pm"):
+            self._take()
+        made = self._product()
+        made = _single(made)*sign if sign < 0 else made
+        while self._next in ("+", "-"):
+            sign = -1 if self._take() == "-" else 1
+            made = _single(made) + sign*_single(self._product())
+        return made
+
+    def _product(self) -> Any:
+        made = self._power()
+        while self._next and self._next not in "+-)}],|":
+            inverse = self._next == "/" and bool(self._take())
+            factor = _single(self._power())
+            made = _single(made)/factor if inverse else _single(made)*factor
+        return made
+
+    def _power(self) -> Any:
+        made = self._atom()
+        while self._next in ("^", "!"):
+            made = factorial(_single(made)) if self._take() == "!" else _single(made)**_single(self._group())
+        return made
+
+    def _group(self) -> Any:
+        """What stands between braces, or one token, of a number its first digit."""
+        if self._next == "{":
+            return self._between("{", "}")
+        if re.fullmatch(r"\d\d+", self._next):
+            number = self._take()
+            self.tokens += [number[1:], number[0]]
+        return Integer(self._take()) if self._next.isdigit() else self._letter()
+
+    def _between(self, opened: str, closed: str) -> Any:
+        self._take(opened)
+        made = [self._sum()]
+        while self._next == "," and self._take():
+            made.append(self._sum())
+        self._take(closed)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _atom(self) -> Any:
+        token = self._next
+        if token in ("{", "(", "|"):
+            made = self._between(token, {"{": "}", "(": ")", "|": "|"}[token])
+            return Abs(_single(made)) if token == "|" else made
+        if token in (r"\frac", r"\tfrac"):
+            self._take()
+            above = _single(self._group())
+            return above/_single(self._group())
+        if token == r"\sqrt":
+            self._take()
+            return sqrt(_single(self._group()))
+        if token[:1].isdigit():
+            return Rational(self._take())
+        if token in _FUNCTIONS:
+            self._take()
+            return getattr(known, _FUNCTIONS[token])(_single(self._power()))
+        return self._letter()
+
+    def _letter(self) -> Any:
+        """A letter with its accent, scripts and arguments."""
+        if not re.fullmatch(r"\\?[A-Za-z]+", self._next) or _OBJECT.match(self._next):
+            raise _Unread
+        name = self._take()
+        if name in _ACCENTS:
+            name += " " + self._script()
+        while self._next in ("_", "'") or (self._next == "^" and self.tokens[-2:-1] in ([r"\star"], ["*"])):
+            script = self._take()
+            name += f" {script} " + (self._script() if script != "'" else "")
+        name = _key(name)
+        if name not in self.letters and name == r"\pi":
+            return pi
+        if name not in self.letters and name == "e" and self._next == "^":
+            return exp(1)
+        if name not in self.letters:
+            self.strange.add(name)
+        found = self.letters.get(name, Symbol(name))
+        if self._next != "(" or (name in self.letters and isinstance(found, Symbol)):
+            return found
+        arguments = self._between("(", ")")
+        head = Function(name) if isinstance(found, Symbol) else found.func
+        return head(*(arguments if isinstance(arguments, tuple) else (arguments,)))
+
+    def _script(self) -> str:
+        """What stands in a script or under an accent, as it is typed."""
+        found = [self._take()]
+        while found.count("{") > found.count("}"):
+            found.append(self._take())
+        return " ".join(found)
+
+
+def _single(made: Any) -> Any:
+    if isinstance(made, tuple):
+        raise _Unread
+    return made
