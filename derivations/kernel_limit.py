@@ -57,7 +57,7 @@ page.misprint("the factorial forgotten", E(He(3, z)*hx.sign(z), z)**2, 1/(3*pi),
               words=r"$He_3$ has the mean square 3!, and the weight is that of a unit vector")
 page.misprint("the part that is learned", E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, E(z*hx.sign(z), z)**2,
               "the error is the weight above the degree, not up to it", source="loureiro2024slides",
-              place="the theorem on kernel methods", mended=1 - 2/pi)
+              place="the theorem on kernel methods", mended=1 - 2/pi, change=lambda right: 1 - right)
 page.therefore(E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, 1 - 2/pi, r"The error for the sign, from $d^{3/2}$ samples:",
                by=[whole, linear], package={'1 - hx.theories.kernel_limit("sign").weights[1]': 1 - hx.theories.kernel_limit(
                    "sign").weights[1]})

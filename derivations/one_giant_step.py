@@ -73,8 +73,10 @@ page.therefore([(symbols("r"), t*sigma_1*N_v), (hx.symbols.gamma, g_1/N_v),
                words="The spiked features:", by=[as_r, as_gamma, as_c, spread],
                package={f"hx.theories.spike(sigma, g).{k}": getattr(made, k) for k in ("r", "gamma", "c")})
 page.misprint("the square forgotten", N_v**2, g_1 + R_2/alpha0, r"$\mu_1^\star$ is printed under the root for $\mu_1^{\star 2}$",
-              source="loureiro2024slides", place="Result 3.1", mended=g_1**2 + R_2/alpha0)
+              source="loureiro2024slides", place="Result 3.1", mended=g_1**2 + R_2/alpha0,
+              change=lambda right: right.subs(g_1**2, g_1))
 page.misprint("the slope mistaken", E((slope(z) - sigma_1)**2, z), E((z*sigma(z) - sigma_1)**2, z),
               r"the number in $c$, which is printed with a spurious factor $\mu_1^2$ besides", source="loureiro2024slides",
-              place="Result 3.1", mended=E(slope(z)**2, z) - sigma_1**2)
+              place="Result 3.1", mended=E(slope(z)**2, z) - sigma_1**2,
+              change=lambda right: right + E((z*sigma(z) - sigma_1)**2 - (slope(z) - sigma_1)**2, z))
 page.not_shown(r"that the sums concentrate, and the corrections of order $1/d$ to the three numbers.")

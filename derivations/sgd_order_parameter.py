@@ -166,7 +166,7 @@ page.test("the package's times", travel)
 page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
               r"$(i+1)^2$ is printed for unnormalised $He_i$: it misses $i!$", source="wu2023slides",
-              place="the gradient of a neuron", mended=18*m**2)
+              place="the gradient of a neuron", mended=18*m**2, change=lambda right: right/factorial(2))
 page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
               r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
 page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),

@@ -66,7 +66,7 @@ page.test("a flipped label", lambda: (hx.exponents("sign(z1*z2)", "flip:1/10").t
 page.misprint("the square inside", E((z**2 - 1)**2, z), E((E(z, z)**2 - 1)**2, z),
               r"$\mathbb{E}[H|Y]^2$ is printed in $1/\alpha_c$, which is then 1 for every even target; it is $\mathbb{E}[H^2|Y]$ "
               r"that gives $1/2$ and $\pi^2/4$", source="krzakala2024slides", place="the threshold of weak recovery",
-              mended=2)
+              mended=2, change=lambda right: right/2)
 page.therefore(1/E((z**2 - 1)**2, z), Rational(1, 2), r"For the square of $z$, $\alpha_c$ is", by=[square],
                package={'hx.exponents("z**2").threshold.exact': hx.exponents("z**2").threshold.exact})
 page.not_shown(r"that state evolution describes the algorithm, and that no algorithm of polynomial time does better below "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, MatrixBase, MatrixExpr, Symbol
+from sympy import Dummy, Expr, MatrixBase, MatrixExpr, Symbol
 
 from hermitex.show.display import latex
 from hermitex.show.line import Line
@@ -104,7 +104,8 @@ class Equality:
     """lhs = rhs by a rule; `misprint`: a source prints it, and it must fail; `chained`: lhs is the line above.
 
     `copy`: the right side is the package's own, which may be the left one letter by letter, and which is not printed where there
-    is a `name`; any other step that says X = X fails. `mended`: what stands for rhs where the misprint is put right; it must hold.
+    is a `name`; any other step that says X = X fails. `mended`: what stands for rhs where the misprint is put right; it must hold,
+    and in a source's misprint `change` of it must be rhs: how the printed form comes from the mended one.
     """
 
     rule: str
@@ -121,6 +122,7 @@ class Equality:
     name: Symbol | None = None
     place: str = ""
     mended: Expr | None = None
+    change: Callable[[Expr], Any] | None = None
 
     @property
     def of_a_source(self) -> bool:
@@ -147,9 +149,22 @@ class Equality:
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points)
                 if not right:
                     return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")
+                if self.of_a_source and (untied := self._untied(where)):
+                    return Checked(f"misprint, {self.rule}", FAILS, example=untied)
             status = REFUTED if found.status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
         return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
+
+
+    def _untied(self, where: Mapping[Symbol, Expr]) -> str:
+        """Why the printed form is not the change of the mended one, or nothing."""
+        if self.change is None:
+            return "say how the printed form comes from the mended one, as change=lambda right: right/2"
+        letter = Dummy("right")
+        if letter not in getattr(self.change(letter), "free_symbols", ()):
+            return "its change does not depend on the mended form"
+        said = check(_written_out(self.change(self.mended), where), _written_out(self.rhs, where), digits=self.digits)
+        return "" if said else f"the printed form is not the change of the mended one: {said!r}"
 
 
 @dataclass(frozen=True)

@@ -160,15 +160,15 @@ class Result(Shown):
         return digits_of(gap)
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
-                 mended: Any = None, digits: int = 30) -> None:
+                 mended: Any = None, change: Callable[[Any], Any] | None = None, digits: int = 30) -> None:
         """lhs = rhs is wrong: the check must fail, with a counter-example.
 
-        With its source, the place in it and the right side `mended`, which must hold, it is a misprint; else it stands under
-        "What would go wrong". Without `mended` the left side is one of a line of the page, which says what is right.
+        With its source, the place in it and the right side `mended`, which must hold and of which the printed side is the `change`
+        (`lambda right: right/2`), it is a misprint; else it stands under "What would go wrong". Without `mended` the left side
+        is one of a line of the page, which says what is right.
         """
-        right = None if mended is None else _side(mended)
         self.parts.append(Equality(where, _side(lhs), _side(rhs), words, source, digits, misprint=True, place=place,
-                                   mended=right))
+                                   mended=None if mended is None else _side(mended), change=change))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
                     functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "") -> None:

@@ -40,6 +40,9 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
     for part in page.parts:
         if isinstance(part, Equality) and part.misprint:
             found.append(("wrong form", part, lambda p, _: replace(p, rhs=p.mended if p.mended is not None else p.lhs)))
+        if isinstance(part, Equality) and part.misprint and part.of_a_source:
+            found.append(("misprint", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
+            found.append(("misprint mended", part, lambda p, chance: replace(p, mended=changed(p.mended, chance))))
         if isinstance(part, Equality) and not part.misprint:
             found.append(("expression", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
         if isinstance(part, Words):

@@ -133,7 +133,7 @@ def test_every_line_says_of_which_kind_it_is():
 
 def test_a_misprint_has_a_source_a_place_and_a_mended_form_that_holds():
     page = Result("Misprints", "claim")
-    page.misprint("the factor", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=2*a)
+    page.misprint("the factor", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=2*a, change=lambda right: right/2)
     page.misprint("of our own", Derivative(a**2, a), 3*a)
     assert page.check().passed
     text = page.latex()
@@ -141,6 +141,10 @@ def test_a_misprint_has_a_source_a_place_and_a_mended_form_that_holds():
     assert sources < text.index("Eq. (7)") < text.index("mended") < variants < text.index("of our own")
     page.misprint("badly mended", Derivative(a**2, a), a, source="cui2024", place="Eq. (7)", mended=4*a)
     assert "mended formula does not hold" in page.check().steps[-1].example
+    for printed, change, said in ((3*a, lambda right: right/2, "is not the change"), (a, None, "say how"),
+                                  (a, lambda right: a, "does not depend")):
+        page.misprint("tied", Derivative(a**2, a), printed, source="cui2024", place="Eq. (7)", mended=2*a, change=change)
+        assert said in page.check().steps[-1].example
 
 
 def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
