@@ -23,8 +23,8 @@ page = Result(
 
 page.notation({r: "the size of the spike", c: "the squared norm of a row beside it", kappa: "the projection of the input on the "
                                                                                             "spike"})
-page.text(r"The best linear fit in $z$ has the coefficient $\mathbb{E}[z\,\sigma]$, which integration by parts "
-          r"turns into a slope.")
+page.text(r"The best linear fit in $z$ has the coefficient $#1$, which integration by parts turns into a slope.",
+          E(z*sigma(u), z))   # a term of the words, which must be part of a formula of the page
 by_parts = page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
 page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z),
               r"a factor $\sqrt{c}$ too many")
