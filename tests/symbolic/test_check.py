@@ -1,6 +1,7 @@
 """check calls nothing right that is wrong: true identities with errors planted in them, and what it takes to see each kind."""
 
 import copy
+import json
 import pickle
 from collections import Counter
 from random import Random
@@ -345,3 +346,24 @@ def test_integrals_over_the_plane_and_laws_within_their_range():
     assert hx.check(plane, 2*pi/sqrt(3)) and hx.check(plane, pi).status == "fails"
     assert hx.check(E(tanh(z)**2), 1 - E(sech(z)**2)).status == "proved"
     assert hx.check(E(exp(-Geometric("m", p))), p*exp(-1)/(1 - (1 - p)*exp(-1)), digits=12, points=1)
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [
+    ("log(u**2)", "2*log(u)"), ("(u**2)**(1/3)", "u**(2/3)"), ("log(u*v)", "log(u) + log(v)"), ("log(Abs(u))", "log(u)"),
+    ("E(log(u**2*z**2))", "2*log(u) + E(log(z**2))"), ("E(tanh(z)**2)*log(u**4)", "4*E(tanh(z)**2)*log(u)")])
+def test_a_claim_fails_where_one_side_alone_is_real(lhs, rhs):
+    """For a real letter; for a positive one it holds."""
+    found = hx.check(lhs, rhs, symbols={"u": "real", "v": "real"})
+    assert found.status == "fails"
+    assert "not" in found.how
+    assert any(value < 0 for value in found.counter_example.parameters.values())
+    assert found.counter_example.ratio is None
+    json.dumps(found.to_dict())
+    assert hx.check(lhs, rhs, symbols={"u": "positive", "v": "positive"})
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [
+    ("log(1 - u**2)", "log(1 - u) + log(1 + u)"), ("atanh(u)", "log((1 + u)/(1 - u))/2"), ("sqrt(1 - u)*sqrt(1 + u)", "sqrt(1 - u**2)"),
+    ("E(exp(u*z**2))**2", "1/(1 - 2*u)")])
+def test_a_claim_holds_where_both_sides_exist(lhs, rhs):
+    assert hx.check(lhs, rhs, symbols={"u": "real"})

@@ -20,7 +20,8 @@ from hermitex.symbolic.calculus.countable import check_countable, endless
 from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
-from hermitex.symbolic.calculus.testing import SLACK, Test, affordable, reduced
+from hermitex.symbolic.calculus.sides import affordable, reduced
+from hermitex.symbolic.calculus.testing import SLACK, Test
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.definite import definite

@@ -17,7 +17,8 @@ from sympy import Add, Expr, Mul, Pow, Rational, S, cosh, erfi, exp, expand, fac
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.calculus.points import Point
-from hermitex.symbolic.calculus.testing import LEFT, Functions, Sides, Test, compare, real
+from hermitex.symbolic.calculus.sides import Sides, compare, real
+from hermitex.symbolic.calculus.testing import LEFT, Functions, Test
 from hermitex.symbolic.calculus.turning import compared
 from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation

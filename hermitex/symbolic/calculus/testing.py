@@ -10,59 +10,52 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
-from sympy import Add, DiracDelta, Expr, Integral, Pow, Rational, S, Sum, expand
+from sympy import Expr, Integral, Pow, Rational, S
 from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
-from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
+from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.budget import checkpoint, effort
-from hermitex.symbolic.calculus import rules, trials
+from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
+from hermitex.symbolic.calculus.sides import (
+    INTEGRALS,
+    PLANE,
+    ROUGH,
+    Sides,
+    affordable,
+    apart,
+    compare,
+    exact_values,
+    half_real,
+    has_law,
+    on_grids,
+    real,
+    reduced,
+)
 from hermitex.symbolic.calculus.trials import Trial
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
 from hermitex.symbolic.calculus.weightless import weightless
-from hermitex.symbolic.digits.panels import nested
 from hermitex.symbolic.digits.spans import as_averages
-from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
-from hermitex.symbolic.precise import evaluate_with_error, in_plane
-from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
 
 DEEP = 60  # digits where no integral is left
 DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
-ROUGH = 8  # digits that most wrong claims differ in: tried before all of them are paid for
 FEW = 5  # digits that tell whether another formula holds beyond a turn, where more take too long
-PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
-SHALLOW = 60  # binary digits that are added at first where terms cancel
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
 _THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
-_INTEGRALS = (Expectation, Integral, Sum)
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
-NEAR, FAR, TURN = "near", "far", "turn"
+NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
+_HALF = "one side is a real number there and the other is not; declare positive the letters that are meant to be"
 Functions = Mapping[UndefinedFunction, Trial]
-
-
-class Sides(NamedTuple):
-    """Both sides at a point, the digits they were asked for, and the digits in which they agree (None: they differ)."""
-
-    left: Any
-    right: Any
-    asked: int
-    agree: int | None
-
-    @property
-    def nothing(self) -> bool:
-        """Both are 0, as far as can be seen."""
-        return self.agree == 0 and self.asked > 0
-
 
 LEFT = Sides(None, None, 0, 0)  # a point that took too long
 
@@ -106,7 +99,7 @@ class Test:
         self.parameters = sorted(left.free_symbols | right.free_symbols, key=lambda s: s.name)
         self.functions = tuple(sorted({*undefined_functions(left), *undefined_functions(right)}, key=lambda f: f.__name__))
         self.points = Points(self.sides, self.parameters)
-        self.elementary = not any(p.has(*_INTEGRALS) for p in self.parts)
+        self.elementary = not any(p.has(*INTEGRALS) for p in self.parts)
         self.several = max(map(trials.widest, self.parts)) > 1
         self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
         self.long = sum(p.count_ops() for p in self.parts) > LONG
@@ -130,6 +123,8 @@ class Test:
                 found = self.at(parameters, functions, rough=not tried.points)
                 if found is not None and found.nothing and self.exact is not None:  # of E 1(z > 40) they show more
                     found = self.at(parameters, functions, parts=self.exact) or found
+            elif kind == HALF:
+                found = self._half_real(parameters, functions)
             elif kind == FAR and tried.left >= 2:
                 continue
             else:
@@ -143,13 +138,16 @@ class Test:
                     else:
                         tried.left += 1
                     continue
+            if found is None and kind in (NEAR, FAR):
+                found = self._half_real(parameters, functions)
+                kind = HALF
             if found is None:
                 continue
             if found.agree is None:
                 self.agreed = bool(tried.points)
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
-                return Check(left, right, FAILS, "", None, example)
+                return Check(left, right, FAILS, _HALF if kind == HALF else "", None, example)
             if found.nothing:
                 tried.zeros += 1
             elif kind == NEAR or found.agree >= self.digits - SLACK:  # one far out with fewer digits shows nothing
@@ -201,6 +199,8 @@ class Test:
             for parameters in found[:most]:
                 if self._admissible(parameters):
                     yield parameters, functions, TURN
+                elif self._one_is_real(parameters):
+                    yield parameters, functions, HALF
                 elif any(too_large(side, parameters) for side in self.sides):
                     tried.unturned.append(parameters)
 
@@ -222,6 +222,8 @@ class Test:
             if self._admissible(parameters):
                 yield parameters, self.assignment(i + 4*(kind == FAR)), kind
                 return
+            if self._one_is_real(parameters):
+                yield parameters, self.assignment(i), HALF
 
     def assignment(self, i: int) -> dict[UndefinedFunction, Trial]:
         """A function for each undefined one, smooth enough for the derivatives that occur."""
@@ -249,7 +251,7 @@ class Test:
             asked = min(wanted, *map(affordable, concrete))
             # Of functions drawn at random, two values that cancel to 0 are passed over.
             found = None
-            if rough and asked > ROUGH and any(e.has(*_INTEGRALS) for e in concrete):
+            if rough and asked > ROUGH and any(e.has(*INTEGRALS) for e in concrete):
                 found = compare(concrete, ROUGH, deep=False, zeros=False)
             if found is None or found.agree is not None:
                 if asked == PLANE and all(on_grids(e, wanted) for e in concrete):
@@ -268,7 +270,7 @@ class Test:
         return found
 
     def _depth(self, concrete: list[Expr], moving: bool) -> int:
-        if any(e.has(*_INTEGRALS) for e in concrete):
+        if any(e.has(*INTEGRALS) for e in concrete):
             return self.digits + 2
         return max(self.digits + 2, DEEP if moving else DEEPER)
 
@@ -309,9 +311,27 @@ class Test:
         size = max(fabs(given.left), fabs(given.right))
         return exact if fabs(exact.left - exact.right) <= size*mp.mpf(10)**(1 - given.agree) else given
 
+    def _half_real(self, parameters: Point, functions: Functions) -> Sides | None:
+        """A point at which one side is real and the other is not: they differ there. None where neither is known to be so."""
+        chosen = {f: t.build for f, t in functions.items()}
+        try:
+            left, right = (put(side.xreplace(parameters), chosen) for side in self.sides)
+            return half_real(left, right)
+        except BudgetExceeded:
+            raise
+        except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
+            return None
+
     def _admissible(self, parameters: Point) -> bool:
-        return all(value.xreplace(parameters) in interval for value, interval in self.lawful) and all(
-            not too_large(side, parameters) and _is_real_at(side, parameters) for side in self.sides)
+        return self._may_be(parameters) and all(_is_real_at(side, parameters) for side in self.sides)
+
+    def _one_is_real(self, parameters: Point) -> bool:
+        return self._may_be(parameters) and sum(_is_real_at(side, parameters) for side in self.sides) == 1
+
+    def _may_be(self, parameters: Point) -> bool:
+        """Do the laws allow the point, and can what stands there be written?"""
+        return all(value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
+            too_large(side, parameters) for side in self.sides)
 
 
 def _is_real_at(side: Expr, parameters: Point) -> bool:
@@ -323,138 +343,3 @@ def _is_real_at(side: Expr, parameters: Point) -> bool:
         map(has_law, put_in.atoms(Expectation))) and not any(
         p.is_Pow and p.exp.is_Rational and p.exp.q % 2 == 0 and p.base.is_negative
         for e in (put_in, *(n.body for n in put_in.atoms(Expectation))) for p in e.atoms(Pow))
-
-
-def has_law(node: Expectation) -> bool:
-    """False where the numbers that were put in make the covariance indefinite."""
-    cov = node.covariance
-    if node.independent or cov.free_symbols:
-        return True
-    return not any(cov[:k, :k].det().is_negative for k in range(1, cov.rows + 1)) and all(
-        not cov[i, i].is_negative for i in range(cov.rows))
-
-
-# -- both sides as numbers ---------------------------------------------------------------------------------------------
-def apart(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """The sides without their common terms; where nothing is left on one, the terms with a minus are carried over."""
-    one, other = without_common(left, right)
-    return carried(one, other) if (one == 0) != (other == 0) else (one, other)
-
-
-def without_common(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """The sides without their common terms."""
-    ours, theirs = list(Add.make_args(left)), list(Add.make_args(right))
-    for term in list(ours):
-        if term in theirs and term in ours:
-            ours.remove(term)
-            theirs.remove(term)
-    return Add(*ours), Add(*theirs)
-
-
-def carried(one: Expr, other: Expr) -> tuple[Expr, Expr]:
-    """The terms with a minus of what stands on one side only, on the other."""
-    whole = other if one == 0 else one
-    terms = Add.make_args(whole)
-    if len(terms) < 2:
-        split = expand(whole.replace(lambda e: isinstance(e, Expectation), linear))
-        terms = Add.make_args(split) if _exist(split) else terms
-    minus = [t for t in terms if t.could_extract_minus_sign()]
-    plus = [t for t in terms if not t.could_extract_minus_sign()]
-    return (Add(*plus), -Add(*minus)) if plus and minus else (one, other)
-
-
-def exact_values(left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
-    """Both sides by closed forms, with nothing left to integrate; None where they have none, or need none."""
-    from hermitex.symbolic.integrals import normal_form
-
-    if not (left.has(Expectation) or right.has(Expectation)):
-        return None
-    try:
-        values = normal_form(left), normal_form(right)
-    except HermitexError:
-        return None
-    if any(v.has(*_INTEGRALS) for v in values):
-        return None
-    # What is a single term on one side, and 0 on the other, is no difference: of 1/2 - erf(30)/2 all digits are asked.
-    return without_common(*values) if 0 in apart(left, right) else apart(*values)
-
-
-def _exist(expr: Expr) -> bool:
-    try:
-        for node in expr.atoms(Expectation):
-            require_existence(node)
-    except Divergent:
-        return False
-    return True
-
-
-def reduced(expr: Expr) -> Expr:
-    """Averages over several variables as closed forms, or over fewer variables, where they are found; deltas by their mass."""
-    from hermitex.symbolic.integrals import normal_form
-
-    if expr.has(DiracDelta):
-        expr = rules.everywhere(rules.sift, expr) or expr
-    if trials.widest(expr) < 2:
-        return expr
-    ways: tuple[Callable[[Expr], Expr | None], ...] = (
-        normal_form, partial(rules.everywhere, rules.mehler), partial(rules.everywhere, rules.stein))
-    for fewer in ways:
-        found = fewer(expr)
-        if found is not None and trials.widest(found) < trials.widest(expr):
-            expr = found
-
-    def one(node: Expectation) -> Expr:
-        if not has_law(node) or (len(node.bound) < 2 and node.independent):
-            return node
-        line = nested(node)
-        return node if line.has(Expectation) and trials.widest(line) > 1 else line
-
-    tops = {n: one(n) for n in expr.atoms(Expectation) if not n.free_symbols}
-    return expr.xreplace({n: line for n, line in tops.items() if line != n})
-
-
-def affordable(expr: Expr) -> int:
-    """The digits to which an expression is evaluated: all, unless integrals over several variables are left in it."""
-    wide = trials.widest(expr)
-    return 10**6 if wide < 2 else PLANE if wide == 2 else SPACE
-
-
-def on_grids(expr: Expr, digits: int) -> bool:
-    """Are all averages over two variables known to so many digits, since they are smooth?"""
-    return all(trials.widest(node) < 2 or in_plane(node, digits) for node in expr.atoms(Expectation))
-
-
-def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: bool = True) -> Sides | None:
-    """The sides as numbers with their errors; that they differ is believed only if more digits say so too.
-
-    `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them; `confirm`: a
-    difference is looked at again in more digits.
-    """
-    (left, e), (right, d) = (real(side, asked, SHALLOW) for side in sides)
-    if not (isfinite(left) and isfinite(right)):
-        return None
-    size, error = max(fabs(left), fabs(right)), e + d
-    if deep and fabs(left - right) <= 8*error and error > size*mp.mpf(10)**(1 - asked) and (zeros or size > 4*error):
-        (left, e), (right, d) = (real(side, asked) for side in sides)
-    gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
-    if size <= 4*error:
-        return Sides(left, right, asked, 0)
-    if gap > 8*error and not confirm:
-        return Sides(left, right, asked, None)
-    if gap > 8*error:
-        more = 2 if asked > PLANE and max(map(trials.widest, sides)) > 1 else 10  # other grids, of nearly the same size
-        (left, e), (right, d) = (real(side, asked + more, SHALLOW) for side in sides)
-        again, error = fabs(left - right), e + d
-        if again > 8*error and gap < 2*again < 4*gap:
-            return Sides(left, right, asked, None)
-        gap = again
-    with mp.workdps(15):
-        lost = max(gap, error)/size
-    return Sides(left, right, asked, asked if not lost else max(1, min(asked, int(-log10(lost)))))
-
-
-def real(expr: Expr, digits: int, against_cancellation: int | None = None) -> tuple[Any, Any]:
-    """(value, error)."""
-    value, error = (evaluate_with_error(expr, digits) if against_cancellation is None else
-                    evaluate_with_error(expr, digits, against_cancellation=against_cancellation))
-    return mp.own(value), mp.own(mp.convert(error))

@@ -27,8 +27,8 @@ class CounterExample:
 
     @property
     def ratio(self) -> Any:
-        """left/right; None if right is 0."""
-        return self.left/self.right if self.right else None
+        """left/right; None if right is 0, or one of them is not real."""
+        return self.left/self.right if self.right and not _complex(self.left, self.right) else None
 
     def __repr__(self) -> str:
         given = [f"{f} = {name}" for f, name in self.functions.items()]
@@ -62,7 +62,7 @@ class CounterExample:
     def to_dict(self) -> dict[str, Any]:
         """Functions, parameters and both sides."""
         return {"functions": dict(self.functions), "parameters": {k: str(v) for k, v in self.parameters.items()},
-                "left": float(self.left), "right": float(self.right)}
+                "left": _plain(self.left), "right": _plain(self.right)}
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,15 @@ class Check:
         return {"status": self.status, "digits": self.digits, "how": self.how,
                 "counter_example": self.counter_example and self.counter_example.to_dict(),
                 "factor": None if self.factor is None else str(self.factor)}
+
+
+def _complex(*values: Any) -> bool:
+    return any(mp.convert(v).imag for v in values)
+
+
+def _plain(value: Any) -> float | str:
+    """For JSON, which has no numbers that are not real."""
+    return nstr(value, 15) if _complex(value) else float(value)
 
 
 def decimal(value: Expr) -> str:
