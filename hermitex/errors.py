@@ -37,6 +37,14 @@ class ConventionError(BadInput):
     """A convention that must be said was not (monic or orthonormal, for instance)."""
 
 
+class NoValue(BadInput):
+    """A number that was not given: `name`, by which the command line knows its option."""
+
+    def __init__(self, asking: str, name: str, like: str = "...") -> None:
+        self.asking, self.name = asking, name
+        super().__init__(f"{asking}: {name} has no value; add {name}={like}")
+
+
 class UnknownName(BadInput):
     """A name that is not known; carries the closest known ones, or those that are meant by it as a rule (`meant`)."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, NoValue, UnknownName
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
 from hermitex.symbols import z
@@ -80,7 +80,7 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     elif alpha is not None:
         raise BadInput(f"{theory.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
     if numbers.get(axis) is None:
-        raise BadInput(f"{theory.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
+        raise NoValue(theory.name, axis, "[0.5, 1, 2]")
     options, line = _options(simulate, axis), numbers.pop(axis)
     if options and _starts_at_dimension(theory, numbers) and "dimension" in options:
         numbers["dimension"] = options["dimension"]  # the one d that is said is that of both

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import DiracDelta, Symbol
 
-from hermitex.errors import BadInput, NotConverged
+from hermitex.errors import BadInput, NotConverged, NoValue
 from hermitex.show.display import shorten
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
@@ -170,7 +170,7 @@ class Committee(Theory):
             raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
         given = self.complete(self.given({**numbers, **begin(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
-            raise BadInput("committee: t has no value; add t=(0, 20)")
+            raise NoValue("committee", "t", "(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
         with limited(budget), bounded(budget):
             asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
@@ -251,7 +251,7 @@ class Committee(Theory):
         array([0.17247, 0.01232])
         """
         if t is None:
-            raise BadInput("committee: t has no value; add t=np.linspace(0, 20, 100)")
+            raise NoValue("committee", "t", "np.linspace(0, 20, 100)")
         line = self._times(self.given({"t": t})["t"], "an increasing list of times")
         whole = line if line[0] == 0 else np.concatenate([[0.0], line])
         whole = whole if whole.size > 1 else np.array([0.0, 1e-9])

@@ -15,7 +15,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex import symbols
-from hermitex.errors import BadInput, BudgetExceeded, NotConverged, UnknownName
+from hermitex.errors import BadInput, BudgetExceeded, NotConverged, NoValue, UnknownName
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
@@ -139,7 +139,7 @@ class MultiIndex(Theory):
     def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
         """alpha, checked."""
         if "alpha" not in numbers:
-            raise BadInput("bayes-amp: alpha has no value; add alpha=2")
+            raise NoValue("bayes-amp", "alpha", "2")
         alpha = numbers["alpha"]
         if not np.all((alpha > 0) & np.isfinite(alpha)):
             worst = alpha.ravel()[np.argmax(~((alpha > 0) & np.isfinite(alpha)).ravel())]

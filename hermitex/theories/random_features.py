@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Eq, Max, Piecewise, Rational, S, sqrt, symbols
 
-from hermitex.errors import BadInput, HermitexError, brief
+from hermitex.errors import BadInput, HermitexError, NoValue, brief
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -192,7 +192,7 @@ class RandomFeatures(Theory):
             if name not in numbers:
                 if default is not self.REQUIRED:
                     continue
-                raise BadInput(f"{self.name}: {name} has no value; add {name}=...")
+                raise NoValue(self.name, name)
             at = np.asarray(numbers[name])
             may_vanish = (name == "Delta" and not self.mixed) or (name == "lam" and self.square)
             fine = np.isfinite(at) & ((at > 0) | ((at == 0) & may_vanish))

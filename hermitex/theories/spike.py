@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Basic, DiracDelta, Expr, Rational, S, Symbol, oo, sqrt, sympify
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import NO_NUMBER, BadInput, Divergent, NoClosedForm, UnknownName
+from hermitex.errors import NO_NUMBER, BadInput, Divergent, NoClosedForm, NoValue, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -323,7 +323,7 @@ def completed(asking: str, sigma: Activation, g: Activation, numbers: Mapping[st
     """
     for name in ("alpha", "lam"):
         if name not in numbers:
-            raise BadInput(f"{asking}: {name} has no value; add {name}=...")
+            raise NoValue(asking, name)
     for name, v in numbers.items():
         _within(asking, name, v)
     step, direct = ([n for n in names if n in numbers] for names in (("alpha0", "eta"), ("r", "c", "gamma")))

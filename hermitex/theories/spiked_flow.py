@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Integer, Symbol, sqrt
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -112,7 +112,7 @@ class SpikedFlow(Theory):
 
     def _line(self, t: Any) -> np.ndarray:
         if t is None:
-            raise BadInput("spiked-covariance: t has no value; add t=np.linspace(0, 20, 100)")
+            raise NoValue("spiked-covariance", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(self.given({"t": t})["t"])
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
             raise BadInput("spiked-covariance: t is an increasing list of times, none below 0")

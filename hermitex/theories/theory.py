@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownName, brief
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited
@@ -180,7 +180,7 @@ class Theory(Shown):
         optimise = None if optimise is None else ridge(optimise, self.letters())
         required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n != optimise]
         if self.axis in required or (not given and not required):
-            raise BadInput(f"{self.name}: {self.axis} has no value; add {self.axis}=[0.5, 1, 2]")
+            raise NoValue(self.name, self.axis, "[0.5, 1, 2]")
         rest = self.given(given)
         lists = [n for n in given if n in rest and rest[n].ndim and n not in self.arrays]
         axis = self.axis if self.axis in lists or not lists else lists[0]
@@ -193,7 +193,7 @@ class Theory(Shown):
             sizes = " and ".join(f"{n} {rest[n].size}" for n in lists)
             raise BadInput(f"{self.name}: along a curve the lists are of one length: {sizes} values") from None
         if axis not in rest:
-            raise BadInput(f"{self.name}: {axis} has no value; add {axis}=[0.5, 1, 2]")
+            raise NoValue(self.name, axis, "[0.5, 1, 2]")
         rest |= {n: np.broadcast_to(rest[n], length) for n in lists}
         rest[axis] = np.broadcast_to(rest[axis], length)
         line = np.array(rest[axis], dtype=float)
@@ -249,7 +249,7 @@ class Theory(Shown):
         """
         for name, said in ranges.items():
             if name not in numbers:
-                raise BadInput(f"{self.name}: {name} has no value; add {name}=...")
+                raise NoValue(self.name, name)
             v = numbers[name]
             fine = np.isfinite(v) | (("inf" in said) & (v == np.inf))
             least = np.asarray(v) > 0 if "> 0" in said else np.asarray(v) >= 0 if ">= 0" in said else True

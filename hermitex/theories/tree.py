@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Add, Expr, Poly, Symbol
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, NoValue, UnknownName
 from hermitex.show.display import latex
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -237,7 +237,7 @@ def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tr
     if extra := made.expr.free_symbols - {z}:
         raise BadInput(f"tree: g holds {', '.join(sorted(map(str, extra)))}; put numbers in")
     if epsilon1 is None:
-        raise BadInput("tree: epsilon1 has no value; add epsilon1=1/2: groups of d^epsilon1 directions")
+        raise NoValue("tree", "epsilon1", "1/2: groups of d^epsilon1 directions")
     e = exact("epsilon1", epsilon1)
     if not (e.is_number and e.is_real) or not 0 < float(e) <= 1:
         raise BadInput(f"tree: epsilon1 is a number above 0, at most 1, not {epsilon1}")

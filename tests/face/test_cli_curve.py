@@ -195,3 +195,19 @@ def test_a_number_of_another_structure_names_what_brings_it(words, says, capsys)
     assert cli.main(["curve", "glm", "--alpha", "1", "--lam", "0.1", *words]) == cli.BAD_INPUT
     said = capsys.readouterr().err
     assert says in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [
+    ("random-features", "--sigma", "tanh", "--target", "sin", "--alpha", "1"),
+    ("giant-step", "--sigma", "tanh", "--target", "tanh", "--samples", "1"),
+    ("kernel-ridge", "--sigma", "tanh", "--target", "sin", "--n", "9"), ("glm", "--alpha", "1")])
+def test_what_is_missing_is_named_as_an_option_and_the_advice_works(words, capsys):
+    given = ["curve", *words]
+    for _ in range(4):
+        status = cli.main(given)
+        if status == cli.ANSWERED:
+            break
+        said = capsys.readouterr().err
+        assert status == cli.BAD_INPUT and "is needed, for instance --" in said
+        given += said.strip().rsplit("for instance ", 1)[1].split()
+    assert status == cli.ANSWERED and len(given) > 1 + len(words)

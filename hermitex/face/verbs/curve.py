@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hermitex.errors import BadInput, UnknownName
+from hermitex.errors import BadInput, NoValue, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
 MOST_CURVES = 40
 _INFINITY = ("inf", "oo", "+inf")
+_LIKE = {"dimension": 50, "epsilon1": "1/2", "gamma_1": 0.5, "gamma_2": 0.5}  # numbers of which 1 is no good example
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +65,16 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve, simulate where asked, write the files and print; status 1 if a point failed."""
+    try:
+        return _run(args)
+    except NoValue as error:
+        if error.name not in OPTIONS:
+            raise
+        option = f"--{error.name}"
+        raise BadInput(f"{error.asking}: {option} is needed, for instance {option} {_LIKE.get(error.name, 1)}") from None
+
+
+def _run(args: argparse.Namespace) -> int:
     entry, keywords = _request(args)
     from hermitex.face import curve as face
     from hermitex.show.files import check_place

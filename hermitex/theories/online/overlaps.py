@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Symbol
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory, integrate
 from hermitex.systems.names import begin
@@ -114,7 +114,7 @@ class OverlapFlow(Theory):
         if "alpha" in numbers:
             raise BadInput("sgd: its curve runs along the time t = gamma n, not along alpha; write .curve(t=[...])")
         if t is None:
-            raise BadInput("sgd: t has no value; add t=np.linspace(0, 20, 100)")
+            raise NoValue("sgd", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
             raise BadInput("sgd: t is an increasing list of times, none below 0")
