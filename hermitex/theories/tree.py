@@ -157,14 +157,19 @@ class Tree(Plateaus):
 
     def plot(self, ax: Any = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801, label: str | None = None) -> Any:
         """The error over kappa in the three scenarios, the thresholds as dotted lines."""
+        from hermitex.show.plots import name_lines
+
         line = np.linspace(*kappa, points)
         for scenario, words in SCENARIOS.items():
             ax = self.curve(kappa=line, scenario=scenario).plot(ax, label=f"{scenario}: {words}")
+        names: dict[Any, str] = {}  # both thresholds may be one
         for name in ("kappa_1", "kappa_2"):
-            at = float(self.thresholds[name])
-            if kappa[0] < at < kappa[1]:
-                ax.axvline(at, color="0.6", linestyle=":", linewidth=1.2, zorder=0)
+            names[self.thresholds[name]] = names.get(self.thresholds[name], "") + rf"\{name} = "
+        for at, said in names.items():
+            if kappa[0] < float(at) < kappa[1]:
+                ax.axvline(float(at), color="0.6", linestyle=":", linewidth=1.2, zorder=0, label=f"${said}{at}$")
         ax.set_ylim(bottom=0)
+        name_lines(ax)
         return ax
 
     def to_dict(self) -> dict[str, Any]:

@@ -114,7 +114,8 @@ def test_the_command_line_and_the_picture(capsys):
     np.testing.assert_allclose(answer["test_error"], [SLIDE["err_after_degree"][k] for k in (1, 4)], atol=1e-11)
     assert answer["parameters"]["scenario"] == "II"
     ax = tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2").plot(points=41)
-    assert len(ax.get_legend().get_texts()) == 3
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(said) == 4 and said[-1] == r"$\kappa_1 = \kappa_2 = 3/2$"
     found = hx.curve("tree", target="tanh", P="2:1,3:1", epsilon1="1/2", kappa=[2.5])
     assert found.test_error[0] == pytest.approx(0.302575, abs=1e-6)
 
