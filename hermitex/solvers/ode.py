@@ -120,15 +120,16 @@ def integrate(
         raise BadInput("the times must be (t0, t1) or a monotone array of at least two")
     if "t" in names:
         raise BadInput("a variable cannot be named t, which is the time")
-    hooks, clock = _hooks(events or {}, terminal, p), _Clock(float(times[0]), float(np.sign(times[-1] - times[0])))
-    taken = count(1)
 
-    def counted(s: float, y: Array) -> Array:
-        if most is not None and next(taken) > most:
-            raise TooManySteps
-        return np.asarray(rate(s, y, p), dtype=float)
+    def attempt(dense: bool) -> tuple[Any, Any, _Clock]:
+        hooks, clock = _hooks(events or {}, terminal, p), _Clock(float(times[0]), float(np.sign(times[-1] - times[0])))
+        taken = count(1)
 
-    with np.errstate(all="ignore"):
+        def counted(s: float, y: Array) -> Array:
+            if most is not None and next(taken) > most:
+                raise TooManySteps
+            return np.asarray(rate(s, y, p), dtype=float)
+
         run = solve_ivp(
             counted,
             (times[0], times[-1]),
@@ -141,6 +142,16 @@ def integrate(
             atol=atol,
             max_step=max_step,
         )
+        return run, hooks, clock
+
+    with np.errstate(all="ignore"):
+        try:
+            run, hooks, clock = attempt(dense)
+        except ValueError as error:
+            if not (dense and "strictly" in str(error)):
+                raise
+            # an older SciPy makes no dense output of a solution that runs off, where the steps shrink to nothing
+            run, hooks, clock = attempt(False)
     crossings = {
         name: {"t": run.t_events[i], **dict(zip(names, np.reshape(run.y_events[i], (-1, len(names))).T, strict=True))}
         for i, name in enumerate(hooks)

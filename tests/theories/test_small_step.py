@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
@@ -103,10 +104,10 @@ def test_the_spectrum_is_a_density_and_the_histogram_follows_it():
     at = dict(psi1=3, psi2=0.5, eta=4)
     seen = singular_values(theory, dimension=160, seeds=3, **at)
     found = theory.spectrum(simulated=seen, **at)
-    assert abs(np.trapezoid(found.density, found.x) - 1) < 1e-3 and found.outlier > found.edges[1]
+    assert abs(trapezoid(found.density, found.x) - 1) < 1e-3 and found.outlier > found.edges[1]
     inside = np.mean((seen > found.edges[0]) & (seen < 1.2))
     grid = found.x <= 1.2
-    assert abs(inside - np.trapezoid(found.density[grid], found.x[grid])) < 0.04
+    assert abs(inside - trapezoid(found.density[grid], found.x[grid])) < 0.04
     assert len(found.to_dict()["simulated"]) == 240 and found.plot().get_xlabel() == "singular value"
     assert theory.spectrum(psi1=3, psi2=0.5, eta=0.1).outlier is None
 
