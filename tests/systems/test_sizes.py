@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 import pytest
-from sympy import Abs, cos, sin, sqrt, symbols
+from sympy import Abs, cos, sin, sqrt, symbols, tanh
 
 from hermitex import E, System, sweep, theories
 from hermitex.errors import BadInput, NotConverged
 from hermitex.solvers.grid import grid
-from hermitex.symbols import V, alpha, lamda, z
+from hermitex.symbols import V, alpha, lamda, z, z1, z2, z3
 
 RIDGE = System({V: 1/(alpha + lamda)})
 
@@ -82,3 +82,12 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(number, value):
     named = float(re.search(r"tolerance=(\S+) for", str(error.value))[1])
     found = system.solve(a=number, tolerance=named)
     assert found["x"] == pytest.approx(value, rel=1e-6) and any("relative error" in n for n in found.notes)
+
+
+def test_an_average_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    x, b = symbols("x b", real=True)
+    system = System({x: b + E(tanh(b*z1 + x*z2*z3)**2, z1, z2, z3)})
+    monkeypatch.setattr("hermitex.systems.program._MOST_NUMBERS", 1000)
+    with pytest.raises(BadInput, match=r"over 3 variables at once takes an array of [\d.e+]+ numbers, at most 1e\+03 fit") as error:
+        system.solve(b=0.3)
+    assert "\n" not in str(error.value)

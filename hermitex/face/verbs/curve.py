@@ -109,6 +109,8 @@ def _run(args: argparse.Namespace) -> int:
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
             made = made.with_simulation(_measured(args, theory, made, numbers))
+            if said := getattr(theory, "of_experiment", ""):
+                cli.say(said)
         found.append(made)
     _write(args, found, lines)
     if args.json:
