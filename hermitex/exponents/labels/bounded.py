@@ -142,9 +142,11 @@ def _primitive(x: np.ndarray, n: int) -> np.ndarray:
 
 def _variation(x: np.ndarray, n: int) -> np.ndarray:
     """int_{-oo}^x |He_n| phi, from zero to zero of He_n."""
+    from scipy.special import roots_hermitenorm
+
     if n == 0:
         return _primitive(x, 0)
-    zeros = np.sort(np.polynomial.hermite_e.hermeroots([0]*n + [1]))
+    zeros = roots_hermitenorm(n)[0]
     total, ends = np.zeros_like(x), [-np.inf, *zeros, np.inf]
     for lo, hi in pairwise(ends):
         at = np.clip(x, lo, hi)
