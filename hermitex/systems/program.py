@@ -19,7 +19,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Mul, Sum, Symbol, numbered_symbols
+from sympy import Expr, Function, Mul, Pow, Sum, Symbol, numbered_symbols
 
 from hermitex.errors import BadInput
 from hermitex.kernels.adaptive import Quadratures
@@ -224,9 +224,17 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks],
             break
         varying |= nodes
     reach = lowered.reach()
-    tabled = {v for s in lowered.statements if s.target in fixed for v in (*reach[s.target], *(a.symbol for a in s.axes))}
+    tabled = {v for s in lowered.statements if s.target in fixed and (s.axes or _dear(s.expr))
+              for v in (*reach[s.target], *(a.symbol for a in s.axes))}
     names = {a.identifier for a in lowered.axes if a.symbol in tabled}
-    return fixed, {name: m.resting(parameters) if name in names else m for name, m in places.items()}
+    places = {name: m.resting(parameters) if name in names else m for name, m in places.items()}
+    moving = {a.symbol for a in lowered.axes if places.get(a.identifier, Marks()).moves & moved}
+    return lowered.independent_of(varying | moving), places
+
+
+def _dear(e: Expr) -> bool:
+    """Whether a table of `e` is worth that its nodes stay where they are: powers and products are taken again at no cost."""
+    return bool(e.atoms(Function)) or any(not p.exp.is_Integer for p in e.atoms(Pow))
 
 
 def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]

@@ -334,9 +334,9 @@ class Run:
         return found.extended({m: self._row(out[m]) for m in block.members}), out
 
     def _beside(self, k: int, size: float) -> State:
-        """What block k returns with the positive unknowns that are 0 moved to `size`."""
-        positive = {u for b in self.program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
-        s = {n: np.where(np.equal(v, 0.0), size, v) if n in positive else v for n, v in self.s.items()}
+        """What block k returns with the unknowns that are 0 moved to `size`."""
+        unknowns = {u for b in self.program.blocks for u in b.torn}
+        s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
         return self.program.call(f"block_{k + 1}", s, self.used)
 
     def _first(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:

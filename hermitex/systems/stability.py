@@ -2,8 +2,8 @@
 
     rho(D),   D_uv = d rhs_u/d v   over all unknowns;   D is block triangular, so rho is the largest of those of the blocks
 
-D is read off what the block functions return. At a boundary, where a positive unknown is 0 and D may be 0/0, rho is the
-limit from inside; an implicit equation is no map, and then rho is not defined.
+D is read off what the block functions return. Where an unknown is 0 and D is 0/0 (of sqrt(q) at q = 0), rho is the limit from
+above; an implicit equation is no map, and then rho is not defined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.solvers.linear import spectral_radius
 
-_BESIDE = (1e-6, 1e-8, 1e-10, 1e-12)  # distances from a boundary at which the limit is read off
+_BESIDE = (1e-6, 1e-8, 1e-10, 1e-12, 1e-16, 1e-20)  # distances from 0 at which the limit is read off
 _SETTLED = 1e-3  # two of them that agree to this give the limit
 _FLOOR = 1e-2  # a radius below that is near 0
 _GROWS = 1.5  # from one to the next by more than this at each: infinite
@@ -31,7 +31,7 @@ def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], p
     ----------
     blocks : those of the program (`BlockCode`)
     outputs : {k: what the function of block k returned at the solution}, of every block that is not explicit
-    beside : (k, size) -> the same with the positive unknowns that are 0 moved to `size`
+    beside : (k, size) -> the same with the unknowns that are 0 moved to `size`
     """
     implicit = [u for b in blocks for u, explicit in zip(b.torn, b.explicit, strict=True) if not explicit]
     if implicit:
@@ -66,7 +66,7 @@ def slopes(block: Any, out: Mapping[str, Any], points: int) -> np.ndarray:
 
 
 def _limit(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Of radii ever nearer to a boundary: where two of them agree, infinity where they grow, else NaN."""
+    """Of radii ever nearer to 0: where two of them agree, infinity where they grow, else NaN."""
     limit = np.full(values[0].shape, np.nan)
     for a, b in pairwise(values):
         settled = np.isnan(limit) & (np.abs(a - b) <= _SETTLED*np.maximum(np.abs(b), _FLOOR))
