@@ -140,3 +140,12 @@ def test_an_exported_file_gives_it_too(tmp_path):
         assert there["stability"] == here.stability and there["q"] == here["q"]
     many = module.solve(lamda=[5.0, 8.0], start={"q": 0.9})
     assert list(many["stability"]) == list(HILL.solve(lamda=[5.0, 8.0], start={"q": 0.9}).stability)
+
+
+@pytest.mark.parametrize("size", [0.5, 2, 1e4])
+def test_at_0_of_a_real_unknown_below_a_root(size):
+    """E tanh(beta sqrt(Q) z)^2 = beta^2 Q + O(Q^2), while the formula of its derivative is 0/0 at Q = 0."""
+    Q = Symbol("Q", real=True)
+    found = System({Q: hx.E(tanh(beta*sqrt(Q)*z)**2, z)}).solve(beta=size)
+    assert found.Q == 0 and found.stability == pytest.approx(size**2, rel=1e-3)
+    assert any("unstable under iteration" in n for n in found.notes) == (size > 1)

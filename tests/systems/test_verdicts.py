@@ -342,6 +342,23 @@ def test_an_overlap_amplified_around_a_loop(steep):
     assert found.converged or steep > 1e4
 
 
+@pytest.mark.parametrize("size", [3e3, 1e4, 1e6])
+@pytest.mark.parametrize("field", [0.0, 0.3])
+def test_a_step_whose_width_an_unknown_sets(size, field):
+    """q = E tanh(beta (sqrt(q) z + h))^2 against 1 - q = int sech(u)^2 phi((u/beta - h)/sqrt(q)) du/(beta sqrt(q))."""
+    h = Symbol("h", real=True)
+    for inside in (beta*sqrt(q)*z + beta*h, beta*(sqrt(q)*z + h)):
+        found = System({q: E(tanh(inside)**2, z)}).solve(beta=size, h=field)
+
+        def lost(at):
+            u = np.linspace(-20, 20, 4001)
+            phi = np.exp(-(u/size - field)**2/(2*at))/np.sqrt(2*np.pi*at)
+            return (phi/np.cosh(u)**2).sum()*(u[1] - u[0])/size
+
+        assert 1 - float(found.q) == pytest.approx(lost(float(found.q)), rel=1e-12, abs=1e-15)
+        assert found.converged and found.stability < 1
+
+
 def test_a_small_difference_of_averages():
     """The noise that approximate message passing sees (Krzakala et al. 2012): S is 1/400 of the averages it is left of."""
     S, part = Symbol("S", positive=True), Symbol("part", positive=True)

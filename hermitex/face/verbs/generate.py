@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from hermitex.face import cli, guard, output, streams
+from hermitex.show.display import counted
 from hermitex.show.escape import line
 
 
@@ -42,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
                             "selftest": {"points": done.points, "deviation": done.deviation, "passed": True,
                                          "residuals": done.checked}}))
     else:
-        print(f"{line(done.path)}: {done.equations} equations in {done.blocks} blocks, {done.lines} lines")
-        print(f"selftest: {done.points} reference point{'s' * (done.points != 1)}, largest deviation {done.deviation:.1e}")
+        print(f"{line(done.path)}: {counted(done.equations, 'equation')} in {counted(done.blocks, 'block')}, {done.lines} lines")
+        print(f"selftest: {counted(done.points, 'reference point')}, largest deviation {done.deviation:.1e}")
         print(f"residuals re-checked by {done.checked}")
     return cli.ANSWERED
 
