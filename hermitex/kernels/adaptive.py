@@ -89,6 +89,16 @@ class Quadratures:
         """The numbers in the largest array averaged last, of one point."""
         return max(self._sizes.values(), default=0)
 
+    def join(self, *others: Quadratures) -> None:
+        """Take the finest rule of each axis, those that follow what is narrow before those with more nodes."""
+        for other in others:
+            for name, rule in other.rules.items():
+                if (other.grades.get(name, 0), len(rule)) > (self.grades.get(name, 0), len(self.rules[name])):
+                    self.rules[name] = rule
+                    if name in self.grades:
+                        self.grades[name] = other.grades[name]
+        self._changed()
+
     def keep(self, rules: Mapping[str, quadrature.Rule]) -> None:
         """Go back to rules that were in force; what was measured last, stays."""
         self.rules = dict(rules)

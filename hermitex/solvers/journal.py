@@ -23,6 +23,7 @@ from ..show.files import write_whole
 from .grid import Grid, digest
 
 Columns = dict[str, list[Any]]
+Packed = dict[str, np.ndarray]  # the same as arrays: a million rows stay in memory until the end
 PASSING = "not to be kept"  # the column of chunks that another run may solve: their worker died, or their time was up
 _FORMAT = "hermitex sweep 1"
 
@@ -43,6 +44,39 @@ def plain(values: Any) -> list[Any]:
             raise BadInput(f"a sweep keeps numbers, booleans and strings, not {type(v).__name__}")
         out.append(v)
     return out
+
+
+def column(values: list[Any]) -> np.ndarray:
+    """The way back: booleans, whole numbers or text if all are, else floats with NaN for what is missing.
+
+    >>> column([0.1, None, "inf"])
+    array([0.1, nan, inf])
+    """
+    kinds = {type(v) for v in values if v is not None}
+    text = {v for v in values if isinstance(v, str)} - {"inf", "-inf"}
+    if kinds == {bool} and None not in values:
+        return np.array(values, dtype=bool)
+    if text or not [v for v in values if v != ""]:
+        return np.array(["" if v is None else v for v in values], dtype=object)
+    if kinds == {int} and None not in values:
+        return np.array(values, dtype=np.int64)
+    return np.array([np.nan if v is None else float(v) for v in values])
+
+
+def packed(columns: Columns) -> Packed:
+    """A finished chunk as arrays."""
+    return {n: column(v) for n, v in columns.items()}
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    """One column out of those of its chunks; what is missing in a column of text is empty.
+
+    >>> joined([np.array([1, 2]), np.array([np.nan])])
+    array([ 1.,  2., nan])
+    """
+    if any(p.dtype == object for p in parts):
+        return column([None if isinstance(v, float) and v != v else v for p in parts for v in p.tolist()])
+    return np.concatenate(parts)
 
 
 class Journal:
@@ -125,22 +159,22 @@ class Journal:
             what = _difference(old, header, differs)
             raise BadInput(f"{self.path} belongs to another sweep ({what}); choose another directory or remove it")
 
-    def _read(self, grid: Grid) -> dict[int, Columns]:
-        """The finished chunks; whatever is torn or damaged is cut out of the file first."""
+    def _read(self, grid: Grid) -> dict[int, Packed]:
+        """The finished chunks, line by line; whatever is torn or damaged is cut out of the file first."""
         file = self.path / "journal.jsonl"
         if not file.exists():
             return {}
-        done: dict[int, Columns] = {}
-        sound: list[bytes] = []
-        raw = file.read_bytes()
-        for line in raw.split(b"\n"):
-            entry = _entry(line)
-            if entry is not None and entry[0] not in done and 0 <= entry[0] < grid.chunks:
-                done[entry[0]] = entry[1]
-                sound.append(line)
-        whole = b"".join(line + b"\n" for line in sound)
-        if whole != raw:
-            write_whole(file, whole)
+        done: dict[int, Packed] = {}
+        sound: list[tuple[int, int]] = []
+        with open(file, "rb") as lines:
+            for line in lines:
+                entry = _entry(line)
+                if entry is not None and entry[0] not in done and 0 <= entry[0] < grid.chunks:
+                    done[entry[0]] = packed(entry[1])
+                    sound.append((lines.tell() - len(line), len(line.rstrip(b"\n"))))
+        if sum(length + 1 for _, length in sound) != file.stat().st_size:
+            raw = file.read_bytes()
+            write_whole(file, b"".join(raw[at:at + length] + b"\n" for at, length in sound))
         return done
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import BadInput
 from ..show.load import columns_of
-from .table import Sweep, column
+from .journal import column
+from .table import Sweep
 
 
 def load(path: str | os.PathLike[str]) -> Sweep:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..show.progress import reporter
 from .crew import Crew, Solve, results
 from .grid import Grid, grid
-from .journal import PASSING, Columns, Journal
+from .journal import PASSING, Journal, packed
 from .table import Sweep, assemble
 
 
@@ -85,7 +85,7 @@ def sweep(
             lasting = {k: c for k, c in found.items() if PASSING not in c}
             if journal and lasting:
                 journal.append(lasting)
-            done.update(found)
+            done.update({k: packed(c) for k, c in found.items()})
             say(found)
         return assemble(points, done)
     finally:
@@ -97,14 +97,14 @@ class _Teller:
     """Counts, and calls the progress callback."""
 
     def __init__(
-        self, points: Grid, done: Mapping[int, Columns], progress: Callable[[Progress], None] | bool | None
+        self, points: Grid, done: Mapping[int, Mapping[str, Any]], progress: Callable[[Progress], None] | bool | None
     ) -> None:
         self.progress = on_stderr() if progress is True else progress or None
         self.points, self.begun = points.points, monotonic()
         self.done = self.failed = 0
         self(done)
 
-    def __call__(self, found: Mapping[int, Columns]) -> None:
+    def __call__(self, found: Mapping[int, Mapping[str, Any]]) -> None:
         for c in found.values():
             self.done += len(c["converged"])
             self.failed += sum(not ok for ok in c["converged"])

@@ -17,7 +17,7 @@ from ..show.columns import Columned, ridge
 from ..show.escape import cell
 from ..show.files import write_whole
 from .grid import Grid
-from .journal import PASSING, Columns, plain
+from .journal import PASSING, Packed, joined, plain
 
 _ENDS = ("residual", "stability", "iterations", "converged", "reason")
 
@@ -143,7 +143,7 @@ class Sweep(Columned):
             return f"<code>{escape(object.__repr__(self))}</code>"
 
 
-def assemble(points: Grid, done: Mapping[int, Columns]) -> Sweep:
+def assemble(points: Grid, done: Mapping[int, Packed]) -> Sweep:
     """The table out of the chunks, whatever order they came in."""
     order = range(points.chunks)
     names = dict.fromkeys(n for k in order for n in done[k] if n != PASSING)
@@ -151,22 +151,6 @@ def assemble(points: Grid, done: Mapping[int, Columns]) -> Sweep:
     names = dict.fromkeys([*(n for n in names if n not in last), *last])
     table = {n: np.concatenate([p[n] for k in order for p in points.pieces(k)]) for n in points.axes}
     for n in names:
-        values = [v for k in order for v in done[k].get(n, [None] * len(done[k]["converged"]))]
         if n not in points.axes:
-            table[n] = column(values)
+            table[n] = joined([done[k].get(n, np.full(len(done[k]["converged"]), np.nan)) for k in order])
     return Sweep(dict(points.axes), table)
-
-
-def column(values: list[Any]) -> np.ndarray:
-    """One column: booleans, whole numbers or text if all are, else floats with NaN for what is missing."""
-    kinds = {type(v) for v in values if v is not None}
-    text = {v for v in values if isinstance(v, str)} - {"inf", "-inf"}
-    if kinds == {bool} and None not in values:
-        return np.array(values, dtype=bool)
-    if text or not [v for v in values if v != ""]:
-        return np.array(["" if v is None else v for v in values], dtype=object)
-    if kinds == {int} and None not in values:
-        return np.array(values, dtype=np.int64)
-    return np.array([np.nan if v is None else float(v) for v in values])
-
-

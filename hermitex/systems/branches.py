@@ -82,10 +82,10 @@ def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Map
     runs = []
     for start in ({}, *starts):
         guess = {u: np.asarray(v, dtype=float) for u, v in start.items()}
-        run = Run(program, {n: np.asarray(v, dtype=float) for n, v in numbers.items()}, 1, guess, tolerance)
-        run.solution()
-        runs.append(run)
-    run = max(runs, key=lambda r: int(np.prod([*(r.quad.nodes or {}).values(), 1])))
+        runs.append(Run(program, {n: np.asarray(v, dtype=float) for n, v in numbers.items()}, 1, guess, tolerance))
+        runs[-1].solution()
+    run, *others = runs
+    run.quad.join(*(other.quad for other in others))
 
     def step(x: Array) -> Array:
         s = {**run.s, **{u: run._column(v) for u, v in zip(program.unknowns, x, strict=True)}}

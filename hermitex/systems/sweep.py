@@ -191,53 +191,48 @@ class GridLine:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
         with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
-            if self.how[0] == "newton":
-                rows = self._along(piece, points)
-            else:
-                found = self._solve(piece, range(points), {})
-                rows = {k: found.point(k) for k in range(points)}
-            cut = over() and not all(s.converged for s in rows.values())
-        columns = self._columns([rows[k] for k in range(points)])
-        return {**columns, PASSING: np.full(points, True)} if cut else columns
+            table = (self._along(piece, points) if self.how[0] == "newton" else
+                     self._columns(self._solve(piece, range(points), {}), points))
+            cut = over() and not table["converged"].all()
+        return {**table, PASSING: np.full(points, True)} if cut else table
 
-    def _along(self, piece: Piece, points: int) -> dict[int, Solution]:
-        rows: dict[int, Solution] = {0: self._solve(piece, [0], {}).point(0)}
-        self._together(piece, rows, range(1, points))
+    def _along(self, piece: Piece, points: int) -> dict[str, np.ndarray]:
+        """The first point alone, all others at once from its solution, then what failed from its neighbours."""
+        table = self._columns(self._solve(piece, [0], {}), 1)
+        if points > 1:
+            rest = self._columns(self._solve(piece, range(1, points), self._start(table, 0)), points - 1)
+            table = {n: np.concatenate([v, rest[n]]) for n, v in table.items()}
         for order in (range(points), range(points - 1, -1, -1)):
-            self._alone(piece, rows, order)
-        return rows
+            self._alone(piece, table, order)
+        return table
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
         numbers = {**self.fixed, **{ridge(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
         return solved_by(*self.how, self.program, numbers, start=start, tolerance=self.tolerance, budget=None)
 
-    def _start(self, found: Solution) -> dict[str, float]:
-        near = {u: float(found[u]) for u in self.unknowns if u in found} if found.converged else {}
+    def _start(self, table: Mapping[str, np.ndarray], k: int) -> dict[str, float]:
+        near = {u: float(table[u][k]) for u in self.unknowns if u in table} if table["converged"][k] else {}
         return near if np.all(np.isfinite(list(near.values()))) else {}
 
-    def _together(self, piece: Piece, rows: dict[int, Solution], index: Any) -> None:
-        """Solve many points at once from the solution of the first."""
-        if len(index):
-            found = self._solve(piece, list(index), self._start(rows[0]))
-            rows.update({k: found.point(i) for i, k in enumerate(index)})
-
-    def _alone(self, piece: Piece, rows: dict[int, Solution], order: range) -> None:
+    def _alone(self, piece: Piece, table: dict[str, np.ndarray], order: range) -> None:
         """Follow the line and solve what failed from the point before it, if that is solved."""
-        before: Solution | None = None
-        for k in order:
-            if not rows[k].converged and (before is None or before.converged) and not over():
-                again = self._solve(piece, [k], self._start(before) if before else {}).point(0)
-                rows[k] = again if again.converged or not np.isfinite(rows[k].residual) else rows[k]
-            before = rows[k]
+        good = table["converged"]
+        for before, k in zip((None, *order), order, strict=False):
+            if not good[k] and (before is None or good[before]) and not over():
+                again = self._columns(self._solve(piece, [k], {} if before is None else self._start(table, before)), 1)
+                if again["converged"][0] or not np.isfinite(table["residual"][k]):
+                    for n, v in again.items():
+                        table[n][k] = v[0]
 
-    def _columns(self, rows: list[Solution]) -> dict[str, Any]:
-        good = np.array([bool(s.converged) for s in rows])
-        names = [*self.unknowns, *self.observables]
-        table: dict[str, Any] = {n: np.where(good, [float(s[n]) for s in rows], np.nan) for n in names}
-        return {**table, "residual": np.array([float(s.residual) for s in rows]),
-                "stability": np.array([float(s.stability) for s in rows]),
-                "iterations": np.array([int(s.iterations) for s in rows]),
-                "converged": good, "reason": np.array([str(s.reason) for s in rows], dtype=object)}
+    def _columns(self, found: Solution, points: int) -> dict[str, np.ndarray]:
+        """The columns of a batch, NaN where it did not converge."""
+        def row(v: Any, kind: Any) -> np.ndarray:
+            return np.array(np.broadcast_to(np.asarray(v, dtype=kind), (points,)))
+
+        good = row(found.converged, bool)
+        table = {n: np.where(good, row(found[n], float), np.nan) for n in (*self.unknowns, *self.observables)}
+        return {**table, "residual": row(found.residual, float), "stability": row(found.stability, float),
+                "iterations": row(found.iterations, int), "converged": good, "reason": row(found.reason, object)}
 
 
 @dataclass(frozen=True)
