@@ -130,7 +130,12 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
 
 def digest(content: Any) -> str:
     """A short hash of what JSON can write, independent of the order of keys inside it."""
-    return hashlib.sha256(json.dumps(content, sort_keys=False).encode()).hexdigest()[:16]
+    return hashed(json.dumps(content, sort_keys=False))
+
+
+def hashed(text: str) -> str:
+    """A short hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def columns(pieces: Sequence[Piece]) -> Piece:

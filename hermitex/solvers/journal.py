@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..show.files import write_whole
-from .grid import Grid, digest
+from .grid import Grid, digest, hashed
 
 Columns = dict[str, list[Any]]
 Packed = dict[str, np.ndarray]  # the same as arrays: a million rows stay in memory until the end
@@ -99,8 +99,8 @@ class Journal:
         """Add finished chunks; when this returns they survive a kill."""
         with self._writing():
             for k, columns in results.items():
-                body = {"chunk": k, "check": digest(columns), "columns": columns}
-                self._file.write(json.dumps(body, allow_nan=False).encode() + b"\n")
+                text = json.dumps(columns, allow_nan=False)  # once, for the line and its checksum
+                self._file.write(f'{{"chunk": {k}, "check": "{hashed(text)}", "columns": {text}}}\n'.encode())
             self._file.flush()
             os.fsync(self._file.fileno())
 
