@@ -57,7 +57,8 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
     numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one that is a list is the axis, where
-        alpha is one number, or runs along with it; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point
+        alpha is one number, or runs along with it; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point;
+        refine=100: up to 100 points more where the curve bends
 
     Returns
     -------
@@ -89,7 +90,7 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         found = replace(found, title=auto)
     if options is not None and (found.axis != axis or "optimise" in numbers):
         raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
-    return found if options is None else found.with_simulation(experiment(theory, found.alpha, options, progress, **numbers))
+    return found if options is None else found.with_simulation(experiment(theory, line, options, progress, **numbers))
 
 
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:
@@ -106,7 +107,7 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
                        "leave dimension out of simulate")
     own.setdefault("dimension", _finite(numbers.get("dimension")))
     start, taken = numbers.get("start"), inspect.signature(simulate).parameters
-    rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", *own)}
+    rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", "refine", *own)}
     if "start" in taken and start is not None:
         rest["start"] = start
     elif asked is not None and own["dimension"] != asked:

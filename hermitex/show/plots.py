@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -212,11 +213,19 @@ def beside(ax: Any, x: Sequence[float], y: Sequence[float], error: Sequence[floa
 
 
 def geometric(x: Sequence[float]) -> bool:
-    """Whether the values have one ratio, as those of np.geomspace."""
+    """Whether the values have one ratio, as those of np.geomspace, or did before some intervals were halved.
+
+    >>> geometric([1, 10, 100, 1000]), geometric([1, 10, 31.6227766, 100, 1000]), geometric([1, 2, 3, 4])
+    (True, True, False)
+    """
     if len(x) < 4 or min(x) <= 0:
         return False
-    ratios = [b/a for a, b in itertools.pairwise(x)]
-    return max(ratios) - min(ratios) <= 1e-6*ratios[0] and abs(ratios[0] - 1) > 1e-6
+    steps = [math.log(b/a) for a, b in itertools.pairwise(x)]
+    largest = max(steps, key=abs)
+    if abs(largest) < 1e-6 or min(step/largest for step in steps) <= 0:
+        return False
+    halvings = [math.log2(largest/step) for step in steps]
+    return all(abs(h - round(h)) < 1e-5 for h in halvings)
 
 
 def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]], table: Sequence[Sequence[float]], quantity: str,

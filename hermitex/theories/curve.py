@@ -268,3 +268,35 @@ def _range(v: np.ndarray) -> str:
     if not good.size:
         return "unknown"
     return f"{good[0]:.4g}" if good.size == 1 else f"{good[0]:.4g} to {good[-1]:.4g}"
+
+
+_SEEN = 4e-3  # of a picture: the angle between two neighbouring pieces of a line times the shorter of them
+
+
+def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+    """Up to `most` points between neighbours of x, beside which the line y(x) bends most in its picture.
+
+    >>> x = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> bends(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)
+    array([1.5, 2.5])
+    """
+    from hermitex.show.plots import geometric
+
+    if np.isfinite(y).sum() < 3:
+        return x[:0]
+    powers = geometric(x.tolist())
+    u, v = _scaled(np.log(x) if powers else x), _scaled(y)
+    width, rise = np.diff(u), np.diff(v)
+    length = np.hypot(width, rise)
+    corner = np.abs(np.diff(np.arctan2(rise, width)))*np.minimum(length[:-1], length[1:])
+    corner = np.where(corner > _SEEN, corner, 0.0)
+    wanted = np.maximum(np.append(corner, 0.0), np.append(0.0, corner))
+    chosen = np.sort(np.argsort(-wanted, kind="stable")[:min(most, int((wanted > 0).sum()))])
+    return np.sqrt(x[chosen]*x[chosen + 1]) if powers else (x[chosen] + x[chosen + 1])/2
+
+
+def _scaled(v: np.ndarray) -> np.ndarray:
+    """From 0 to 1."""
+    v = np.where(np.isfinite(v), v, np.nan)
+    size = np.nanmax(v) - np.nanmin(v)
+    return (v - np.nanmin(v))/(size if size > 0 else 1.0)

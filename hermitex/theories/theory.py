@@ -19,7 +19,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
-from hermitex.theories.curve import Curve
+from hermitex.theories.curve import Curve, bends
 from hermitex.theories.optimum import TheoryPoint
 
 
@@ -167,7 +167,7 @@ class Theory(Shown):
         return {name: float(np.ravel(numbers[name])[0]) for name in names}
 
     def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
-              optimise: str | None = None, bounds: Any = (1e-6, 1e3), **numbers: Any) -> Curve:
+              optimise: str | None = None, bounds: Any = (1e-6, 1e3), refine: int = 0, **numbers: Any) -> Curve:
         """The learning curve along `alpha`, or along whichever letter is given as a list: `.curve(alpha=2, lam=[0.1, 1])`.
 
         Several lists are broadcast: they run along the curve together, the first of them is its axis. A point that did not
@@ -175,6 +175,7 @@ class Theory(Shown):
 
         optimise : a letter that takes its best value between `bounds` at every point, which the curve then holds too: the one
             at which the first of `errors` is least
+        refine : add up to so many points where the first of `errors` bends: the peak of a double descent is found
         """
         given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
         optimise = None if optimise is None else ridge(optimise, self.letters())
@@ -197,12 +198,35 @@ class Theory(Shown):
         rest |= {n: np.broadcast_to(rest[n], length) for n in lists}
         rest[axis] = np.broadcast_to(rest[axis], length)
         line = np.array(rest[axis], dtype=float)
+        if not isinstance(refine, int) or refine < 0:
+            raise BadInput(f"{self.name}: refine is a number of points to add, 0 or more, not {brief(refine)}")
+        if refine and (len(lists) != 1 or optimise is not None):
+            raise BadInput(f"{self.name}: refine adds points along one list of numbers, without optimise; give it alone")
         if optimise is not None:
             own = {n: v for n, v in rest.items() if n in given}
             return self._best_along(axis, line, own, optimise, bounds, start, tolerance, title)
         numbers_now = self.complete(rest)
         found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
+        if refine:
+            line = self._refined(refine, axis, line, rest, found, {"start": start, "tolerance": tolerance})
+            numbers_now = self.complete({**rest, axis: line})
+            found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
         return self._curve(found, axis, line, numbers_now, title)
+
+    def _refined(self, most: int, axis: str, line: np.ndarray, rest: Mapping[str, Any], found: Solution, how: Mapping[str, Any]
+                 ) -> np.ndarray:
+        """The points of a curve in order, and up to `most` others where it bends."""
+        def seen(at: np.ndarray, found: Solution) -> np.ndarray:
+            good, y = (np.broadcast_to(np.asarray(v), at.shape) for v in (found.converged, found[self.errors[0]]))
+            return np.where(good, y, np.nan)
+
+        y = seen(line, found)[np.argsort(line)]
+        line = np.sort(line)
+        while most > 0 and (new := bends(line, y, most)).size:
+            more = self.run(self.complete({**rest, axis: new}), raise_on_failure=False, **how)
+            line, y, most = np.append(line, new), np.append(y, seen(new, more)), most - new.size
+            line, y = line[order := np.argsort(line)], y[order]
+        return line
 
     def _curve(self, found: Solution, axis: str, line: np.ndarray, numbers: Mapping[str, Any], title: str,
                more: Mapping[str, np.ndarray] | None = None) -> Curve:

@@ -115,3 +115,30 @@ def test_the_figure_of_a_user(tmp_path):
     assert float(rows[3]["test_error"]) == curve.test_error[3]
     assert curve.bibtex().count("@") == 1 and "2402.04980" in curve.bibtex()
     assert one.sigma(z) == hx.silu(z)
+
+
+@pytest.mark.parametrize("grid", [np.linspace(0.2, 5, 12), np.geomspace(0.2, 5, 8), np.linspace(5, 0.2, 9)])
+def test_points_are_added_until_the_peak_of_a_double_descent_is_seen(grid):
+    theory, numbers = hx.theories.one_step("relu", "sin"), dict(alpha0=2, eta=1, lam=1e-4)
+    plain, found = theory.curve(grid, **numbers), theory.curve(grid, refine=100, **numbers)
+    assert set(grid) <= set(found.alpha) and len(grid) < len(found) <= len(grid) + 100
+    fine = theory.curve(np.geomspace(0.2, 5, 2001), **numbers)
+    height = np.ptp(fine.test_error)
+
+    def off(curve):
+        order = np.argsort(curve.alpha)
+        return np.abs(np.interp(fine.alpha, curve.alpha[order], curve.test_error[order]) - fine.test_error).max()/height
+
+    assert off(found) < 0.02 < 0.2 < off(plain)
+    np.testing.assert_allclose(found.test_error, theory.curve(found.alpha, **numbers).test_error, rtol=1e-9)
+    assert (found.plot().get_xscale() == "log") == (plain.plot().get_xscale() == "log")
+    measured = hx.curve(theory, [0.5, 1, 2, 4], refine=9, simulate=QUICK, **numbers)
+    assert len(measured) > 4 and list(measured.simulation.alpha) == [0.5, 1, 2, 4]
+
+
+@pytest.mark.parametrize("wrong", [dict(refine=-1), dict(refine=2.5), dict(refine="x"), dict(refine=3, lam=[0.1, 0.2]),
+                                   dict(refine=3, optimise="lam")])
+def test_refine_is_a_number_of_points_along_one_list(wrong):
+    numbers = {k: v for k, v in {**NUMBERS, **wrong}.items() if k != wrong.get("optimise")}
+    with pytest.raises(BadInput, match="refine"):
+        hx.theories.one_step("tanh", "sin").curve([0.5, 1], **numbers)

@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                        "it is sought --within bounds")
     model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
                        "a best value at one of them is said to lie there")
+    model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
     experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
@@ -96,6 +97,8 @@ def _run(args: argparse.Namespace) -> int:
             member["optimise"] = args.optimise
         if args.within is not None:
             member["bounds"] = _bounds(args.within)
+        if args.refine is not None:
+            member["refine"] = args.refine
         with guard.deadline(args.budget):
             theory, numbers = face.build(FACTORIES[args.theory], args.theory, member)
             if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
@@ -108,7 +111,7 @@ def _run(args: argparse.Namespace) -> int:
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
-            made = made.with_simulation(_measured(args, theory, made, numbers))
+            made = made.with_simulation(_measured(args, theory, alpha, numbers))
             if said := getattr(theory, "of_experiment", ""):
                 cli.say(said)
         found.append(made)
@@ -148,14 +151,14 @@ def _heads(members: list[dict[str, Any]]) -> list[str]:
     return [", ".join(f"{n} = {m[n]:g}" if isinstance(m[n], float) else f"{n} = {m[n]}" for n in differing) for m in members]
 
 
-def _measured(args: argparse.Namespace, theory: Any, found: Any, numbers: dict[str, Any]) -> Any:
+def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers: dict[str, Any]) -> Any:
     """The experiment beside a curve."""
     from hermitex.face import curve as face
 
     options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
     if args.simulate_dimension is not None:
         options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
-    return face.experiment(theory, found.alpha, options, args.progress or sys.stderr.isatty(), **numbers)
+    return face.experiment(theory, alpha, options, args.progress or sys.stderr.isatty(), **numbers)
 
 
 def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
