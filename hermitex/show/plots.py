@@ -202,14 +202,16 @@ def axis_of(quantity: str) -> str:
     return words.get(quantity, f"${letter(quantity)}$")
 
 
-def beside(ax: Any, x: Sequence[float], y: Sequence[float], error: Sequence[float] | None, ylabel: str, label: str) -> None:
-    """What an experiment measured in another quantity than the curve's: points on an axis of their own at the right."""
+def beside(ax: Any, x: Sequence[float], measured: Mapping[str, tuple[Any, Any]], ylabel: str) -> None:
+    """What an experiment measured in another quantity than the curve's: {label: (y, error)}, points on an axis at the right."""
     other = ax.twinx()
-    other.errorbar(list(x), list(y), yerr=None if error is None else list(error), fmt="o", color="#D55E00", markersize=5, capsize=2,
-                   clip_on=False, label=f"{label} (right)")
+    for i, (label, (y, error)) in enumerate(measured.items()):
+        other.errorbar(list(x), list(y), yerr=None if error is None else list(error), color=COLOURS[(i + 1) % len(COLOURS)],
+                       linestyle="none", marker=MARKERS[i % len(MARKERS)], markersize=5, capsize=2, clip_on=False,
+                       label=f"{label} (right)")
     other.set_ylabel(ylabel)
     other.set_ylim(bottom=0)
-    other.legend(frameon=False, fontsize="small", loc="lower left")
+    other.legend(frameon=False, fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.93))  # below the curve's own
 
 
 def geometric(x: Sequence[float]) -> bool:

@@ -197,11 +197,13 @@ class Curve(Columned, Shown):
         ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
                               points=points, xlabel=xlabel, ylabel=ylabel, log=log,
                               steps=self.axis == "kappa", told=told, measured=self._measured())
-        if points is None and self.simulation is not None and "test_error" in self.simulation:
-            there = self.simulation
-            error = there.standard_error.get("test_error")
-            beside(ax, there.alpha.tolist(), there.test_error.tolist(), None if error is None else error.tolist(),
-                   axis_of("test_error"), self._measured())
+        if points is None and self.simulation is not None:
+            s = self.simulation
+            sizes = {n: n.removeprefix("test_error").lstrip("_") for n in s.values if n.startswith("test_error")}
+            there = {self._measured(d or None): (s[n].tolist(), s.standard_error.get(n)) for n, d in sizes.items()
+                     if not d or d.isdecimal()}  # test_error_20 is that at d = 20
+            if there:
+                beside(ax, s.alpha.tolist(), there, axis_of("test_error"))
         return ax
 
     def _told(self, quantity: str) -> dict[str, str]:
@@ -219,12 +221,13 @@ class Curve(Columned, Shown):
                 words[name] = f"${letter(name)} = {number(float(v), 4)}$"
         return words
 
-    def _measured(self) -> str:
-        """What a legend says of the experiment: its size and its seeds."""
+    def _measured(self, size: Any = None) -> str:
+        """What a legend says of the experiment: its size, or that of several which is given, and its seeds."""
         s = self.simulation
         if s is None:
             return ""
-        d = f"$d = {int(s.parameters['dimension'])}$" if "dimension" in s.parameters else ""
+        size = s.parameters.get("dimension") if size is None else size
+        d = "" if size is None else f"$d = {size if isinstance(size, str) else int(size)}$"
         seeds = counted(len(s.seeds), "seed") if s.seeds else ""
         return ", ".join(filter(None, ("experiment", d, seeds)))
 

@@ -32,13 +32,20 @@ def test_the_effective_dimension_grows_with_that_exponent(a):
 
 @pytest.mark.slow
 def test_the_trend_of_the_experiment():
-    """With n = 200 fixed, isotropic 2-parity gets harder as d grows; with alpha = 1 it does not."""
-    theory = mean_field_parity(2)
-    small = simulate(theory, [0], seeds=2)
-    both = hx.curve(theory, alpha=[0, 1], simulate={"seeds": 2, "dimension": 60})
-    large = both.simulation
-    assert small["test_error"][0] < 0.05 < large["test_error"][0] and large["test_error"][1] < 0.02
-    assert "trend" in large.parameters["status"] and [a.get_ylabel() for a in both.plot().figure.axes][1] == "test error"
+    """With n = 200 fixed, isotropic 2-parity gets harder as d grows; larger alpha makes it easier again."""
+    both = hx.curve(mean_field_parity(2), alpha=[0, 0.25, 1], simulate={"seeds": 2})
+    found = [both.simulation[f"test_error_{d}"] for d in (20, 40, 80)]
+    assert found[0][0] < 0.02 < 0.05 < found[1][0] < 0.25 < 0.35 < found[2][0]
+    assert max(found[1][1:]) < 0.02 and 0.03 < found[2][1] < 0.2 and found[2][2] < 0.02
+    assert "trend" in both.simulation.parameters["status"]
+    right = both.plot().figure.axes[1]
+    assert right.get_ylabel() == "test error" and [t.get_text() for t in right.get_legend().get_texts()] == [
+        f"experiment, $d = {d}$, 2 seeds (right)" for d in (20, 40, 80)]
+
+
+def test_a_dimension_that_is_given_is_the_only_one():
+    small = simulate(mean_field_parity(2), [0], dimension=9, samples=40, neurons=20, steps=20, seeds=2)
+    assert list(small.values) == ["test_error"] and small.parameters["dimension"] == 9
 
 
 def test_the_curve_and_the_command_line(capsys):
