@@ -27,15 +27,20 @@ from sympy import (
     log,
     sign,
     sin,
+    sinh,
     sqrt,
+    symbols,
     tan,
     tanh,
 )
 
 import hermitex as hx
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant, majorant_tail, tail_bound
 from hermitex.symbols import alpha, lamda, rho, z, z1, z2
+
+Z3, *MANY = symbols("z3 u1:6", real=True)
 
 FUNCTIONS = [
     z**20, exp(3*z), tanh(20*z), 1/(1 + exp(-z)), z*tanh(log(1 + exp(z))), exp(z**2/2)/(1 + z**4), log(Abs(z)),
@@ -176,3 +181,21 @@ def test_no_bound_where_there_is_none():
     assert majorant(exp(exp(z)), z, 1) is None
     assert tail_bound(exp(z**2), z, 12) is None
     assert local_majorant(exp(1/z), z, Rational(0), -1) is not None
+
+
+@pytest.mark.parametrize(("body", "finite"), [
+    (sinh(z1*z2), False),  # E_z2|sinh(z1 z2)| grows like exp(z1^2/2): infinite along z1 = +-z2 + c, and along nothing else
+    (sinh(z1*z2)*tanh(z1), False),
+    (exp(z1*z2) - exp(-z1*z2), False),
+    (sinh(z1*(z2 + Z3)), False),  # its steepest direction is (sqrt 2, 1, 1)/2
+    (sinh(z1*z2)/(1 + z1**2), True),
+    (sinh(z1*(z2 + Z3)/2), True),
+    (exp(Rational(9, 20)*sum(v**2 for v in MANY))*sqrt(1 + MANY[0]**2*MANY[1]**2), True)])
+def test_exponentials_of_quadratic_forms_are_asked_along_their_steepest_direction(body, finite):
+    assert (integrable(body, tuple(sorted(body.free_symbols, key=str))) is not False) is finite
+
+
+def test_an_odd_average_that_does_not_exist_is_not_zero():
+    assert not hx.check(E(sinh(z1*z2), z1, z2), 0)
+    with pytest.raises(hx.errors.Divergent):
+        E(sinh(z1*(z2 + Z3)), z1, z2, Z3).doit()

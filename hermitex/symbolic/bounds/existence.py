@@ -1,22 +1,28 @@
 """E|f|^p = E_u E_v|f|^p (Tonelli): infinite over several variables where it is infinite along a set of lines.
 
 Two families of lines fill the space: those parallel to an axis, v free and the others fixed, and the rays t u from the
-origin, with the weight t^(n-1) of polar coordinates. What is decided on a line by `integrability` holds on its neighbours
-unless the numbers of the line are special; those here have large prime denominators, and two lines are asked.
+origin, |u| = 1, with the weight t^(n-1) of polar coordinates. What is decided on a line by `integrability` holds on its
+neighbours unless the numbers of the line are special; those here have large prime denominators, and two lines are asked.
+Where exponentials of quadratic forms z.H.z/2 stand in f, the lines follow their steepest direction: rays near to it where
+the largest eigenvalue of H is above 1, and parallels to it where it is 1: E|sinh(z1 z2)| is infinite along z1 = z2 + c only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from sympy import Dummy, Expr, I, Rational, S, Symbol, nan, zoo
+import sympy as sp
+from sympy import Add, Dummy, Expr, I, Matrix, Mul, Poly, Rational, S, Symbol, expand_mul, nan, zoo
 
+from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint
 
 Decide = Callable[[Expr, Symbol], bool | None]
 
 _PLACES = (577, -1223, 389, -811, 1609, -263, 947)  # over 1009: about 0.6, -1.2, 0.4, ...
 _PRIMES = (1009, 1511)
+_CLOSE = 1e-9  # of an eigenvalue to 1: below it the exact matrix tells
+_LONG = 200  # operations: what is longer is not expanded
 _SIZES = (Rational(53, 1009), Rational(613, 1009), Rational(5501, 1009))  # of parameters: small, middling, large
 
 
@@ -73,14 +79,57 @@ def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Exp
         checkpoint("asking whether an expectation exists")
         yield [(_real(expr, {u: _place(i, prime) for i, u in enumerate(variables) if u != v}), v) for prime in _PRIMES]
     t = Dummy("t", real=True)
-    for turn in range(2):
-        rays: list[tuple[Expr | None, Symbol]] = []
-        for prime in _PRIMES:
-            u = {v: t*_place(i, prime)*(-1 if turn and i % 2 else 1) for i, v in enumerate(variables)}
-            along = _real(expr, u)
-            rays.append((None if along is None else along*t**(n - 1), t))
+    for turn in (1, -1):
+        units = [_unit([_place(i, prime)*turn**i for i in range(n - 1)]) for prime in _PRIMES]
+        yield [_ray(expr, variables, u, t) for u in units]
+    for form in _forms(expr, variables):
+        values, vectors = mp.eigsy(mp.matrix(form.applyfunc(float).tolist()))
         checkpoint("asking whether an expectation exists")
-        yield rays
+        if values[n - 1] > 1 + _CLOSE:
+            steepest = [float(vectors[i, n - 1]) for i in range(n)]
+            yield [_ray(expr, variables, _unit(_seen_from_pole(steepest, prime)), t) for prime in _PRIMES]
+        elif values[n - 1] > 1 - _CLOSE:
+            for d in (sp.eye(n) - form).nullspace():
+                yield [(_real(expr, _parallel(variables, d, prime, t)), t) for prime in _PRIMES]
+
+
+def _ray(expr: Expr, variables: tuple[Symbol, ...], unit: list[Expr], t: Symbol) -> tuple[Expr | None, Symbol]:
+    along = _real(expr, {v: t*u for v, u in zip(variables, unit, strict=True)})
+    return None if along is None else along*t**(len(unit) - 1), t
+
+
+def _unit(place: list[Expr]) -> list[Expr]:
+    """The rational point of the sphere that is seen from its pole (0, ..., 0, 1) at this place of the plane."""
+    s = Add(*(p**2 for p in place))
+    return [*(2*p/(s + 1) for p in place), (s - 1)/(s + 1)]
+
+
+def _seen_from_pole(unit: list[float], prime: int) -> list[Expr]:
+    """The reverse of `_unit`, near to it: a direction and its opposite are one line, of which the lower one is taken."""
+    sign = -1 if unit[-1] > 0 else 1
+    return [Rational(round(sign*u/(1 + abs(unit[-1]))*prime) + 1, prime) for u in unit[:-1]]
+
+
+def _parallel(variables: tuple[Symbol, ...], d: Matrix, prime: int, t: Symbol) -> dict[Symbol, Expr]:
+    """t d/|d| + c, where c is orthogonal to d: the Gaussian weight along the line is that of t."""
+    offset = Matrix([_place(i, prime) for i in range(len(variables))])
+    offset -= d*(offset.dot(d)/d.dot(d))
+    return {v: t*d[i]/sp.sqrt(d.dot(d)) + offset[i] for i, v in enumerate(variables)}
+
+
+def _forms(expr: Expr, variables: tuple[Symbol, ...]) -> list[Matrix]:
+    """The rational matrices H of the exponentials exp(z.H.z/2 + linear) that stand as factors in the terms of expr."""
+    found: dict[Matrix, None] = {}
+    if not expr.has(sp.exp, sp.sinh, sp.cosh) or expr.count_ops() > _LONG:
+        return []
+    opened = expr.replace(lambda f: isinstance(f, (sp.sinh, sp.cosh)), lambda f: f.rewrite(sp.exp))
+    for term in Add.make_args(expand_mul(opened)):
+        exponent = expand_mul(Add(*(f.args[0] for f in Mul.make_args(term) if isinstance(f, sp.exp))))
+        if exponent.is_polynomial(*variables) and Poly(exponent, *variables).total_degree() == 2:
+            form = sp.hessian(exponent, variables)
+            if all(h.is_Rational for h in form):
+                found[form.as_immutable()] = None
+    return list(found)
 
 
 def _place(i: int, prime: int) -> Expr:
