@@ -124,7 +124,7 @@ class Committee(Theory):
             del out["seed"]
         else:
             if "dimension" not in out:
-                raise BadInput("committee: where does it start? Give Q and M, or dimension (Q = 1, M of a random start at that d)")
+                raise NoValue("committee", "dimension", "1000: where does it start? Q = 1, M random at that d, or give Q, M")
             out["M"] = drawn(out["Q"], out["P"], float(out["dimension"]), float(out["seed"]))
         if _negative(self.rates.joint(out["Q"], out["M"], out["P"])):
             raise BadInput("committee: Q, M and P are no overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
@@ -360,8 +360,8 @@ def committee(sigma: Any, g: Any = None, *, students: Any = 2, teachers: Any = 1
 
     Raises
     ------
-    BadInput : a student that jumps, a function that is not square integrable or holds parameters, sizes below 1 or
-        too large.
+    BadInput : a student that jumps, a function that is constant, not square integrable or holds parameters, sizes below 1
+        or too large.
 
     References: saadsolla1995, goldt2019.
 
@@ -375,6 +375,8 @@ def committee(sigma: Any, g: Any = None, *, students: Any = 2, teachers: Any = 1
     for role, f in (("activation", student), ("target", teacher)):
         if extra := f.expr.free_symbols - {z}:
             raise BadInput(f"committee: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+        if z not in f.expr.free_symbols:
+            raise BadInput(f"committee: the {role} is a constant; it has no direction")
         require_square_integrable("committee", role, f)
     if student.weak_derivative.expr.has(DiracDelta):
         raise BadInput(f"committee: {student.name} jumps, and has no gradient on a sample")

@@ -74,6 +74,9 @@ class GiantStep(Theory):
     axis: ClassVar[str] = "samples"
     ratio: ClassVar[str] = r"n/d^\ell"
     sources: ClassVar[tuple[str, ...]] = ("DKLPS",)
+    of_experiment: ClassVar[str] = (
+        "without a dimension the theory is the limit: at a d that runs, cosines of order 2 and more lie off it by many standard "
+        "errors; with one (targets of one direction) it has the finite-d terms, and the experiment is made at that d")
     status: ClassVar[str] = "cosine: derived (leading terms at large d); order and directions: theorem (DKLPS)"
 
     # -- exact -------------------------------------------------------------------------------------------------------------

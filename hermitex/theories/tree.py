@@ -230,8 +230,8 @@ def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tr
 
     Raises
     ------
-    BadInput : no P or epsilon1, a degree below 1, epsilon1 out of range, g with free parameters; scenarios II and III where P has
-        no He_2 or g no linear part: the first layer then sees nothing at kappa_1.
+    BadInput : no P or epsilon1, a degree below 1, epsilon1 out of range, g constant or with free parameters; scenarios II and
+        III where P has no He_2 or g no linear part: the first layer then sees nothing at kappa_1.
 
     References: treelike2025.
 
@@ -244,6 +244,8 @@ def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tr
     made = activation(g)
     if extra := made.expr.free_symbols - {z}:
         raise BadInput(f"tree: g holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    if z not in made.expr.free_symbols:
+        raise BadInput("tree: the target is a constant; there is nothing to learn")
     if epsilon1 is None:
         raise NoValue("tree", "epsilon1", "1/2: groups of d^epsilon1 directions")
     e = exact("epsilon1", epsilon1)

@@ -372,7 +372,7 @@ def test_a_run_holds_its_numbers():
 
 # -- refusals ------------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: committee("sign"), "jumps"),
+    (lambda: committee("sign"), "jumps"), (lambda: committee("3"), "constant"), (lambda: committee("tanh", "2"), "constant"),
     (lambda: committee("exp(z**2)"), "square integrable"),
     (lambda: committee("tanh", students=0), "1 or more"),
     (lambda: committee("tanh").curve(t=[0, 1], gamma=1), "where does it start"),

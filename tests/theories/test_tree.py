@@ -121,6 +121,7 @@ def test_the_command_line_and_the_picture(capsys):
 
 
 @pytest.mark.parametrize("ask, kind, word", [
+    (lambda: tree("2", P={2: 1}, epsilon1=0.5), BadInput, "constant"),
     (lambda: tree("tanh"), BadInput, "epsilon1"), (lambda: tree("tanh", epsilon1=0.5), BadInput, "P is"),
     (lambda: tree("tanh", P={0: 1}, epsilon1=0.5), BadInput, "orders"), (lambda: tree("tanh", P="2", epsilon1=0.5), BadInput, "P"),
     (lambda: tree("tanh", P={2: 0}, epsilon1=0.5), BadInput, "zero"),
