@@ -89,6 +89,26 @@ def test_identities_of_papers_are_proved_or_hold_to_digits():
     assert count["proved"] + count["agrees"] == len(found)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mirror_image_is_the_same_average(seed):
+    """E f(z) = E f(-z), where the numbers show nothing of what is absorbed; and by log(1 + e^u) = u + log(1 + e^-u)."""
+    random = Random(seed)
+    a, b = Rational(random.randint(1, 9), random.randint(1, 4)), random.randint(20, 60)
+    left = E(log(1 + exp(a*z + b)), z)
+    assert hx.check(left, E(log(1 + exp(b - a*z)), z)).status == hx.check(left, b + E(log(1 + exp(a*z - b)), z)).status == "proved"
+    assert not hx.check(left, b + E(log(1 + exp(a*z - b - 1)), z))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_far_switch_shows_beside_a_closed_form_that_cancels(seed):
+    """E(e^(sz) - e^m)^+ at m = 290 is 1e-10000, its closed form a difference of numbers of 1e125."""
+    random = Random(seed)
+    left = E(Max(0, exp(s*z) - exp(mu)), z)
+    right = exp(s**2/2)*(1 + erf((s - mu/s)/sqrt(2)))/2 - exp(mu)*erfc(mu/s/sqrt(2))/2
+    assert hx.check(left, right)
+    assert not hx.check(left, right + Max(0, mu - random.randint(3, 900)))
+
+
 # -- one kind each -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("left", "right"), [
     ("exp(-200)", "2*exp(-200)"),

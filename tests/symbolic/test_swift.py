@@ -13,7 +13,7 @@ from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.swift import Swift
-from hermitex.symbolic.precise import MPMATH, enclose
+from hermitex.symbolic.precise import MPMATH, enclose, evaluate
 from hermitex.symbols import z
 
 x = Symbol("x", real=True)
@@ -72,3 +72,15 @@ def test_threads_that_sum_and_enclose_keep_their_precisions():
     for t in threads:
         t.join()
     assert found == [True]*6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tail_that_cancels_keeps_its_digits(seed):
+    """E erfc(z + b) = erfc(b/sqrt(3)), and E log(1 + exp(z - a)) = exp(1/2 - a)(1 + O(e^-a)); neither is seen in 30 digits of 1."""
+    random = Random(seed)
+    a = random.randint(25, 90)
+    with mp.workdps(40):
+        exact = mp.erfc(mpf(a)/4/mp.sqrt(3))
+        assert abs(evaluate(hx.E(1 - erf(z + sp.Rational(a, 4)), z), 25) - exact) <= exact*mpf(10)**-24
+        leading = mp.exp(mpf(1)/2 - a)
+        assert abs(evaluate(hx.E(log(1 + exp(z - a)), z), 25)/leading - 1) < mp.exp(2 - a) + mpf(10)**-24

@@ -28,6 +28,7 @@ from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
+from hermitex.symbolic.parity import parity
 from hermitex.symbolic.sums import ArraySum, Index, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
@@ -200,8 +201,11 @@ def _is_zero(expr: Expr) -> bool:
     if short(expr) == 0:
         return True
     if expr.has(Expectation):
-        body = one_body(expr)
-        return body is not None and _is_zero(body)
+        found = one_body(expr)
+        if found is None:
+            return False
+        body, variables = found
+        return _is_zero(body) or (len(variables) == 1 and parity(body, variables[0]) in (0, -1))
     if expr.count_ops() > SMALL:
         return False
     if not expr.free_symbols:

@@ -89,14 +89,14 @@ def _finely_graded(expr: Expr) -> bool:
     return bool(rates) and int(ilcm(1, *(c.q for c in rates)))*max(abs(c) for c in rates) > _DEGREE
 
 
-def one_body(expr: Expr) -> Expr | None:
-    """f, where the expression is c_0 + c_1 E f_1 + ... = E f over the same variables and each E f_i exists; else None.
+def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...]] | None:
+    """f and its variables, where the expression is c_0 + c_1 E f_1 + ... = E f over them and each E f_i exists; else None.
 
     >>> from sympy import sech, tanh
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
     >>> one_body(E(tanh(z)**2, z) - 1 + E(sech(z)**2, z))
-    tanh(_z)**2 + sech(_z)**2 - 1
+    (tanh(_z)**2 + sech(_z)**2 - 1, (_z,))
     """
     nodes = _top_nodes(expr)
     if len({node.covariance for node in nodes}) != 1 or any(node.has(AppliedUndef) for node in nodes):
@@ -111,7 +111,7 @@ def one_body(expr: Expr) -> Expr | None:
     if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(exists_for_most(node) for node in nodes):
         return None
     joined = flat.xreplace({names[node]: body for node, body in bodies.items()})
-    return None if joined.has(Expectation) else joined
+    return None if joined.has(Expectation) else (joined, variables)
 
 
 def _top_nodes(expr: Expr) -> list[Expectation]:

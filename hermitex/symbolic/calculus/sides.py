@@ -141,12 +141,14 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: 
     `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them; `confirm`: a
     difference is looked at again in more digits.
     """
-    (left, e), (right, d) = (real(side, asked, SHALLOW) for side in sides)
+    depth: int | None = SHALLOW  # the second look at a difference has the depth of the first
+    (left, e), (right, d) = (real(side, asked, depth) for side in sides)
     if not (isfinite(left) and isfinite(right)):
         return None
     size, error = max(fabs(left), fabs(right)), e + d
     if deep and fabs(left - right) <= 8*error and error > size*mp.mpf(10)**(1 - asked) and (zeros or size > 4*error):
-        (left, e), (right, d) = (real(side, asked) for side in sides)
+        depth = None
+        (left, e), (right, d) = (real(side, asked, depth) for side in sides)
     gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
     if size <= 4*error:
         return Sides(left, right, asked, 0)
@@ -154,7 +156,7 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: 
         return Sides(left, right, asked, None)
     if gap > 8*error:
         more = 2 if asked > PLANE and max(map(trials.widest, sides)) > 1 else 10  # other grids, of nearly the same size
-        (left, e), (right, d) = (real(side, asked + more, SHALLOW) for side in sides)
+        (left, e), (right, d) = (real(side, asked + more, depth) for side in sides)
         again, error = fabs(left - right), e + d
         if again > 8*error and gap < 2*again < 4*gap:
             return Sides(left, right, asked, None)

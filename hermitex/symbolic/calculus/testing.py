@@ -148,7 +148,9 @@ class Test:
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
                 return Check(left, right, FAILS, _HALF if kind == HALF else "", None, example)
-            if found.nothing:
+            if kind == TURN and found.agree < FEW - 1 and max(fabs(found.left), fabs(found.right)) > mp.mpf(10)**-self.digits:
+                tried.unturned.append(dict(parameters))  # no zeros, but digits that are lost: another formula may hold there
+            elif found.nothing:
                 tried.zeros += 1
             elif kind == NEAR or found.agree >= self.digits - SLACK:  # one far out with fewer digits shows nothing
                 tried.digits = min(tried.digits, found.agree)

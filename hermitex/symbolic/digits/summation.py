@@ -20,6 +20,7 @@ Function = Callable[[Any], Any]
 _WIDER, _SHIFT = mpf("1.557377045"), mpf("0.381966011250105")  # of a step, in verification
 _BESIDE = mpf("1.118033988749895")  # of a step in the plane, in the same way
 _AGREE = 8  # how many tolerances two rules may differ by
+_COARSE = mpf(1) / 256  # a step below which few integrands settle
 _REST = 12  # a frequency beside those that are known
 
 
@@ -51,6 +52,8 @@ def trapezoid(f: Function, L: Any, tolerance: Callable[[Any], Any], *, frequency
         h /= 2
     value, size = _shifted(f, L, h, mpf(0))
     previous = value * h
+    if (abs(f(L)) + abs(f(-L))) * _COARSE > _AGREE * tolerance(size * h):
+        return None  # not negligible there, beside what is small everywhere: it would take all of `most` to see that
     while 4 * L / h <= most:
         checkpoint("summing a Gaussian integral")
         more, much = _shifted(f, L, h, mpf(1) / 2)

@@ -1,6 +1,7 @@
 """f(x) as mpmath's number, by flint's balls where they are tight: a tenth of the time, with the rounding known.
 
-A ball that is wide, not finite or not real tells nothing, and mpmath says what f is there.
+A ball that is wide is computed again with more bits, so that log(1 + exp(-70)) keeps its digits. One that stays so, is not finite
+or not real tells nothing, and mpmath says what f is there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.digits.program import Backend, StraightLine
 
-_GUARD = 16  # bits more than mpmath has
+_GUARDS = (16, 100, 500, 2500, 10_000)  # bits more than mpmath has: the first, and what follows where a ball is wide
 _MISSES = 40  # balls that told nothing, beyond those that did, after which no more are tried
 
 
@@ -36,34 +37,37 @@ class Swift:
 
     def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend) -> None:
         self._plain = StraightLine(expr, variables, backend).prepare()
+        self._expr, self._variables = expr, variables
         self._bits, self._misses = mp.prec, 0
-        self._balls = self._of_balls(expr, variables)
+        self._balls: list[StraightLine] = []
+        self._more()
 
     def __call__(self, *values: Any) -> Any:
-        if self._balls is not None:
+        if self._balls:
             found = self._tight(values)
             self._misses += 1 if found is None else -1
             if found is not None:
                 return found
             if self._misses > _MISSES:
-                self._balls = None
+                self._balls = []
         return self._plain(*values)
 
-    def _of_balls(self, expr: Expr, variables: Sequence[Symbol]) -> StraightLine | None:
+    def _more(self) -> bool:
+        """The program with the next more bits; False where there is none."""
         flint, balls = _flint()
-        if flint is None:
-            return None
-        before, flint.ctx.prec = flint.ctx.prec, self._bits + _GUARD
+        if flint is None or len(self._balls) == len(_GUARDS):
+            return False
+        before, flint.ctx.prec = flint.ctx.prec, self._bits + _GUARDS[len(self._balls)]
         try:
-            return StraightLine(expr, variables, balls).prepare()
+            self._balls.append(StraightLine(self._expr, self._variables, balls).prepare())
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError):
-            return None
+            return False
         finally:
             flint.ctx.prec = before
+        return True
 
     def _tight(self, values: Sequence[Any]) -> Any:
-        """The middle of the ball; None where it is wider than a rounding of mpmath's may be."""
-        assert self._balls is not None
+        """The middle of the first ball that is not wider than a rounding of mpmath's may be; None where none is."""
         flint, _ = _flint()
         arguments = []
         for v in values:
@@ -73,17 +77,23 @@ class Swift:
             if not man and exponent:  # infinite, or no number
                 return None
             arguments.append(flint.acb(flint.arb((-man if sign else man, exponent))))
-        before, flint.ctx.prec = flint.ctx.prec, self._bits + _GUARD
+        before = flint.ctx.prec
         try:
-            ball = self._balls(*arguments)
-            if not ball.imag.is_zero() or ball.real.rel_accuracy_bits() < self._bits:
-                return None
-            man, exponent = ball.real.mid().man_exp()
+            for i, guard in enumerate(_GUARDS):
+                if i == len(self._balls) and not self._more():
+                    return None
+                flint.ctx.prec = self._bits + guard
+                ball = self._balls[i](*arguments)
+                if not ball.is_finite() or not ball.imag.is_zero():
+                    return None
+                if ball.real.rel_accuracy_bits() >= self._bits:
+                    man, exponent = ball.real.mid().man_exp()
+                    return mp.make_mpf(from_man_exp(int(man), int(exponent), self._bits, "n"))
         except (ValueError, ArithmeticError, TypeError):
             return None
         finally:
             flint.ctx.prec = before
-        return mp.make_mpf(from_man_exp(int(man), int(exponent), self._bits, "n"))
+        return None
 
 
 @cache
