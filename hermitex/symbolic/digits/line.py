@@ -187,7 +187,7 @@ class LineIntegral:
         if key not in self._ends:
             moved, s = from_end(panel.expr, self.x, panel[which], 1 - 2 * which)
             probe = [mpf(0)] * len(self.outer)
-            self._ends[key] = Near(lambda: Swift(moved, [s, *self.outer], self.backend), probe)
+            self._ends[key] = Near(lambda: Swift(moved, [s, *self.outer], self.backend, deeper=False), probe)
         return self._ends[key]
 
     def _reach(self, panel: Panel) -> int:

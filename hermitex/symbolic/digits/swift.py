@@ -35,7 +35,8 @@ class Swift:
     mpf('2.0')
     """
 
-    def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend) -> None:
+    def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend, *, deeper: bool = True) -> None:
+        self._guards = _GUARDS if deeper else _GUARDS[:1]  # not where the caller measures what is lost
         self._plain = StraightLine(expr, variables, backend).prepare()
         self._expr, self._variables = expr, variables
         self._bits, self._misses = mp.prec, 0
@@ -55,7 +56,7 @@ class Swift:
     def _more(self) -> bool:
         """The program with the next more bits; False where there is none."""
         flint, balls = _flint()
-        if flint is None or len(self._balls) == len(_GUARDS):
+        if flint is None or len(self._balls) == len(self._guards):
             return False
         before, flint.ctx.prec = flint.ctx.prec, self._bits + _GUARDS[len(self._balls)]
         try:
@@ -79,7 +80,7 @@ class Swift:
             arguments.append(flint.acb(flint.arb((-man if sign else man, exponent))))
         before = flint.ctx.prec
         try:
-            for i, guard in enumerate(_GUARDS):
+            for i, guard in enumerate(self._guards):
                 if i == len(self._balls) and not self._more():
                     return None
                 flint.ctx.prec = self._bits + guard
