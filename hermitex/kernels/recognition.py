@@ -127,7 +127,25 @@ def recognise(expr: Expr) -> Expr:
     >>> recognise(exp(x)/(1 + exp(x))), recognise(exp(x**2)*(1 - erf(x)))
     (exp(x - logaddexp(0, x)), tame_erfc(x)*exp(below(x)))
     """
-    return expr.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
+    exact = expr.replace(lambda e: isinstance(e, Add), _without_cancelled)
+    return exact.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
+
+
+def _without_cancelled(e: Expr) -> Expr:
+    """Numbers that all but cancel in a sum are one number, formed with all its digits: no parameter moves it.
+
+    >>> _without_cancelled(1 - erfc(sqrt(2)/2000000))
+    7.9788456080273237e-7
+    """
+    numbers = [t for t in e.args if t.is_number]
+    if len(numbers) < 2:
+        return e
+    parts, value = [t.evalf(5) for t in numbers], Add(*numbers).evalf(17)
+    if not (value.is_Float and value._prec > 1 and all(t.is_Float or t.is_Rational for t in parts)):
+        return e
+    if 8*abs(value) > sum(map(abs, parts)):
+        return e
+    return Add(value, *(t for t in e.args if not t.is_number))
 
 
 def _rewritten(e: Expr) -> Expr:
