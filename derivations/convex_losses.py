@@ -67,8 +67,8 @@ for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2
 page.text(r"The bracket vanishes at the minimum, and the proximal point is $\omega$ plus $V$ times the force $s$; "
           r"so the derivatives are")
 pulled = Symbol("s", real=True)
-page.step("the force", Subs(-(rest(omega) - omega)/V, rest(omega), omega + V*pulled), -pulled)
-page.step("the force", Subs(-(rest(V) - omega)**2/(2*V**2), rest(V), omega + V*pulled), -pulled**2/2)
+page.step("the force along omega", Subs(-(rest(omega) - omega)/V, rest(omega), omega + V*pulled), -pulled)
+page.step("the force along V", Subs(-(rest(V) - omega)**2/(2*V**2), rest(V), omega + V*pulled), -pulled**2/2)
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
           r"The proximal point moves by $1/(1 + V\ell'')$, so that $s$ falls by")

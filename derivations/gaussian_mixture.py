@@ -40,9 +40,9 @@ page.text(r"(i) The output on a new point of label $y$ is $\langle\hat\theta, x\
 for x, explicit in ((omega, -(rest(omega) - omega)/(Delta*V)), (V, -(rest(V) - omega)**2/(2*Delta*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*Delta*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/(Delta*V) + hx.Derivative(ell)(rest(x)))*hx.Derivative(rest)(x))
-page.step("the force", Subs(-(rest(omega) - omega)/(Delta*V), rest(omega), omega + Delta*V*s_), -s_,
+page.step("the force along omega", Subs(-(rest(omega) - omega)/(Delta*V), rest(omega), omega + Delta*V*s_), -s_,
           r"The brackets vanish; the slopes are in $\omega$")
-page.step("the force", Subs(-(rest(V) - omega)**2/(2*Delta*V**2), rest(V), omega + Delta*V*s_), -Delta*s_**2/2,
+page.step("the force along V", Subs(-(rest(V) - omega)**2/(2*Delta*V**2), rest(V), omega + Delta*V*s_), -Delta*s_**2/2,
           r"and in $V$")
 page.text(r"(ii) Through the spread of the output the slope in $q$ is that of the force: by parts, for any force,")
 by_parts = page.step("Stein", E(z*force(y*m + b + reach*z), z), reach*E(hx.Derivative(force)(y*m + b + reach*z), z))
