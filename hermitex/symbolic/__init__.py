@@ -48,6 +48,12 @@ def _evaluate(node: Any, prec: int) -> Any:
     return evaluate_to_precision(node, prec)
 
 
+def _total(node: Any, digits: int) -> Any:
+    from hermitex.symbolic.calculus.countable import total
+
+    return total(node, digits)
+
+
 def _measure(expr: Any) -> tuple[Any, Any]:
     from hermitex.symbolic.precise import evaluate_with_error
 
@@ -68,4 +74,5 @@ def _numeric(expr: Any, variables: Any) -> Any:
 
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
+hooks.total = _total
 hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

@@ -14,7 +14,7 @@ is integrated in closed form, which says for which letters it holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import islice, pairwise, product
 from typing import Any
 
 from sympy import (
@@ -29,11 +29,15 @@ from sympy import (
     Max,
     Min,
     Piecewise,
+    Pow,
     Rational,
     S,
     Sum,
     arg,
+    catalan,
     exp,
+    expand,
+    gamma,
     nan,
     oo,
     piecewise_fold,
@@ -67,6 +71,8 @@ _NOWHERE: Shape = ((None, None), S.Zero, S.One)
 _STEPS, _FURTHEST = (4, 8, 16, 32), 36  # nodes to 1 of what is averaged, and how far
 _TERMS = 4000
 _NUMBERS = (S.One, S(2), S.Half, S(3), Rational(1, 3), S.Zero, S.NegativeOne)  # for letters
+_FURTHER = (*_NUMBERS, S(10), S(-5))
+_TRIED = 200
 
 
 def by_density(law: Any, z: Expr) -> list[tuple[Expr, Expr]]:
@@ -128,8 +134,19 @@ def needed(law: Any) -> list[Needed]:
 def _read(law: Any) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
     """The pieces of a density or of probabilities, the conditions of its letters, and where its weight lies."""
     countable = not isinstance(law.set, Interval)
-    pieces = _counted(law) if countable else _split(law)
-    letters = sorted({v for p in pieces for u in p for v in u.free_symbols} - {T}, key=str)
+    refused = None
+    for pieces, order in [(_counted(law), ())] if countable else _splits(law):
+        try:
+            return _lies(law, pieces, order, countable)
+        except BadInput as error:
+            refused = refused or error
+    raise refused or BadInput(f"E: where the density of {_said(law)} changes is not known; give numbers for its letters")
+
+
+def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], countable: bool
+          ) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
+    """The same of one way to put the ends of the pieces in order."""
+    letters = _letters(u for p in pieces for u in p)
     if not letters:
         mass, shape = _at_numbers(pieces, countable)
         if mass is None:
@@ -138,11 +155,11 @@ def _read(law: Any) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
         if abs(mass - 1) > _MASS:
             raise BadInput(f"E: the law {_said(law)} has the mass {mp.nstr(mass, 6)}, not 1")
         return pieces, (), shape
-    conditions = _conditions(law, pieces, countable)
-    for values in product(_NUMBERS, repeat=len(letters)) if len(letters) < 5 else ():
-        at = dict(zip(letters, values, strict=True))
-        if any(_against(v, x) for v, x in at.items()) or any(i.contains(simplify(u.xreplace(at))) != True  # noqa: E712
-                                                             for u, i in conditions):
+    conditions = (*order, *_conditions(law, pieces, countable))
+    if "Handmade" in type(law).__name__:
+        conditions = (*conditions, *(u for p in pieces for u in _not_negative(law, p, conditions)))
+    for at in _numbers(letters):
+        if any(i.contains(simplify(u.xreplace(at))) != True for u, i in conditions):  # noqa: E712 - SymPy's true
             continue
         formula = _NOWHERE if countable else _in_letters(pieces, at)
         if formula is None:
@@ -153,6 +170,34 @@ def _read(law: Any) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
         if mass is not None and abs(mass - 1) < _MASS:
             return pieces, (*conditions, *(((spread, _POSITIVE),) if spread.free_symbols else ())), formula
     raise BadInput(f"E: where the law {_said(law)} lies is not known for every {', '.join(map(str, letters))}; give numbers")
+
+
+def _not_negative(law: Any, piece: Piece, conditions: Iterable[Needed]) -> Iterator[Needed]:
+    """What keeps a density that is linear in x from being negative; raises BadInput where one that is not is negative somewhere."""
+    p, low, high = piece
+    if p.as_independent(T, as_Add=False)[1].diff(T, 2) == 0 and low.is_finite and high.is_finite:
+        yield from ((simplify(p.xreplace({T: end})), Interval(0, oo)) for end in (low, high))
+        return
+    letters = _letters(piece)
+    for at in islice(_numbers(letters, _FURTHER), _TRIED):
+        if all(i.contains(u.xreplace(at)) == True for u, i in conditions):  # noqa: E712 - SymPy's true
+            a, b = low.xreplace(at), high.xreplace(at)
+            a, b = (a if a.is_finite else b - 8 if b.is_finite else S(-8)), (b if b.is_finite else a + 8 if a.is_finite else S(8))
+            for k in range(1, 16):
+                if p.xreplace({**at, T: a + (b - a)*Rational(k, 16)}).evalf(15).is_negative:
+                    said = ", ".join(f"{v} = {x}" for v, x in at.items())
+                    raise BadInput(f"E: the density {_said(law)} is negative at {said}; give numbers for its letters")
+
+
+def _letters(exprs: Iterable[Any]) -> list[Any]:
+    return sorted({v for u in exprs for v in u.free_symbols} - {T}, key=str)
+
+
+def _numbers(letters: list[Any], numbers: tuple[Expr, ...] = _NUMBERS) -> Iterator[dict[Any, Any]]:
+    """Numbers for letters that do not contradict what is declared of them."""
+    for values in product(numbers, repeat=len(letters)) if len(letters) < 5 else ():
+        if not any(_against(v, x) for v, x in zip(letters, values, strict=True)):
+            yield dict(zip(letters, values, strict=True))
 
 
 def _against(letter: Expr, number: Expr) -> bool:
@@ -166,21 +211,58 @@ def _said(law: Any) -> str:
     return str(getattr(density, "expr", density))
 
 
-def _split(law: Any) -> tuple[Piece, ...]:
-    """The density on the intervals on which it is one formula."""
-    rough = law.pdf(T)
+def _splits(law: Any) -> Iterator[tuple[tuple[Piece, ...], tuple[Needed, ...]]]:
+    """The density on the intervals on which it is one formula, with what must be positive for their ends to stand in this order.
+
+    Where letters move the ends, each order that numbers for the letters have is one answer.
+    """
+    rough = law.pdf(T).replace(lambda e: isinstance(e, Abs | Max | Min | sign | Heaviside) and e.has(T),
+                               lambda e: e.rewrite(Piecewise)).replace(catalan, lambda n: catalan(n).rewrite(gamma))
+    whole = piecewise_fold(rough)
     try:
-        rough = rough.replace(lambda e: isinstance(e, Abs | Max | Min | sign | Heaviside) and e.has(T),
-                              lambda e: e.rewrite(Piecewise))
-        whole = piecewise_fold(rough)
         pairs = whole.as_expr_set_pairs(law.set) if isinstance(whole, Piecewise) else [(whole, law.set)]
         parts = [(p, part) for p, places in pairs for part in (places.args if places.is_Union else (places,)) if p != 0]
     except (NotImplementedError, TypeError, ValueError, AttributeError):
-        raise BadInput(f"E: where the density of {_said(law)} changes is not known; give numbers for its letters") from None
+        yield from _in_order(law, whole)
+        return
     found = tuple((p, part.inf, part.sup) for p, part in parts if isinstance(part, Interval))
     if not found:
         raise BadInput(f"E: the density of {_said(law)} vanishes, or is not understood")
-    return found
+    yield found, ()
+
+
+def _in_order(law: Any, whole: Piecewise) -> Iterator[tuple[tuple[Piece, ...], tuple[Needed, ...]]]:
+    """The same where every condition compares T with a formula of the letters."""
+    ends, slopes = [law.set.inf, law.set.sup], []
+    for c in set().union(*(condition.atoms(Relational) for _, condition in whole.args)):
+        slope = (c.lhs - c.rhs).diff(T)
+        if not c.has(T) or slope.has(T) or slope == 0:
+            raise BadInput(f"E: where the density of {_said(law)} changes is not known; give numbers for its letters")
+        ends.append(expand(simplify(T - (c.lhs - c.rhs)/slope)))
+        slopes += [slope] if slope.free_symbols else []
+    ends = list(dict.fromkeys(ends))
+    seen = set()
+    for at in _numbers(_letters([whole, *ends])):
+        placed = sorted(ends, key=lambda u: u.xreplace(at))
+        numbers = [u.xreplace(at) for u in placed]
+        signs = tuple(sign(u.xreplace(at)) for u in slopes)
+        if 0 in signs or len(set(numbers)) < len(numbers) or (tuple(placed), signs) in seen:
+            continue
+        seen.add((tuple(placed), signs))
+        inside = [(low, high, _between(*pair)) for low, high, pair in zip(placed, placed[1:], pairwise(numbers), strict=False)
+                  if law.set.xreplace(at).contains(_between(*pair)) == True]  # noqa: E712 - SymPy's true
+        pieces = [(next((p for p, c in whole.args if c.xreplace(at).xreplace({T: x}) == True), S.Zero), low, high)  # noqa: E712
+                  for low, high, x in inside]
+        needed = [(high - low, _POSITIVE) for low, high in pairwise(placed) if low.is_finite and high.is_finite]
+        if any(p.xreplace({**at, T: x}).is_negative for (p, _, _), (_, _, x) in zip(pieces, inside, strict=True)):
+            continue
+        yield tuple(p for p in pieces if p[0] != 0), (*needed, *((i*u, _POSITIVE) for i, u in zip(signs, slopes, strict=True)))
+
+
+def _between(low: Expr, high: Expr) -> Expr:
+    if low.is_finite and high.is_finite:
+        return (low + high)/2
+    return low + 1 if low.is_finite else high - 1 if high.is_finite else S.Zero
 
 
 def _counted(law: Any) -> tuple[Piece, ...]:
@@ -202,6 +284,9 @@ def _conditions(law: Any, pieces: tuple[Piece, ...], countable: bool) -> tuple[N
                 p, low, high = (u.xreplace(real) for u in piece)
                 n = Dummy("n", integer=True)
                 total = Sum(p.xreplace({T: n}), (n, low, high)).doit() if countable else Integral(p, (T, low, high)).doit()
+                for power in [q for q in total.atoms(Pow) if q.exp is oo and q.base.is_real]:  # SymPy sums up a**n to 1 - a**oo
+                    total = total.xreplace({power: S.Zero})
+                    found += [(1 - power.base, _POSITIVE), (1 + power.base, _POSITIVE)]
                 total = piecewise_fold(total)
                 if isinstance(total, Piecewise):
                     total, where = total.args[0]
@@ -234,7 +319,7 @@ def _at_numbers(pieces: tuple[Piece, ...], countable: bool, shape: Shape | None 
                 (p, low, _), = pieces
                 f = hooks.numeric(p, [T])
                 terms = [f(mp.mpf(int(low) + n)) for n in range(_TERMS)]
-                return (mp.fsum(terms) if abs(terms[-1]) < _MASS/_TERMS else None), _NOWHERE
+                return (mp.fsum(terms) if abs(terms[-1]) < _MASS/_TERMS and min(terms) >= 0 else None), _NOWHERE
             shape = shape or _shape(pieces)
             return (None if shape is None else _mass(pieces, shape)), shape or _NOWHERE
         except (TypeError, ValueError, ArithmeticError, NoClosedForm):

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sympy import Add, Basic, Expr, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
+from mpmath.libmp import prec_to_dps
+from sympy import Add, Basic, Expr, Float, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex.errors import BadInput
+from hermitex.symbolic import hooks
 
 _WRITTEN = 1000  # terms of a sum of numbers that are added up
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
@@ -106,6 +108,14 @@ class ArraySum(Expr):
 
     def _eval_is_nonnegative(self) -> bool | None:
         return True if self.body.is_nonnegative else None
+
+    def _eval_evalf(self, prec: int) -> Expr:
+        """The digits of a sum over a countable law; as it stands where there are letters, or where its tail is not known."""
+        if self.free_symbols or not self.index.endless:
+            return self
+        digits = prec_to_dps(prec)
+        value = hooks.total(self, digits)
+        return self if value is None else Float(value, digits)
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         return ArraySum(self.body.diff(symbol), self.index)

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from mpmath import mp
 from sympy import Abs, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, re, sin, sqrt, tanh
 from sympy.stats import Geometric, Poisson
 
@@ -43,11 +44,32 @@ def test_drawn_errors_are_seen(seed):
 
 
 @pytest.mark.parametrize(("left", "right"), [
-    pytest.param(E(Heaviside(n - 200)), 2*E(Heaviside(n - 200)), marks=pytest.mark.slow),
     pytest.param(E(n*exp(-n) - c*exp(-n - 1)), S.Zero, marks=pytest.mark.slow), (E(tanh(z + n)), c),
 ])
 def test_what_is_not_known_to_the_digits_is_not_claimed(left, right):
     assert hx.check(left, right, points=1, digits=10).status == "undetermined"
+
+
+@pytest.mark.parametrize(("switched", "otherwise"), [
+    (lambda n: Max(0, n - 3), lambda n: n - 3 + Max(0, 3 - n)),
+    (lambda n: Heaviside(n**2 - 399), lambda n: 1 - Heaviside(Rational(39, 2) - n)),
+    pytest.param(lambda n: Heaviside(n - Rational(399, 2)), lambda n: 1 - Heaviside(199 - n + S.Half), marks=pytest.mark.slow),
+])
+def test_a_known_switch_is_summed_beyond(switched, otherwise):
+    n = Poisson("n", 2)
+    assert hx.check(hx.E(switched(n)), hx.E(otherwise(n)), points=1, digits=10).status == "agrees"
+    assert hx.check(hx.E(switched(n)), 2*hx.E(switched(n)), points=1, digits=10).status == "fails"
+    assert hx.check(hx.E(switched(n)), 0, points=1, digits=10).status == "fails"
+
+
+@pytest.mark.parametrize(("average", "terms"), [
+    (hx.E(tanh(Poisson("n", 2))), lambda mp: mp.nsum(lambda k: mp.exp(-2)*2**k/mp.factorial(k)*mp.tanh(k), [0, 90])),
+    (hx.E(1/Geometric("m", Rational(1, 3))), lambda mp: mp.log(3)/2),
+    (hx.E(Max(0, Poisson("n", 2) - 3)), lambda mp: mp.nsum(lambda k: mp.exp(-2)*2**k/mp.factorial(k)*(k - 3), [4, 90])),
+])
+def test_digits_of_an_average_over_a_countable_law(average, terms):
+    with mp.workdps(40):
+        assert abs(mp.mpf(str(average.evalf(30))) - terms(mp)) < mp.mpf(10)**-29
 
 
 def test_what_switches_far_out_is_not_seen_and_not_called_equal():

@@ -1,13 +1,18 @@
 """Laws known by their density alone: against closed forms, other laws, and Gauss rules; masses that are not 1 are refused."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import scipy.stats
+from scipy.integrate import quad
 from scipy.special import roots_chebyu
-from sympy import Abs, Heaviside, Interval, Max, Rational, S, Symbol, cos, cosh, exp, oo, pi, sqrt, tanh
+from sympy import Abs, Heaviside, Interval, Max, Piecewise, Rational, S, Symbol, cos, cosh, exp, oo, pi, sqrt, tanh
 from sympy.stats import (
     ContinuousRV,
     DiscreteRV,
     Exponential,
+    FDistribution,
     Laplace,
     Levy,
     LogLogistic,
@@ -94,3 +99,40 @@ def test_letters_outside_of_the_law_are_refused():
     assert hx.compile(hx.E(1/of, of))(b=3.0) == pytest.approx(2/3, rel=1e-12)
     with pytest.raises(BadInput, match="needs"):
         hx.compile(hx.E(1/of, of))(b=0.5)
+
+
+a, b, r = Symbol("a", positive=True), Symbol("b", positive=True), Symbol("r", real=True)
+TRIANGLE = Triangular("t", a, b, s)
+
+
+@pytest.mark.parametrize(("of", "numbers", "density", "ends"), [
+    (TRIANGLE, {"a": 0.5, "b": 2.0, "s": 1.0}, lambda u: 2*(u - 0.5)/0.75 if u < 1 else 2*(2 - u)/1.5, (0.5, 1, 2)),
+    (law(Piecewise((1/a, (x > 0) & (x < a)), (0, True)), 0), {"a": 2.0}, lambda u: 0.5, (0, 2)),
+    (law(exp(-Abs(x - r)/b)/2/b), {"r": -2.0, "b": 0.25}, lambda u: 2*np.exp(-4*abs(u + 2)), (-14, -2, 10)),
+    (law((1 + r*x)/2, -1, 1), {"r": 0.5}, lambda u: (1 + u/2)/2, (-1, 1)),
+    (FDistribution("f", 5, 7), {}, scipy.stats.f(5, 7).pdf, (0, 1, 5, 50, 1000, 1e5, 1e7)),
+], ids=["triangle", "box", "laplace", "linear", "f"])
+def test_letters_that_move_where_a_density_changes(of, numbers, density, ends):
+    kernel = hx.compile(hx.E(tanh(of), of))
+    value = sum(quad(lambda u: np.tanh(u)*density(u), low, high, epsabs=1e-13)[0] for low, high in pairwise(ends))
+    assert kernel(**numbers) == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.parametrize(("of", "numbers", "says"), [
+    (TRIANGLE, {"a": 0.5, "b": 2.0, "s": 3.0}, "b - s > 0"), (law((1 + r*x)/2, -1, 1), {"r": 3.0}, ">= 0"),
+    (DiscreteRV(k, (1 - a)*a**k, set=S.Naturals0), {"a": 1.5}, "1 - a > 0"),
+])
+def test_numbers_at_which_there_is_no_such_law_are_refused(of, numbers, says):
+    with pytest.raises(BadInput, match=says):
+        hx.compile(hx.E(tanh(of), of))(**numbers)
+
+
+@pytest.mark.parametrize("density", [(1 + r*x**3)/2, (1 + r*cos(pi*x))/2])
+def test_a_density_in_letters_that_is_negative_somewhere_is_none(density):
+    with pytest.raises(BadInput, match="is negative at"):
+        hx.E(tanh(law(density, -1, 1)))
+
+
+def test_a_geometric_law_by_its_probabilities():
+    kernel = hx.compile(hx.E(cos(DiscreteRV(k, (1 - a)*a**k, set=S.Naturals0))))
+    assert kernel(0.5) == pytest.approx((0.5/(1 - 0.5*np.exp(1j))).real, rel=1e-13)

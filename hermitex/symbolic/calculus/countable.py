@@ -2,7 +2,7 @@
 
 |sum_{n > N} p_n g(n)|^2 <= P(n > N) sum_{n > N} p_n g(n)^2 (Cauchy and Schwarz): N is taken so far that P(n > N) is the square of
 what may be left out, and the sides are summed once more to 3N/2, since what g does beyond N is not known. No proof comes of it.
-A g that switches at some n may switch beyond what is summed: it stays undetermined.
+A g that switches at an n that is not known may do so beyond what is summed: it stays undetermined.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from sympy import Add, Expr, Mul, Pow, Rational, S, cosh, erfi, exp, expand, factorial, gamma, log, sinh
+from sympy import Add, Expr, Mul, Poly, Pow, S, cosh, erfi, exp, expand, factorial, gamma, log, sinh
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.sides import Sides, compare, real
 from hermitex.symbolic.calculus.testing import LEFT, Functions, Test
-from hermitex.symbolic.calculus.turning import compared
+from hermitex.symbolic.calculus.turning import STEPS, compared
 from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
@@ -50,13 +50,32 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int, needed: S
         return Check(left, right, OPEN, "sums over a countable law inside a Gaussian average are not compared; their numbers are, "
                                         "by hx.compile")
     sums = left.atoms(ArraySum) | right.atoms(ArraySum)
-    if any(_turns(node) for node in sums):
+    if any(_last_turn(node) is None for node in sums):
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
     if any(_steep(node) for node in sums):
         return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
     found = _CountableTest(left, right, digits, needed).run(points)
     said = "sums over countable laws cut off where less than these digits is left"
     return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
+
+
+def total(node: ArraySum, digits: int) -> Any:
+    """The value of a sum over a countable law without letters to `digits`; None where what is left out is not known to be small.
+
+    Examples
+    --------
+    >>> from sympy import Symbol, exp
+    >>> n = Index("n", endless=True)
+    >>> print(mp.nstr(total(ArraySum(exp(-n - 1), n), 15), 15))
+    0.581976706869326
+    """
+    if any(e.has(ArraySum) for e in node.atoms(Expectation)) or _last_turn(node) is None or _steep(node):
+        return None
+    terms = _terms(node, digits)
+    if terms is None:
+        return None
+    value, more = (real(written_out(node, {node.index.name: n}), digits + 2)[0] for n in (terms, terms + terms//2))
+    return more if fabs(more - value) <= fabs(more)*mp.mpf(10)**(-digits - 1) else None
 
 
 class _CountableTest(Test):
@@ -85,10 +104,20 @@ class _CountableTest(Test):
         return super()._bounded(parameters, functions, digits) or LEFT
 
 
-def _turns(node: ArraySum) -> bool:
-    """May the summand be another formula from some n on?"""
-    n = node.index
-    return any(n in u.free_symbols and not (u.is_nonnegative or u.is_nonpositive) for u in compared(node.body))
+def _last_turn(node: ArraySum) -> int | None:
+    """From which n on the summand is one formula; None where that is not known."""
+    n, last = node.index, 0
+    if any(n in f.free_symbols for f in node.body.atoms(*STEPS)):
+        return None
+    for u in compared(node.body):
+        if n not in u.free_symbols or u.is_nonnegative or u.is_nonpositive:
+            continue
+        if u.free_symbols != {n} or not u.is_polynomial(n):
+            return None
+        leading, *others = (abs(c.evalf(15)) for c in Poly(u, n).all_coeffs())
+        # no root is larger than 2 max_k |c_k|^(1/k) with c_k the k-th coefficient after the leading one (Fujiwara)
+        last = max(last, *(int(2*(c/leading)**(1.0/k)) + 1 for k, c in enumerate(others, 1)))
+    return last if last < _MOST else None
 
 
 def _steep(node: ArraySum) -> bool:
@@ -131,7 +160,7 @@ def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:
         return "a side is not finite"
     for before, after in zip(sides, further, strict=True):
         value, more = (real(e, digits + 16, _SHALLOW)[0] for e in (before, after))
-        if fabs(more - value) >= fabs(more)*mp.mpf(10)**(-digits - 14):  # sides are compared to `digits` + 12
+        if fabs(more - value) > fabs(more)*mp.mpf(10)**(-digits - 14):  # sides are compared to `digits` + 12
             return "what is left of a sum beyond its terms is not small"
     return found
 
@@ -141,10 +170,14 @@ def _terms(node: ArraySum, digits: int) -> int | None:
     n = node.index
     powers = [f.as_base_exp() for f in Mul.make_args(node.body)]
     logarithm = Add(*(k*log(b) for b, k in powers if b.is_positive and not b.free_symbols and k.free_symbols == {n}))
-    goal = -2*(digits + _SPARE)*Rational(2302585093, 10**9)
-    place, before = 8, None
+
+    def at(place: int) -> float:
+        return float(written_out(logarithm, {}, None, {n: place}).evalf(15))
+
+    place, before = max(8, _last_turn(node) or 0), None
+    goal = -2*(digits + _SPARE)*log(10).evalf(15) + (min(at(place), 0) if place > 8 else 0)  # nothing may stand before it switches
     while place <= _MOST:
-        value = float(written_out(logarithm, {}, None, {n: place}).evalf(15))
+        value = at(place)
         if before is not None and value < goal and value < before - 2:  # it falls by a factor a term: the rest is as small
             return place
         place, before = place + max(2, place//8), value
@@ -157,4 +190,4 @@ def endless(*sides: Expr) -> bool:
     return bool(indices) and all(i.endless for i in indices)
 
 
-__all__ = ["check_countable", "endless"]
+__all__ = ["check_countable", "endless", "total"]
