@@ -19,8 +19,8 @@ ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "ker
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "held", "arithmetic", "special"),
-    ("gaussian", "covariance", "lawful", "laws", "mellin", "weighted_laws", "densities", "terms", "conditioning", "sizes", "sums",
-     "series.polynomials", "engine.tidy"),
+    ("gaussian", "covariance", "lawful", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms", "conditioning",
+     "sizes", "sums", "series.polynomials", "engine.tidy"),
     ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "existence", "radial"),
