@@ -109,6 +109,33 @@ def test_a_far_switch_shows_beside_a_closed_form_that_cancels(seed):
     assert not hx.check(left, right + Max(0, mu - random.randint(3, 900)))
 
 
+_T, _M = Symbol("t", positive=True), Symbol("m", real=True)
+_GROWING = [  # the sides are above 1e150 where the switch turns, and no rule proves them
+    lambda: (E(Max(0, exp(_T*z) - exp(_M)), z), exp(_T**2/2)*hx.Phi(_T - _M/_T) - exp(_M)*hx.Phi(-_M/_T)),
+    lambda: (E(exp(_T*z)*tanh(z)**2, z), E(exp(_T*z)*(1 - sech(z)**2), z)),
+    lambda: (exp(_T**2)*sin(_T)**2 + exp(_T), exp(_T**2)*(1 - cos(_T)**2) + exp(_T)),
+    lambda: (cosh(_T**2), (exp(_T**2) + exp(-_T**2))/2),
+]
+_FAR = [
+    lambda k, left: Max(0, _T - k), lambda k, left: Heaviside(_T - k)*_T, lambda k, left: Abs(_T - k) - k + _T,
+    lambda k, left: Min(k, _T) - _T, lambda k, left: asin(sin(_T*pi/(2*k))) - _T*pi/(2*k), lambda k, left: floor(_T/k),
+    lambda k, left: Piecewise((0, k > _T), (1/_T, True)), lambda k, left: sqrt(_T**2 - 2*k*_T + k**2) - k + _T,
+    lambda k, left: Max(0, _T - k)*exp(-_T)*left, lambda k, left: Max(0, _T - k)*Max(0, _M + 2),
+    lambda k, left: E(Max(0, _T - k)*z**2, z),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 60))])
+def test_a_far_switch_is_found_where_the_sides_absorb_it(seed):
+    """What turns where the sides are above 1e150 is compared there to as many digits as show it."""
+    random = Random(seed)
+    left, right = random.choice(_GROWING)()
+    planted = random.choice(_FAR)(random.randint(26, 33), left)
+    assert hx.check(left, right)
+    found = hx.check(left, right + planted)
+    assert found.status in ("fails", "undetermined"), planted
+
+
 # -- one kind each -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("left", "right"), [
     ("exp(-200)", "2*exp(-200)"),

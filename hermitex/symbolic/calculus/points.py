@@ -85,7 +85,7 @@ def fits(symbol: Symbol, value: Expr) -> bool:
     return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
 
 
-def too_large(expr: Expr, point: Point) -> bool:
+def too_large(expr: Expr, point: Mapping[Symbol, Expr]) -> bool:
     """Would the expression hold a number at that point that is too large to be written: 2**(2**1000)?"""
     if not expr.args or not expr.free_symbols:
         return False

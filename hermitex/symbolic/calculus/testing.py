@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from random import Random
 from typing import Any
 
-from sympy import Expr, Integral, Pow, Rational, S
+from sympy import Expr, Integral, Pow, Rational, S, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
@@ -20,6 +20,7 @@ from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
+from hermitex.symbolic.calculus.seen import Pair, Place, unseen
 from hermitex.symbolic.calculus.sides import (
     INTEGRALS,
     PLANE,
@@ -50,6 +51,7 @@ SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
 _THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
+DEEPLY = 12  # the same, where a switch that is absorbed asks for hundreds of digits
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
@@ -66,6 +68,7 @@ class Tried:
 
     digits: int
     points: list[Point] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)  # the same, and those about a turn that agree to fewer digits
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
     left: int = 0
@@ -148,6 +151,9 @@ class Test:
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in parameters.items()}, found.left, found.right)
                 return Check(left, right, FAILS, _HALF if kind == HALF else "", None, example)
+            if found.agree >= FEW - 1 and not found.nothing:
+                short = None if found.agree >= self.digits - SLACK else found.agree
+                tried.places.append(Place(parameters, {f: t.build for f, t in functions.items()}, short))
             if kind == TURN and found.agree < FEW - 1 and max(fabs(found.left), fabs(found.right)) > mp.mpf(10)**-self.digits:
                 tried.unturned.append(dict(parameters))  # no zeros, but digits that are lost: another formula may hold there
             elif found.nothing:
@@ -160,6 +166,11 @@ class Test:
 
     def _verdict(self, tried: Tried, points: int) -> Check:
         left, right = self.sides
+        hidden = unseen(self.parts, tried.places, self._again, self._admissible)
+        if hidden is not None and hidden.sides is not None:
+            example = CounterExample({f.__name__: str(t) for f, t in hidden.place.functions.items()},
+                                     {s.name: v for s, v in hidden.place.point.items()}, hidden.sides.left, hidden.sides.right)
+            return Check(left, right, FAILS, "", None, example)
         if not tried.points:
             why = f": {self.skipped}" if self.skipped else ""
             if tried.zeros:
@@ -176,6 +187,10 @@ class Test:
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
                                             f"{': ' + self.skipped if self.skipped else ''}", tried.digits)
+        if hidden is not None:
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but beyond a turn of {hidden.part} "
+                   f"({ranges([hidden.place.point])}) it alters none of these, and more take too long")
+            return Check(left, right, OPEN, how, tried.digits)
         part = weightless(self.parts, tried.points, self.deepest if self.elementary else tried.digits)
         if part is not None:
             how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and none of these depends on the {part} "
@@ -244,12 +259,20 @@ class Test:
         `rough`: a few digits are asked first, which may refute; agreement always takes all of them.
         """
         chosen = {f: t.build for f, t in functions.items()}
+        found = self.compared(parts or self.parts, parameters, chosen, digits, deep=deep, confirm=confirm, rough=rough)
+        if found is not None and found.agree is None and parts is None and self.parts != self.sides:
+            return self._as_written(parameters, chosen, found)
+        return found
+
+    def compared(self, parts: Pair, parameters: Mapping[Symbol, Expr], chosen: Mapping[Any, Any], digits: int | None = None, *,
+                 deep: bool = True, confirm: bool = True, rough: bool = False) -> Sides | None:
+        """Two expressions at one point, with these for the undefined functions."""
         try:
-            concrete = [reduced(as_averages(put(p.xreplace(parameters), chosen))) for p in parts or self.parts]
+            concrete = [reduced(as_averages(put(p.xreplace(parameters), chosen))) for p in parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
-            wanted = digits or self._depth(concrete, bool(parameters or functions))
+            wanted = digits or self._depth(concrete, bool(parameters or chosen))
             asked = min(wanted, *map(affordable, concrete))
             # Of functions drawn at random, two values that cancel to 0 are passed over.
             found = None
@@ -258,7 +281,8 @@ class Test:
             if found is None or found.agree is not None:
                 if asked == PLANE and all(on_grids(e, wanted) for e in concrete):
                     asked = wanted
-                found = compare(concrete, asked, deep=deep, zeros=not functions, confirm=confirm)
+                found = compare(concrete, asked, deep=deep, zeros=not chosen, confirm=confirm)
+            return found
         except BudgetExceeded:
             raise
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
@@ -267,9 +291,6 @@ class Test:
                 self.skipped = (f"{min(map(str, integrals))} does not converge absolutely, and only what does is integrated in "
                                 "numbers; put its value in, if you know one")
             return None
-        if found is not None and found.agree is None and parts is None and self.parts != self.sides:
-            return self._as_written(parameters, chosen, found)
-        return found
 
     def _depth(self, concrete: list[Expr], moving: bool) -> int:
         if any(e.has(*INTEGRALS) for e in concrete):
@@ -302,6 +323,15 @@ class Test:
             checkpoint("testing an equality at random points")  # the caller's own budget
             return LEFT
 
+    def _again(self, pair: Pair, place: Place, digits: int | None) -> Sides | None:
+        """Two expressions at a place where the sides agreed; None where that takes too long."""
+        try:
+            with effort(GIVEN_UP if digits is None else DEEPLY):
+                return self.compared(pair, place.point, place.functions, digits)
+        except BudgetExceeded:
+            checkpoint("testing an equality at random points")
+            return None
+
     def _differ(self, exact: Sides, parameters: Point, functions: Functions) -> Sides:
         """Exact values that differ, as they must by less than the sides themselves show where these agree."""
         try:
@@ -324,19 +354,19 @@ class Test:
         except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
             return None
 
-    def _admissible(self, parameters: Point) -> bool:
+    def _admissible(self, parameters: Mapping[Symbol, Expr]) -> bool:
         return self._may_be(parameters) and all(_is_real_at(side, parameters) for side in self.sides)
 
     def _one_is_real(self, parameters: Point) -> bool:
         return self._may_be(parameters) and sum(_is_real_at(side, parameters) for side in self.sides) == 1
 
-    def _may_be(self, parameters: Point) -> bool:
+    def _may_be(self, parameters: Mapping[Symbol, Expr]) -> bool:
         """Do the laws allow the point, and can what stands there be written?"""
         return all(value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
             too_large(side, parameters) for side in self.sides)
 
 
-def _is_real_at(side: Expr, parameters: Point) -> bool:
+def _is_real_at(side: Expr, parameters: Mapping[Symbol, Expr]) -> bool:
     try:
         put_in = side.xreplace(parameters)
     except BadInput:  # the numbers make no covariance

@@ -25,7 +25,7 @@ from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.precise import MPMATH
 from hermitex.symbolic.sums import ArraySum, Index
 
-_INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
+INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
@@ -85,7 +85,7 @@ def compared(expr: Expr) -> Iterable[Expr]:
             yield e.base
         elif isinstance(e, (sp.log, sp.tan, sp.cot)):
             yield e.args[0]
-        elif isinstance(e, _INVERSE):
+        elif isinstance(e, INVERSE):
             u = e.args[0]
             yield from (u, u - 1, u + 1)
             yield from (u.diff(s) for s in u.free_symbols if not isinstance(s, Bound))  # asin(sin(s)) turns where cos(s) = 0

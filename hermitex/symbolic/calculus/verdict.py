@@ -14,6 +14,7 @@ from hermitex.symbolic.arithmetic import log10, mp, mpf, nstr
 from hermitex.symbolic.calculus.paper import plain
 
 PROVED, AGREES, FAILS, OPEN = "proved", "agrees", "fails", "undetermined"
+_SHOWN = 50  # digits of the two sides of a counter-example
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class CounterExample:
         given = [f"{f} = {name}" for f, name in self.functions.items()]
         given += [f"{s} = {decimal(v)}" for s, v in self.parameters.items()]
         left, right = self._sides()
-        sides = f"left {left}, right {right}"
-        if self.ratio:
+        sides = f"left {left}, right {right}" + (f", left - right {nstr(self.left - self.right, 10)}" if self._long() else "")
+        if self.ratio and not self._long():
             with mp.workdps(self._digits() + 5):
                 sides += f", ratio {nstr(self.ratio, self._digits())}"
         return ", ".join(given) + ": " + sides if given else sides
@@ -45,15 +46,20 @@ class CounterExample:
         gap, size = abs(self.left - self.right), max(abs(self.left), abs(self.right))
         return 10 if not gap else max(10, 3 - int(log10(gap/size)))
 
+    def _long(self) -> bool:
+        """Are they so near to each other that their difference says more?"""
+        return self._digits() > _SHOWN
+
     def _sides(self) -> tuple[str, str]:
-        return nstr(self.left, self._digits()), nstr(self.right, self._digits())
+        digits = 10 if self._long() else self._digits()
+        return nstr(self.left, digits), nstr(self.right, digits)
 
     def latex(self) -> str:
         """What was put in, and both sides there, as LaTeX without dollars."""
         given = [rf"{f} = \text{{{name}}}" for f, name in self.functions.items()]
         given += [f"{s} = {decimal(v)}" for s, v in self.parameters.items()]
         left, right = self._sides()
-        sides = rf"{left} \neq {right}"
+        sides = rf"{left} \neq {right}" + (rf",\; \text{{difference }} {nstr(self.left - self.right, 10)}" if self._long() else "")
         return r",\; ".join(given) + rf": \quad {sides}" if given else sides
 
     def _repr_latex_(self) -> str | None:

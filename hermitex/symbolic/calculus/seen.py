@@ -1,0 +1,174 @@
+"""exp(s^2/2) + Max(0, s - 30): on either side of a turn the part that turns must show in the sides, or it was not tried there.
+
+What turns is altered at a point, and the sides are compared to as many digits as it takes for that to show in them: a sum
+that is absorbed at 30 digits shows at 400. Where no tried point shows it, points are made of the numbers of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import sympy as sp
+from sympy import Dummy, Expr, Pow, Symbol, expand, preorder_traversal
+
+from hermitex.errors import HermitexError
+from hermitex.symbolic.arithmetic import fabs, log10
+from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.symbolic.calculus.sides import Sides, real, without_common
+from hermitex.symbolic.calculus.turning import INVERSE, compared
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.terms import linear
+from hermitex.symbolic.undefined import put
+
+_PLACES, _MIXED = 4, 3  # on a side of a turn: points that were tried, and points made of several
+_HALVINGS = 5
+_ROUGH, _SPARE, _MOST = 8, 12, 1500  # digits of a size, beyond the first that shows, and at most
+
+Pair = tuple[Expr, Expr]
+
+
+class Place(NamedTuple):
+    """Numbers for the parameters, what stands for the undefined functions, and to how many digits the sides agree (None: all)."""
+
+    point: Mapping[Symbol, Expr]
+    functions: Mapping[Any, Any]
+    digits: int | None = None
+
+
+Compare = Callable[[Pair, Place, int | None], Sides | None]
+Allowed = Callable[[Mapping[Symbol, Expr]], bool]
+
+
+class Unseen(NamedTuple):
+    """What turns, and a place beyond a turn where no digit shows it; `sides` where with more digits they differ."""
+
+    part: Expr
+    place: Place
+    sides: Sides | None = None
+
+
+def unseen(parts: Pair, tried: Sequence[Place], compare: Compare, admissible: Allowed) -> Unseen | None:
+    """The first part that turns between the places and does not show on both sides of the turn; None if all do.
+
+    parts : the two sides, without what they have in common
+    tried : where these were found to agree
+    compare : two expressions at a place, to so many digits (None: as many as the sides were); None where that takes too long
+    """
+    for part in parts:
+        for turning in _turning(part):
+            sides_of = _sides_of(turning, tried)
+            for key, places in sides_of.items() if len(sides_of) > 1 else ():
+                mixed = (p for p in _mixed(places, tried) if _key(turning, p) == key and admissible(p.point))
+                beside = [p for other, those in sides_of.items() if other != key for p in those]
+                found = _looked_at(parts, part, turning, places, beside, mixed, compare)
+                if found is not None:
+                    return found
+    return None
+
+
+def _turning(part: Expr) -> Iterator[Expr]:
+    """What is another formula on the other side of a place, and holds no bound variable; the outermost first."""
+    found: dict[Expr, None] = {}
+    for e in preorder_traversal(part):
+        kind = isinstance(e, (*SWITCHES, *INVERSE)) or (isinstance(e, Pow) and e.exp.is_Rational and not e.exp.is_Integer)
+        if kind and e.free_symbols and e.free_symbols <= part.free_symbols and not (e.is_Pow and e.base.is_Symbol):
+            found[e] = None
+    yield from found
+
+
+def _sides_of(e: Expr, tried: Sequence[Place]) -> dict[Any, list[Place]]:
+    found: dict[Any, list[Place]] = {}
+    for place in tried:
+        key = _key(e, place)
+        if key is not None:
+            found.setdefault(key, []).append(place)
+    return found
+
+
+def _key(e: Expr, place: Place) -> tuple[int, ...] | None:
+    """The signs that tell on which side of its turns `e` stands; None where one is not known."""
+    point, functions, _ = place
+    args = list(compared(e))
+    if isinstance(e, Pow):  # a root of a square turns where that is 0, and has one sign
+        args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
+    try:
+        values = [real(put(u.xreplace(point), functions), _ROUGH, 0)[0] for u in args]
+    except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
+        return None
+    return tuple((v > 0) - (v < 0) for v in values)
+
+
+def _mixed(places: Sequence[Place], tried: Sequence[Place]) -> Iterator[Place]:
+    """The numbers of one place, and of another one."""
+    for point, functions, _ in places:
+        for other in reversed(tried):
+            for s in point:
+                if other.point[s] != point[s]:
+                    yield Place({**point, s: other.point[s]}, functions)
+
+
+def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside: Sequence[Place], mixed: Iterator[Place],
+               compare: Compare) -> Unseen | None:
+    """None where `e` is seen on this side of its turn, or multiplied by 0 there, wherever it was looked for."""
+    held = Dummy("t", real=True)
+    hidden = part.xreplace({e: held})
+
+    def counts(p: Place) -> bool:
+        return held in hidden.xreplace(dict(p.point)).free_symbols
+
+    counted = sorted(filter(counts, places), key=lambda p: max(map(abs, p.point.values())))[:_PLACES]
+    for place in counted:
+        shown = compare((part, _altered(part, e, place)), place, place.digits)
+        if shown is not None and shown.agree is None:
+            return None
+    fresh = [_nearer(e, p, beside) for p in counted[:1]] + list(islice(filter(counts, mixed), _MIXED))
+    for place in (*fresh, *counted[:1]):
+        digits = _needed(part, _altered(part, e, place), place)
+        if digits is None:
+            continue
+        sides = compare(parts, place, digits)
+        if sides is None:  # it would take longer at the others
+            break
+        if sides.agree is None:
+            return Unseen(e, place, sides)
+        if sides.agree >= digits - _SPARE//2:
+            return None
+    return Unseen(e, (counted or fresh)[0]) if counted or fresh else None
+
+
+def _nearer(e: Expr, place: Place, beside: Sequence[Place]) -> Place:
+    """A place on the same side, near to the turn that parts it from the nearest on another one, where sums are smaller."""
+    def apart(p: Place) -> Any:
+        return max(abs(p.point[s] - v) for s, v in place.point.items())
+
+    key, near, far = _key(e, place), place.point, min(beside, key=apart).point
+    for _ in range(_HALVINGS):
+        middle = {s: (v + far[s])/2 for s, v in near.items()}
+        if any(s.is_integer for s in near):
+            break
+        near, far = (middle, far) if _key(e, Place(middle, place.functions)) == key else (near, middle)
+    return Place(near, place.functions)
+
+
+def _altered(part: Expr, e: Expr, place: Place) -> Expr:
+    """The part with another number for what turns, of the size that this has."""
+    value = sp.sympify(put(e.xreplace(dict(place.point)), place.functions))
+    return part.xreplace({e: e + 1 if value.is_zero else e*sp.Rational(11, 10)})
+
+
+def _needed(part: Expr, altered: Expr, place: Place) -> int | None:
+    """The digits at which the two differ there; None where that is not known, or they are too many."""
+    def number(expr: Expr) -> tuple[Any, Any]:
+        return real(put(expr.xreplace(dict(place.point)), place.functions), _ROUGH)
+
+    try:
+        one, other = without_common(*(expand(p.replace(lambda n: isinstance(n, Expectation), linear)) for p in (part, altered)))
+        (gap, error), (size, _) = number(one - other), number(part)
+    except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
+        return None
+    if fabs(gap) <= 2*error or not size:
+        return None
+    found = int(log10(fabs(size/gap))) + _SPARE
+    return found if found <= _MOST else None
