@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from hermitex.errors import BadInput
 from hermitex.kernels import quadrature
 from hermitex.kernels.lowered import NodeAxis
 from hermitex.kernels.record import Record, at_points, conjunction, contracted, sizes_of, worst_of
@@ -28,6 +30,7 @@ _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: bel
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
 _GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
+_MOST_NUMBERS = 10**8  # in one array, of which there are some at once
 _FITS = 60_000_000  # numbers in one array that no finer rule may exceed
 _NARROW = 12.0  # inverse widths from there on get break points about their centres
 _GRADE = 4.0  # the quotient of neighbouring distances of such break points from the centre
@@ -38,6 +41,17 @@ _TURN = 24.0  # radians on one panel
 _PANEL, _MANY = 31, 256
 _FINEST = 20 / 2**15  # the least step that a formula may ask for
 _OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
+
+
+def require_room(nested: Iterable[tuple[str, ...]], quad: Mapping[str, Any], points: int) -> None:
+    """Raises BadInput where an average over several variables at once takes an array that does not fit into memory."""
+    for names in nested:
+        numbers = points*prod(np.size(quad[name][0]) for name in names)
+        if numbers > _MOST_NUMBERS:
+            fewer = "; ask for fewer points at once" if points > 1 else ""
+            raise BadInput(f"an average over {len(names)} variables at once takes an array of {numbers:.2g} numbers, at most "
+                           f"{_MOST_NUMBERS:.0e} fit{fewer}: write it as averages over fewer variables, or take functions of which "
+                           "they have a closed form (erf, polynomials)")
 
 
 class Quadratures:

@@ -12,7 +12,7 @@ import numpy as np
 from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
-from hermitex.kernels.adaptive import Quadratures
+from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
@@ -47,6 +47,7 @@ class Kernel(Shown):
     integrated: Kernel | None = None  # without closed forms, for the points where theirs cancel
     arrays: Arrays | None = None  # that are summed over
     cancels: bool = False  # whether sums in it may lose digits
+    nested: tuple[tuple[str, ...], ...] = ()  # the axes of averages over three variables and more
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -105,6 +106,7 @@ class Kernel(Shown):
         out: list[Any] = []
 
         def run(average: Any) -> None:
+            require_room(self.nested, quad.arrays(), points)
             out.append(self._run(s, quad.arrays(), average))
 
         with np.errstate(all="ignore"):
@@ -255,4 +257,5 @@ def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str,
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), bool(lowered.shaken))
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), bool(lowered.shaken),
+                  lowered.nested)

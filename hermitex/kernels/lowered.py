@@ -124,6 +124,14 @@ class Lowered:
             found[s.target] = frozenset().union(*(found.get(v, frozenset()) for v in s.needs)) - {a.symbol for a in s.axes}
         return found
 
+    @property
+    def nested(self) -> tuple[tuple[str, ...], ...]:
+        """The axes of every array along three and more, sums over arrays aside."""
+        reach, nodes = self.reach(), {a.symbol: a.identifier for a in self.axes if not (a.summed or a.counting)}
+        along = (reach[s.target] | {a.symbol for a in s.axes} for s in self.statements if s.axes)
+        found = (sorted(nodes[v] for v in symbols if v in nodes) for symbols in along)
+        return tuple(dict.fromkeys(tuple(names) for names in found if len(names) > 2))
+
     def along_axes(self) -> set[Symbol]:
         """The targets whose value varies along an integration variable."""
         reach = self.reach()

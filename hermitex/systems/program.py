@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from math import prod
 from typing import Any
 
 import numpy as np
 from sympy import Expr, Function, Mul, Pow, Sum, Symbol, numbered_symbols
 
-from hermitex.errors import BadInput
-from hermitex.kernels.adaptive import Quadratures
+from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.cancellation import magnitude
 from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
@@ -38,7 +36,6 @@ from hermitex.systems.derivatives import KeptNames, partials
 from hermitex.systems.gradients import Factors
 
 State = dict[str, Any]
-_MOST_NUMBERS = 2*10**8  # in one array
 
 
 @dataclass(frozen=True)
@@ -107,19 +104,8 @@ class Program:
         if average is not None:
             self._loaded[key]["average"] = average
         if self.nested and quad:
-            self._require_room(s, quad)
+            require_room(self.nested, quad, max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1))
         return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)
-
-    def _require_room(self, s: State, quad: Mapping) -> None:
-        """Raises BadInput where an average of averages takes an array that does not fit into memory."""
-        points = max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1)
-        for names in self.nested:
-            numbers = points*prod(np.size(quad[name][0]) for name in names)
-            if numbers > _MOST_NUMBERS:
-                fewer = "; solve fewer points at once" if points > 1 else ""
-                raise BadInput(f"an average over {len(names)} variables at once takes an array of {numbers:.2g} numbers, at most "
-                               f"{_MOST_NUMBERS:.0e} fit{fewer}: write it as averages over fewer variables, or take functions "
-                               "of which they have a closed form (erf, polynomials)")
 
     def bound(self, numbers: Mapping[str, Any], asking: str = "solve") -> tuple[Program, dict[str, Any]]:
         """The program with the arrays among the numbers, and the other numbers.
@@ -188,16 +174,8 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
-                   nested=_nested(lowered), arrays=lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
+                   nested=lowered.nested, arrays=lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
                    domain=domain or {}, start=start or {}, cancels=bool(rounded), lawful=bool(early))
-
-
-def _nested(lowered: Lowered) -> tuple[tuple[str, ...], ...]:
-    """The axes of every array along three and more, sums over arrays aside."""
-    reach, nodes = lowered.reach(), {a.symbol: a.identifier for a in lowered.axes if not (a.summed or a.counting)}
-    along = (reach[s.target] | {a.symbol for a in s.axes} for s in lowered.statements if s.axes)
-    found = (sorted(nodes[v] for v in symbols if v in nodes) for symbols in along)
-    return tuple(dict.fromkeys(tuple(names) for names in found if len(names) > 2))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:

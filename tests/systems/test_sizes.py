@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sympy import Abs, cos, sin, sqrt, symbols, tanh
 
-from hermitex import E, System, sweep, theories
+from hermitex import E, System, compile, sweep, theories
 from hermitex.errors import BadInput, NotConverged
 from hermitex.solvers.grid import grid
 from hermitex.symbols import V, alpha, lamda, z, z1, z2, z3
@@ -87,7 +87,9 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(number, value):
 def test_an_average_that_does_not_fit_into_memory_is_refused(monkeypatch):
     x, b = symbols("x b", real=True)
     system = System({x: b + E(tanh(b*z1 + x*z2*z3)**2, z1, z2, z3)})
-    monkeypatch.setattr("hermitex.systems.program._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("hermitex.kernels.adaptive._MOST_NUMBERS", 1000)
     with pytest.raises(BadInput, match=r"over 3 variables at once takes an array of [\d.e+]+ numbers, at most 1e\+03 fit") as error:
         system.solve(b=0.3)
     assert "\n" not in str(error.value)
+    with pytest.raises(BadInput, match=r"at most 1e\+03 fit"):
+        compile(E(tanh(b*z1 + x*z2*z3)**2, z1, z2, z3))(b=0.3, x=0.2)

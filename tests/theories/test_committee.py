@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product as product_of
 
 import numpy as np
 import pytest
-from sympy import Heaviside, Max, cos, erf, exp, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, cos, erf, exp, sign, sin, sqrt, tanh
 
 import hermitex as hx
 from hermitex import E
@@ -20,6 +21,7 @@ from hermitex.symbols import z, z1, z2, z3
 from hermitex.theories import committee, sgd
 from hermitex.theories.committees import plateau
 from hermitex.theories.committees.products import product
+from hermitex.theories.committees.quadrature import average
 from hermitex.theories.committees.rates import Rates, product_by_quadrature
 
 ERF = "erf(z/sqrt(2))"
@@ -151,6 +153,20 @@ def test_an_inner_average_is_read_off_a_table(monkeypatch):
     read = product_by_quadrature(made, C)
     monkeypatch.setattr("hermitex.theories.committees.quadrature._MANY", np.inf)
     assert np.allclose(read, product_by_quadrature(made, C), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("functions", [
+    (Heaviside(z), Heaviside(z), Max(0, z), Max(0, z)), (sign(z), Abs(z), Max(-1, Min(1, z)), Max(z, exp(Min(z, 0)) - 1))],
+    ids=["relu", "kinks"])
+def test_the_last_kinked_field_is_averaged_in_closed_form(functions):
+    """Against the same average with nodes for all fields; two of them are one field in the last law."""
+    factors, C = product(*functions).factors, laws(len(functions), 3, 2)
+    C[2, 0], C[2, :, 0] = C[2, 1], C[2, :, 1]
+    whole = average([replace(f, averaged=None) for f in factors], C, 36)
+    found = average(factors, C, 36)
+    assert np.allclose(found[:2], whole[:2], rtol=1e-8, atol=1e-9)
+    assert np.allclose(found[2], whole[2], rtol=1e-4)  # a jump of one field in the middle of the panels of the other
+    assert not np.allclose(average([*factors[:-1], replace(factors[-1], averaged=lambda m, s: m)], C, 36), whole, rtol=1e-3)
 
 
 def test_a_kink_beside_a_wave_is_not_sought_in_closed_form():

@@ -51,6 +51,7 @@ Array = np.ndarray
 NODES = 30
 _WORK = 3000  # checks in the search for one closed form; those that are found take 1,500 at most
 _KINKED = (Max, Min, Abs, Heaviside, sign, Piecewise)
+MEAN, SPREAD = Symbol("m", real=True), Symbol("s", positive=True)
 FIELDS = tuple(Symbol(f"z{i}", real=True) for i in range(1, 5))
 
 
@@ -176,10 +177,13 @@ def grows(f: Expr) -> bool:
 @lru_cache(maxsize=256)
 def alone(f: Expr) -> bool:
     """Has E f(m + s z) a closed form? Without it no average of a product with f has one."""
-    if f.has(DiracDelta):
-        return True
-    m, s = Symbol("m", real=True), Symbol("s", positive=True)
-    return searched(E(f.xreplace({z: m + s*z}), z)) is not None
+    return f.has(DiracDelta) or smoothed(f) is not None
+
+
+@lru_cache(maxsize=256)
+def smoothed(f: Expr) -> Expr | None:
+    """E f(m + s z) as a formula of m and s, or None."""
+    return searched(E(f.xreplace({z: MEAN + SPREAD*z}), z))
 
 
 def searched(node: Expr) -> Expr | None:
@@ -244,7 +248,24 @@ def factor_of(f: Expr) -> Factor:
         if branch != 0:
             raw = lambdify(z, branch, modules=["scipy", "numpy"])
             found.append((float(lo), float(hi), _everywhere(raw)))
-    return Factor(tuple(found), tuple(deltas), parity(regular, z) if len(ends) == 2 else None)
+    if len(ends) == 2:
+        return Factor(tuple(found), tuple(deltas), parity(regular, z))
+    formula = smoothed(regular)
+    return Factor(tuple(found), tuple(deltas), averaged=None if formula is None else _by_formula(formula, found))
+
+
+def _by_formula(formula: Expr, branches: Sequence[tuple[float, float, Any]]) -> Callable[[Array, Array], Array]:
+    """E f(mean + spread x) of arrays by its closed form; f(mean) where there is no spread."""
+    raw = lambdify([MEAN, SPREAD], formula, modules=["scipy", "numpy"], cse=True)
+
+    def value(mean: Array, spread: Array) -> Array:
+        found = np.broadcast_to(raw(mean, np.where(spread > 0, spread, 1.0)), mean.shape)
+        if np.all(spread > 0):
+            return found
+        alone = sum(np.where((lo < mean) & (mean <= hi), f(np.clip(mean, lo, hi)), 0.0) for lo, hi, f in branches)
+        return np.where(spread > 0, found, alone)
+
+    return value
 
 
 def _branch(f: Expr, lo: Expr, hi: Expr) -> Expr:

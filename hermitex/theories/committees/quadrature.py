@@ -2,9 +2,9 @@
 
 A smooth factor is met on the trapezoidal rule, whose error falls like exp(-2 pi y/h), y the distance of the nearest pole: the step
 is one of the field u, not of x. An odd number of nodes puts one at 0, an even number none: such rules err to opposite sides, and
-check one another. One with kinks is met on Gauss-Legendre panels between them, which move with what the variables
-before it were, and a piece that is zero is left out. delta(u - c) in a factor is a single node. A vanishing conditional
-variance (two neurons that agree) costs nothing: that variable has no spread.
+check one another. One with kinks is met on Gauss-Legendre panels between them, which move with what the variables before it were,
+and a piece that is zero is left out; the last one by its closed form, if it has one. delta(u - c) in a factor is a single node. A
+vanishing conditional variance (two neurons that agree) costs nothing: that variable has no spread.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ _UNSEEN = 1e-17  # of the largest weight of a point: less is none
 
 @dataclass(frozen=True)
 class Factor:
-    """One f: its pieces [(lo, hi, function)], those that are zero left out, and its deltas [(place, weight)]."""
+    """One f: its pieces [(lo, hi, function)], those that are zero left out, and its deltas [(place, weight)].
+
+    averaged : E f(mean + spread x) by its closed form, where a kinked f has one
+    """
 
     pieces: tuple[tuple[float, float, Callable[[Array], Array]], ...]
     deltas: tuple[tuple[float, float], ...] = ()
     parity: int | None = None
+    averaged: Callable[[Array, Array], Array] | None = None
 
     @cached_property
     def grows(self) -> bool:
@@ -73,7 +77,7 @@ def average(factors: Sequence[Factor], C: Array, nodes: int) -> Array:
         return np.zeros(len(C))
     size = max(1, _MOST//max(1, fine**len(factors)))
     # Kinked factors first: what comes after them is smoothed by the conditioning.
-    order = sorted(range(len(factors)), key=lambda k: factors[k].smooth)
+    order = sorted(range(len(factors)), key=lambda k: (factors[k].smooth, factors[k].averaged is not None))
     chosen, law = [factors[k] for k in order], C[:, order][:, :, order]
     return np.concatenate([_stack(chosen, law[k:k + size], fine) for k in range(0, len(C), size)]) if len(C) else np.zeros(0)
 
@@ -109,9 +113,11 @@ def _stack(factors: Sequence[Factor], C: Array, nodes: int, mean: Array | None =
         spread = L[:, k, k, None]
         widest = float(np.max(np.abs(L[:, k:, k]), initial=0.0))  # x_k moves the later fields, too
         own = _like(max(2*reach/_STEP, far*min(widest, 4.0)), nodes) if factor.smooth else far
-        last = k == n - 1 and factor.smooth
+        last = k == n - 1 and (factor.smooth or factor.averaged is not None)
         if k and weight.size*own > _MOST and not last:
             return _apart(factors[k:], L[:, k:, k:], nodes, weight, means[k:])
+        if last and factor.averaged is not None:
+            return np.sum(weight*factor.averaged(means[k], spread), axis=1)
         if last:  # a function of one number, the mean
             inner = _smoothed(factor.pieces[0][2], means[k], spread, trapezoid(own, reach, even and k == 0), 2*reach/far/_FINE)
             return np.sum(weight*inner, axis=1)
