@@ -233,8 +233,8 @@ class Committee(Theory):
             raise BadInput(f"committee: more than {_MOST} evaluations of the rates: they are stiff, or the time is long; take a "
                            "shorter time, smaller a, v or gamma, or a larger tolerance=") from None
         found = replace(found, value={**found.value, "risk": self._risks(given, found, nodes)})
-        if found.events["diverges"]["t"].size:
-            return _replaced(found, found.value, False, float("nan"), f"the order parameters diverge at t = {found['t'][-1]:.4g}: "
+        if (ends := found.events["diverges"]["t"]).size:
+            return _replaced(found, found.value, False, float("nan"), f"the order parameters diverge at t = {ends[0]:.4g}: "
                              "the learning rate is too large")
         return found
 
@@ -255,15 +255,21 @@ class Committee(Theory):
         line = self._times(self.given({"t": t})["t"], "an increasing list of times")
         whole = line if line[0] == 0 else np.concatenate([[0.0], line])
         whole = whole if whole.size > 1 else np.array([0.0, 1e-9])
-        found = self.solve(t=whole, start=start, tolerance=tolerance, raise_on_failure=False, **numbers)
-        reached = np.isin(line, found["t"])
-        good = reached & bool(found.converged)
+        asked = dict(start=start, tolerance=tolerance, raise_on_failure=False, **numbers)
+        found = self.solve(t=whole, **asked)
+        held = found
+        before = whole[whole <= found["t"][-1]]
+        if before.size < whole.size and (found.events["diverges"]["t"].size or numbers.get("budget") is None):
+            # it runs off: what lies before that holds
+            held = self.solve(t=before if before.size > 1 else [0.0, 1e-9], **asked)
+        good = np.isin(line, held["t"]) & bool(held.converged)
         values = {}
         for n in ("risk", *self.order_parameters):
             values[n] = np.full(line.shape, np.nan)
-            values[n][good] = found[n][np.searchsorted(found["t"], line[good])]
+            values[n][good] = held[n][np.searchsorted(held["t"], line[good])]
+        error, why = (np.where(good, x, y) for x, y in ((held.error, found.error), ("", found.reason)))
         return Curve(self.name, self.described(found.parameters), line, values, self.order_parameters, converged=good,
-                     residual=np.full(line.shape, found.error), reason=found.reason, title=title or self.titled(found.parameters),
+                     residual=error, reason=why, title=title or self.titled(found.parameters),
                      named=bool(title), axis="t", sources=self.sources)
 
     # -- plateaus ----------------------------------------------------------------------------------------------------------

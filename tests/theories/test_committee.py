@@ -418,10 +418,13 @@ def test_refusals(make, words):
         make()
 
 
-def test_what_diverges_says_so():
-    found = committee("z**2", students=1, teachers=1).curve(t=[0, 50], gamma=20, Q=[[1]], M=[[0.5]])
-    assert not found.all_converged
-    assert "diverge" in str(found.reason)
+def test_what_diverges_says_so_and_keeps_what_lies_before():
+    theory, start = committee("z**2", students=1, teachers=1), {"gamma": 20, "Q": [[1]], "M": [[0.5]]}
+    found = theory.curve(t=[0, 1e-5, 50], **start)
+    assert found.converged.tolist() == [True, True, False]
+    assert "diverge" in found.reason[2] and not found.reason[1]
+    assert found["risk"][:2] == pytest.approx(theory.curve(t=[0, 1e-5], **start)["risk"], rel=1e-9)
+    assert theory.curve(t=[0, 50], **start).converged.tolist() == [True, False]
 
 
 def test_two_runs_that_differ_are_run_again_with_shorter_steps():
