@@ -17,6 +17,7 @@ from sympy import (
     Rational,
     Symbol,
     cos,
+    cosh,
     erf,
     exp,
     floor,
@@ -159,3 +160,12 @@ def test_what_is_below_its_error_shows_no_digit(k):
         assert value == 0 or value._prec == 1
     assert abs((1 + node).evalf(30) - 1) < 1e-29
     assert abs(E(cos(6*z)/(1 + exp(z)), z).evalf(20)*2*exp(18) - 1).evalf() < 1e-19
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bells_far_apart_in_a_wide_window_are_all_found(seed):
+    """E cosh(kz) tanh(z)^2 = exp(k^2/2) to exp(-100): two bells of width 1 at k and -k, which few nodes meet."""
+    random = Random(seed)
+    for k in [Rational(300), Rational(500), *(Rational(random.randint(1000, 20000), 10) for _ in range(4))]:
+        ratio = evaluate(E(cosh(k*z)*tanh(z)**2, z)*exp(-k**2/2), 15)
+        assert abs(ratio - 1) < mp.mpf(10)**-13

@@ -31,6 +31,7 @@ from hermitex.symbolic.scales import scales
 MPMATH = MPMath()
 _FAR_TOO_LARGE = 10**5  # binary digits of an integrand at the end of its window
 _FARTHEST = 10**7  # half the widest window
+_WIDE, _SAMPLES = 96, 2000  # a window in which a bell may be overlooked, and half the places where one is looked for
 _DEPTH = 12  # how often a panel may be halved
 
 Constant = Callable[[Expectation, int], Sum]  # the value of a node without variables, to some bits
@@ -107,7 +108,35 @@ class LineIntegral:
             if self.outer:
                 raise
             found = self._searched_panels()
-        return resolved(found, self.scales)
+        found = resolved(found, self.scales)
+        return found if self.outer or self.L < _WIDE or self.body.has(Expectation) else self._about_mass(found)
+
+    def _about_mass(self, found: list[Panel]) -> list[Panel]:
+        """The panels cut about each stretch of a wide window on which the integrand is not negligible.
+
+        exp(300 z) has its mass within 20 of 300, which is little of a panel that is wide; the nodes of its rules may miss it.
+        """
+        seen: dict[int, Any] = {}
+        with mp.workprec(53):
+            step = max(mpf(1), mpf(int(self.L)) / _SAMPLES)
+            for panel in found:
+                lo, hi = (self._number(end, ()) for end in (panel.lo, panel.hi))
+                f = StraightLine(weighted(panel.expr, self.x), [self.x], self.backend)
+                for k in range(int(mp.ceil(lo / step)), int(mp.floor(hi / step)) + 1):
+                    checkpoint("looking for what matters of an integrand")
+                    try:
+                        seen[k] = abs(f(k * step))
+                    except (ValueError, ArithmeticError):  # a pole, beside which it is large
+                        continue
+        least = max(seen.values(), default=mpf(0)) * mpf(2) ** (-self.bits - 30)
+        edges = [step * k for k, v in seen.items() for beside in (k - 1, k + 1) if v <= least < seen.get(beside, 0)]
+        cut: list[Panel] = []
+        for panel in found:
+            lo, hi = (self._number(end, ()) for end in (panel.lo, panel.hi))
+            ends = [panel.lo, *map(rational, sorted({e for e in edges if lo < e < hi})), panel.hi]
+            cut += [Panel(a, b, panel.expr, (panel.rough[0] and a == panel.lo, panel.rough[1] and b == panel.hi))
+                    for a, b in pairwise(ends)]
+        return cut
 
     def _searched_panels(self) -> list[Panel]:
         """Where not all rough places are found exactly: those that are, and sign changes of the other arguments by bisection."""
