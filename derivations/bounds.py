@@ -18,19 +18,18 @@ sigma = Function("sigma")
 
 page = Result(
     "Bounds on the risk after one giant gradient step",
-    r"Whatever the sample size, width and ridge, the test error lies above the squared distance of the target from the span of "
-    r"$\mu_0$, $\kappa\mu_1$ and, through the target's other coordinate, $\mu_1(\kappa) z$; that of $\mu_0$ "
-    r"alone is "
-    r"reached at infinite ridge. Both are elementary: $\mathbb{E}g^2 - t^\top G^{-1}t - \langle\mu_1, h_1\rangle^2/\langle\mu_1, "
-    r"\mu_1\rangle$ and $\mathbb{E}g^2 - \langle h, \mu_0\rangle^2/\langle\mu_0, \mu_0\rangle$.",
+    "Whatever the sample size, width and ridge, the test error lies above the squared distance of the target from the span of "
+    r"$\mu_0$, $\kappa\mu_1$ and, through the target's other coordinate, the multiple $\mu_1$ of it; that of $\mu_0$ alone is "
+    r"reached at infinite ridge. Both are elementary: with $\mu_0$ alone it is $g_2 - t_1^2/G_{11}$.",
     source="cui2024", place="Eqs. (26)-(28), (132)",
-    assumptions=[r"the test error of Result 3.3", r"$\langle\cdot, \cdot\rangle$ is the Gaussian product over $\kappa$"],
+    assumptions=[r"the test error of Result 3.3", r"a product of functions is their Gaussian product over $\kappa$"],
 )
-page.notation({h: r"the mean of the target given $\kappa$", h1: r"its slope in the coordinate $z_1$ across the spike",
+page.notation({h: r"the mean of the target given $\kappa$", h1: "its slope in the coordinate $z_1$ across the spike",
                m: "the mean of the readout", zeta: "its overlap with the spike", psi: r"its overlap with $\theta_\perp$",
-               q1: r"$\|\Pi W^\top\hat a\|^2/p$", q2: r"$\|\hat a\|^2/p$", g_2: "the second moment of the target",
+               q1: "the square of its image across the spike, for one neuron",
+               q2: "the squared norm of the second layer for one neuron", g_2: "the second moment of the target",
                (r"G", r"t"): r"the Gram matrix of $\mu_0$ and $\kappa\mu_1$, and their overlaps with $h$",
-               symbols("o1"): r"$\langle\mu_1, h_1\rangle$", symbols("n1"): r"$\langle\mu_1, \mu_1\rangle$"})
+               symbols("o1"): r"the product of $\mu_1$ and $h_1$", symbols("n1"): r"that of $\mu_1$ with itself"})
 target = g(gamma*kappa + sqrt(rho)*z1)
 mean = mu_0*m + kappa*mu_1*zeta
 spread = mu_1**2*(q1 - psi**2) + mu_22*q2
@@ -39,9 +38,8 @@ page.text(r"At fixed $\kappa$ the test error is that of the Gaussian field $#1$.
 page.step("independence", E((target - field)**2, z1, z2),
           E((target - mean - mu_1*psi*z1)**2, z1) + spread, digits=8, points=1)
 page.text(r"The last terms are not negative: $q_1 \ge \psi^2$, because $\psi$ is its projection on the unit vector "
-          r"$\theta_\perp$. So "
-          r"the error exceeds the minimum of the first over $m$, $\zeta$ and $\psi$, whose square expands in the target's own "
-          r"coefficients:")
+          r"$\theta_\perp$. So the error exceeds the minimum of the first over $m$, $\zeta$ and $\psi$, whose square expands in "
+          "the target's own coefficients:")
 page.step("expanding the square", E((target - mean - mu_1*psi*z1)**2, z1),
           E(target**2, z1) - 2*mean*E(target, z1) + mean**2 - 2*mu_1*psi*E(z1*target, z1) + mu_1**2*psi**2, digits=10, points=1)
 page.text(r"Averaged over $\kappa$ it is quadratic in $(m, \zeta)$, and separately in $\psi$:")
@@ -55,12 +53,11 @@ for unknown in (m, zeta, psi):
     page.step("stationarity", Subs(Derivative(quadratic, unknown), tuple(at_best), tuple(at_best.values())), 0)
 page.step("the value there", Subs(quadratic, tuple(at_best), tuple(at_best.values())), g_2 - (t.T*G.inv()*t)[0] - o1**2/n1)
 page.step("with $\\mu_0$ alone", Subs(g_2 - 2*t1*m + G11*m**2, m, t1/G11), g_2 - t1**2/G11,
-          r"At $\lambda \to \infty$ only $m$ is left, "
-          r"since nothing regularises the direction of all ones:")
+          r"At $\lambda \to \infty$ only $m$ is left, since nothing regularises the direction of all ones:")
 page.step("differentiation", OfNode(E(sigma(r*kappa + sqrt(c)*z), z), r), kappa*E(Derivative(sigma)(r*kappa + sqrt(c)*z), z),
           r"The second function is the derivative of the first in the spike's size:")
 
-page.text(r"Two pairs for which the bounds are elementary. For the sine as activation and target, the spike along the target, "
+page.text("Two pairs for which the bounds are elementary. For the sine as activation and target, the spike along the target, "
           r"$\mu_0$ is")
 smooth = exp(-c/2)*sin(r*kappa)
 page.step("closed form", E(sin(r*kappa + sqrt(c)*z), z), smooth)
@@ -73,7 +70,7 @@ page.step("closed form", E(hx.erf(r*kappa + sqrt(c)*z), z).subs(r, sqrt(1 + 2*c)
 
 
 page.text(r"Numbers at general $\gamma$: for the error function and the sine every ingredient is elementary, with a bias $b$ "
-          r"(132):")
+          "(132):")
 s_ = symbols("s", positive=True)
 
 
@@ -85,8 +82,8 @@ def ingredients(r_, c_, gamma_, b_):
 
 
 page.step("closed form", E(hx.erf(r*kappa + bias + sqrt(c)*z), z), hx.erf((r*kappa + bias)/sqrt(1 + 2*c)))
-page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(gamma*kappa), r"and $h_1$, with $s$ for "
-                                                                                             r"$\sqrt{\rho}$:")
+page.step("closed form", E(z*sin(gamma*kappa + s_*z), z), s_*exp(-s_**2/2)*cos(gamma*kappa),
+    r"and $h_1$, with $s$ for the root of $\rho$:")
 
 
 def digits(*pairs):
@@ -194,8 +191,7 @@ page.test("(26) and (27) in numbers", package_numbers, "The package's numbers fr
 page.test("(28) in numbers", at_the_minimum)
 page.test("(132) in numbers", with_a_bias)
 page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
-              r"the second function is $\kappa\mu_1$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no "
-              r"overlap "
+              r"the second function is $\kappa\mu_1$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no overlap "
               r"with the target and gives the upper bound twice; here with a Gaussian for $\mu_1$ and the sine",
               mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
 page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],

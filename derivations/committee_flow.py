@@ -22,24 +22,28 @@ d, p = symbols("d p", positive=True)
 
 page = Result(
     "The flow of a committee",
-    r"Online SGD of several neurons against several moves their overlaps at rates that are Gaussian averages. For two students "
-    r"$z^2/2$ of one teacher $z^2/2 + z$, with the residual $\delta$, the overlap with the teacher moves at the rate $#1$.",
+    "Online SGD of several neurons against several moves their overlaps at rates that are Gaussian averages. For two students, "
+    r"half a square each, of one teacher that has a linear part besides, with the residual $\delta$, the overlap with the "
+    "teacher moves at the rate $#1$.",
     source="saadsolla1995", place="the equations of motion",
-    assumptions=[r"every step sees a fresh input $x \sim \mathcal{N}(0, I_d)$; the loss is $\delta^2/2$, the second layer fixed",
-                 r"the overlaps concentrate, so that a step may be averaged, and $|x|^2$ may be taken for $d$"],
+    assumptions=[r"every step sees a fresh input $x \sim \mathcal{N}(0, I_d)$; the loss is half the square of $\delta$, the "
+                 "second layer fixed",
+                 "the overlaps concentrate, so that a step may be averaged, and the squared norm of $x$ may be taken for $d$"],
 )
-page.notation({(Q11, Q12): r"the overlaps $w_j\cdot w_l/d$ of the students", M11: r"$w_1\cdot w^\star/d$", P11: r"$|w^\star|^2/d$",
-               (z1, z2, z3): "the fields of two students and of the teacher", left: "the residual of a sample without its noise",
-               (A, B): r"$a_j\,\delta\,\sigma'(u_j)$ of two students", (u1, u2): "their fields",
-               gamma: "the learning rate", p: "the students",
-               (a1, v1): "the weights of the second layers", Delta: "the variance of the noise"})
-page.text(r"(i) One step. A student moves by $\frac{\gamma}{p\sqrt d}A\,x$, and time by $\gamma/(pd)$. The product of two students "
-          r"changes by two terms of the first order and one of the second, which counts because $|x|^2$ is $d$ and not 1:")
+page.notation({(Q11, Q12): "the overlaps of the students' rows, over the dimension", M11: "that of the first with the teacher's",
+               P11: "that of the teacher's with itself", (z1, z2, z3): "the fields of two students and of the teacher",
+               left: "the residual of a sample without its noise",
+               (A, B): "for two students, weight times residual times slope at its field", (u1, u2): "their fields",
+               gamma: "the learning rate", p: "the students", (a1, v1): "the weights of the second layers",
+               Delta: "the variance of the noise"})
+page.text("(i) One step. A student moves along the input by $#1$ times $A$, and time by $#2$. The product of two students "
+          "changes by two terms of the first order and one of the second, which counts because the squared norm of $x$ is $d$ "
+          "and not 1:")
 move = gamma/(p*sqrt(d))
 page.step("expanding the product", (move*sqrt(d)*(A*u2 + B*u1) + move**2*A*B*d)/d/(gamma/(p*d)), A*u2 + B*u1 + gamma/p*A*B)
 page.step("independence", E((left + sqrt(Delta)*z4)**2, z4), left**2 + Delta, "The noise of the label enters the last term only:")
-page.text(r"(ii) The averages. The first terms hold a field beside two functions of others. Stein's lemma moves it onto its two "
-          r"covariances, for any functions,")
+page.text("(ii) The averages. The first terms hold a field beside two functions of others. Stein's lemma moves it onto its two "
+          "covariances, for any functions,")
 slope, bend, other = Derivative(sigma), Derivative(Derivative(sigma)), Derivative(f)
 page.step("Stein", E(slope(z1)*z2*f(z3), z1, z2, z3, cov=law),
           Q12*E(bend(z1)*f(z3), z1, z3, cov=pair) + M21*E(slope(z1)*other(z3), z1, z3, cov=pair), digits=8, points=1)

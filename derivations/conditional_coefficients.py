@@ -19,18 +19,18 @@ def u(normal):
 page = Result(
     "Conditional Gaussian equivalence of spiked features",
     r"Let $u$ be a pre-activation $r\kappa + \sqrt{c}\,z$ with projection $\kappa$ on the spike. At fixed $\kappa$ the feature "
-    r"$\sigma(u)$ is equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\sqrt{c}\,z + \mu_\star(\kappa)\,\xi$ with a fresh standard "
-    r"normal $\xi$, where $#1$, $#2$ and $\mu_\star^2$ is what the linear part leaves, $#3$.",
+    r"$\sigma(u)$ is equivalent to the sum of $\mu_0 + c^{1/2} z \mu_1$ and a fresh normal of the variance $\mu_\star^2$, where "
+    "$#1$, $#2$ and the variance is what the linear part leaves, $#3$.",
     source="cui2024", place="Result 3.2",
-    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$; the rows $w_i$ of the bulk have squared norm $c$ and overlaps $O(1/\sqrt{d})$ "
-                 r"with "
-                 r"each other, with the spike $v$ and with the target",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$; the rows $w_i$ of the bulk have squared norm $c$ and overlaps of the order of "
+                 "one over the root of $d$ with each other, with the spike $v$ and with the target",
                  r"$\sigma$ and its weak derivative are square integrable over $u$"],
 )
 mu_0, mu_1 = symbols("mu_0 mu_1", real=True)
-page.notation({kappa: "the projection of the input on the spike", r: "the spike's size in the row", c: "the squared norm of the "
-                                                                                                       "row's bulk",
-               rho: "the overlap of the bulks of two rows", gamma: "the overlap of the target's direction with the spike"})
+page.notation({r"\mu_\star^2": "the mean square of what is neither constant nor linear",
+               kappa: "the projection of the input on the spike", r: "the spike's size in the row",
+               c: "the squared norm of the row's bulk", rho: "the overlap of the bulks of two rows",
+               gamma: "the overlap of the target's direction with the spike"})
 
 page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly normal. The first three numbers of one of them:")
 page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
@@ -40,11 +40,9 @@ page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that
 rest = page.step("expanding the square", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2,
           r"and what is left, neither constant nor linear, has the mean square $\mu_\star^2$:")
 page.step("orthogonality", E(z*(sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z), z), 0, "It is uncorrelated with the linear part.")
-page.text(r"Two features see each other through the overlap $\rho$ of their bulk rows, which is $O(1/\sqrt{d})$. Price's "
-          r"theorem gives "
-          r"the first order in it, which is the covariance of the linear parts; the residuals only meet at the second order and "
-          r"are "
-          r"independent for what follows.")
+page.text(r"Two features see each other through the overlap $\rho$ of their bulk rows, which is small. Price's theorem gives the "
+          "first order in it, which is the covariance of the linear parts; the residuals only meet at the second order and are "
+          "independent for what follows.")
 pair = E(sigma(u(z1))*sigma(u(z2)), z1, z2, cov={(z1, z2): rho})
 page.step("Price", OfNode(pair, rho), c*E(Derivative(sigma)(u(z1))*Derivative(sigma)(u(z2)), z1, z2, cov={(z1, z2): rho}),
           digits=10, points=2)
@@ -57,8 +55,8 @@ page.step("closed form", E(tilted, z), hx.erf(kappa/sqrt(2)))
 page.step("closed form", E(z*tilted, z), sqrt(2/pi)*exp(-kappa**2/2))
 page.step("closed form", E(tilted**2, z), 1)
 
-page.text(r"A target $g(\theta^\top x)$ whose direction has overlap $\gamma$ with the spike is seen at fixed $\kappa$ through its "
-          r"argument $\gamma\kappa + \sqrt{1 - \gamma^2}\,z$, with three moments; for the sine")
+page.text(r"A target whose direction has overlap $\gamma$ with the spike is seen at fixed $\kappa$ through its argument "
+          r"$\gamma\kappa + \sqrt{1 - \gamma^2}\,z$, with three moments; for the sine")
 at = gamma*kappa + sqrt(1 - gamma**2)*z
 seen = hx.theories.target_moments("sin")
 page.same("the mean", E(sin(at), z), seen.h)
@@ -97,5 +95,5 @@ shift = symbols("b", real=True)
 page.step("closed form", E(cos(r*kappa + shift + sqrt(c)*z), z), exp(-c/2)*cos(r*kappa + shift),
           r"A bias moves the pre-activation; for the sine, whose slope is the cosine,")
 page.same("the package's coefficient", exp(-c/2)*cos(r*kappa + shift), hx.mu("sin", 1)(kappa, r=r, c=c, bias=shift), name=mu_1)
-page.not_shown(r"that the residuals of different features may be taken for independent: their covariance is of the second order in "
-               r"$\rho$, and that it does not count is the source's claim.")
+page.not_shown("that the residuals of different features may be taken for independent: their covariance is of the second order "
+               r"in $\rho$, and that it does not count is the source's claim.")

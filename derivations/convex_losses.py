@@ -36,27 +36,26 @@ L, delta = symbols("L delta", positive=True)
 
 page = Result(
     "A convex loss after one giant gradient step",
-    r"The readout that minimises the loss and $\frac\lambda2\|a\|^2$ has order parameters whose conjugates are averages of the "
-    r"force "
-    r"$s$ at the proximal point, of its square and of its slope: at fixed $\kappa$ and $z_1$, $#1$; the other equations are those "
-    r"of "
-    r"the square loss.",
+    "The readout that minimises the loss and a ridge penalty has order parameters whose conjugates are averages of the force "
+    r"$s$ at the proximal point, of its square and of its slope: at fixed $\kappa$ and $z_1$, $#1$; the other equations are "
+    "those of the square loss.",
     source="cui2024", place="Result 3.3, for a convex loss",
-    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
-                 r"$\kappa$ on the spike (Result 3.2)",
-                 r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt\rho\,\theta_\perp$",
+    assumptions=[r"the features are equivalent to Gaussian ones of the coefficients $\mu_0$, $\mu_1$, $\mu_2$ at fixed "
+                 r"projection $\kappa$ on the spike (Result 3.2)",
+                 r"the rows of $W$ are independent, of squared norm $c$; the target's direction has the part $\gamma$ along the "
+                 "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({omega: r"the output on a new sample, at fixed $\kappa$", r"f^*": "the proximal point, the output on a training "
-                                                                                "sample",
-               r"M(\omega, V)": r"the Moreau envelope of the loss, $\min_f\frac{(f - \omega)^2}{2V} + \ell(y, f)$",
-               s: r"the force $(f^* - \omega)/V$", z1: "the target's direction across the spike", gamma: "its overlap with the "
-                                                                                                         "spike"})
+page.notation({omega: r"the output on a new sample, at fixed $\kappa$",
+               "f^*": "the proximal point, the output on a training sample",
+               r"M(\omega, V)": r"the Moreau envelope of the loss: the least of the loss and the squared distance from $\omega$ "
+                                "over $2V$", s: r"the force, which is what $f^*$ lies above $\omega$, over $V$",
+               z1: "the target's direction across the spike", gamma: "its overlap with the spike"})
 B = mu_0*m + kappa*mu_1*zeta
 mean_output = page.let(Symbol("B", real=True), B, shown=False)
 shown_field = page.let(Symbol("omega_0", real=True), B + mu_1*psi*z1 + sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)*z2, shown=False)
-page.text(r"(i) Energy. On a new sample the output is $#1$ with $#2$; on a training sample it is the proximal point $f^*$, and the "
-          r"sample costs the envelope.", shown_field, mean_output)
+page.text("(i) Energy. On a new sample the output is $#1$ with $#2$; on a training sample it is the proximal point $f^*$, and "
+          "the sample costs the envelope.", shown_field, mean_output)
 page.step("independence", E(shown_field, z1, z2), mean_output, "Over both normals its mean is", points=2)
 page.text(r"Because $f^*$ is a minimum, only what is explicit moves:")
 ell, rest = Function("ell"), Function("f")
@@ -64,17 +63,17 @@ force_of, slope_of = hx.Derivative(rest), hx.Derivative(ell)
 for x, explicit in ((omega, -(rest(omega) - omega)/V), (V, -(rest(V) - omega)**2/(2*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/V + slope_of(rest(x)))*force_of(x))
-page.text(r"The bracket vanishes at the minimum, and the proximal point is $\omega$ plus $V$ times the force $s$; "
-          r"so the derivatives are")
+page.text(r"The bracket vanishes at the minimum, and the proximal point is $\omega$ plus $V$ times the force $s$; so the "
+          "derivatives are")
 pulled = Symbol("s", real=True)
 page.step("the force along omega", Subs(-(rest(omega) - omega)/V, rest(omega), omega + V*pulled), -pulled)
 page.step("the force along V", Subs(-(rest(V) - omega)**2/(2*V**2), rest(V), omega + V*pulled), -pulled**2/2)
 bent = Symbol("ell2", positive=True)   # the loss's curvature at f*
 page.step("implicit differentiation", (1 - 1/(1 + V*bent))/V, bent/(1 + V*bent),
-          r"The proximal point moves by $1/(1 + V\ell'')$, so that $s$ falls by")
-page.text(r"The energy is $\frac\alpha\beta\mathbb{E}\,M$ a neuron. Through the width $\tau$ of a Gaussian field $M'$ is met as "
-          r"$M''$: by "
-          r"parts, for any function $s$,")
+          r"Where the loss has the curvature $\ell_2$, the proximal point moves by the inverse of $1 + V\ell_2$, so that $s$ "
+          "falls by")
+page.text(r"The energy of a neuron is the mean envelope of its share of the samples. Through the width $\tau$ of a Gaussian "
+          "field $M'$ is met as $M''$: by parts, for any function $s$,")
 force, tau = Function("s"), Symbol("tau", positive=True)
 b = Symbol("b", real=True)
 spread = sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2)
@@ -82,18 +81,14 @@ by_parts = page.step("Stein", E(z2*force(b + spread*z2), z2), spread*E(hx.Deriva
 along = page.step("the chain rule", spread*Derivative(spread, q1), mu_1**2/2,
           r"and since the width moves by")
 page.step("the chain rule", spread*Derivative(spread, psi), -mu_1**2*psi)
-page.text(r"So twice the derivative of the energy by $q_i$ is $\frac\alpha\beta\mathbb{E}[\mu_i^2(-\partial_\omega s)]$, which is "
-          r"$\hat V_i$, that by $V_i$ gives $-\hat q_i$, $-\frac\alpha\beta\mathbb{E}[\mu_i^2s^2]$, and "
-          r"$-\frac\beta\alpha\partial$ by "
-          r"$m$, $\zeta$ and $\psi$ gives $\mathbb{E}[\mu_0s]$, which vanishes, $\tilde\zeta$ and $\tilde\psi$. For the square "
-          r"loss "
-          r"the force is")
+page.text(r"So $\hat V_i$, twice the derivative of the energy by $q_i$, is the mean fall of the force times the square of the "
+          r"$i$-th coefficient; $\hat q_i$, by $V_i$, is that of the squared force; and by $m$, $\zeta$ and $\psi$ the means of "
+          r"the force with its coefficient are zero, $\tilde\zeta$ and $\tilde\psi$. For the square loss the force is")
 y = Symbol("y", real=True)
 page.step("the square loss", ((omega + V*y)/(1 + V) - omega)/V, (y - omega)/(1 + V))
 
-page.text(r"(ii) Entropy. The penalty is the same, so the entropy is that of the learning curve: $v_2$ is the root of Marchenko "
-          r"and "
-          r"Pastur, $v_1$ the trace beside it, and $q_1$, $q_2$ are their derivatives.")
+page.text("(ii) Entropy. The penalty is the same, so the entropy is that of the learning curve: $v_2$ is the root of Marchenko "
+          "and Pastur, $v_1$ the trace beside it, and $q_1$, $q_2$ are their derivatives.")
 half = L + c*Vhat1 - c*beta*Vhat1
 root = 2/(half + sqrt(half**2 + 4*L*c*beta*Vhat1))
 trace = c*root/(1 + c*beta*Vhat1*root)
@@ -172,20 +167,17 @@ def huber_mean(gap, width):
     return (gap**2 + tau**2 - smooth_part(gap - edge) - smooth_part(-gap - edge))/(2*(1 + V))
 
 
-page.text(r"(iii) Two losses in numbers. The envelope of the Huber loss of width $\delta$ is a parabola less what lies beyond the "
-          r"edge $\delta(1 + V)$; its mean over $t$, which is $y - \omega$, needs a square cut off at zero:")
+page.text(r"(iii) Two losses in numbers. The envelope of the Huber loss of width $\delta$ is a parabola less what lies beyond "
+          r"the edge $\delta(1 + V)$; its mean over $t$, which is $y - \omega$, needs a square cut off at zero:")
 over = Piecewise((t, t > 0), (0, True))
 edge = delta*(1 + V)
 beyond = over.subs(t, t - edge)**2 + over.subs(t, -t - edge)**2
 page.step("the envelope", (t**2 - (t - edge)**2)/(2*(1 + V)), delta*t - delta**2*(1 + V)/2)
 page.step("Gaussian integration", E(over.subs(t, b + tau*z)**2, z), smooth_part(b), points=2, digits=15)
-page.text(r"For labels $\mathrm{sign}(\langle\theta, x\rangle + \sqrt\Delta\,\xi)$ and the logistic loss, write the output as $B "
-          r"+ S "
-          r"z_1$. Given it, $\langle\theta, x\rangle$ is normal, and the label is 1 with the probability $\Phi$ of its mean over "
-          r"its "
-          r"spread. The energy is $\frac\alpha\beta\mathbb{E}[P M_+ + (1 - P)M_-]$, and its derivatives run through $P$ as well. "
-          r"At "
-          r"the package's solutions all of these conditions hold:")
+page.text("For labels that are the sign of the target's field with noise and the logistic loss, the output is $B$ and a "
+          r"multiple of $z_1$. Given it, the field is normal, and the label is 1 with the probability $\Phi$ of its mean over "
+          "its spread. The energy is the mean of the two labels' envelopes, and its derivatives run through the probability as "
+          "well. At the package's solutions all of these conditions hold:")
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1, "alpha": 1.5, "bias": 0.2, "dimension": 100.0}
 UNKNOWNS = (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, V2, V1, zeta, psi, q1, q2)
@@ -391,9 +383,8 @@ def wide():
 
 page.test("a wide Huber loss", wide, "A Huber loss whose width no residual reaches is the square loss, solved as any other loss:")
 page.test("a loss of the residual, at ridge", lambda: ridge("residual"),
-          r"The square loss is ridge regression; so the package's equations for a loss of the residual and for any other loss must "
-          r"hold at "
-          r"the solutions of the learning curve:")
+          "The square loss is ridge regression; so the package's equations for a loss of the residual and for any other loss "
+          "must hold at the solutions of the learning curve:")
 page.test("any other loss, the spike along the target", lambda: ridge("values", 1))
 page.test("the System for labels", lambda: shown("sign", "logistic", "labels", numbers),
           r"The System below, solved like any other, has the same solutions:")
@@ -402,8 +393,8 @@ page.test("the System for labels, odd functions", lambda: shown("sign", "logisti
 page.test("the System for labels, the spike along the target",
           lambda: shown("sign", "logistic", "labels", {**numbers, "Delta": 0.0, "gamma": 1.0}, 1))
 page.test("the System for a loss of the residual", lambda: shown("sin", "huber:1/2", "residual", numbers))
-page.misprint("the width forgotten", bent/(1 + V*bent), bent, r"$-\partial_\omega s$ is the curvature of the envelope, not of the "
-              "loss")
+page.misprint("the width forgotten", bent/(1 + V*bent), bent, "the fall of the force is the curvature of the envelope, not of "
+                                                              "the loss")
 
 def solved(where):
     """-mu_1^2 E s' of Huber's loss by the slope in the package's System, at numbers of its letters."""
@@ -416,7 +407,7 @@ def solved(where):
 
 
 page.therefore(-2*Derivative(spread, q1)*E(z2*force(b + spread*z2), z2), -mu_1**2*E(hx.Derivative(force)(b + spread*z2), z2),
-               words=r"What the energy gives for $\hat V_1$, at fixed $\kappa$ and $z_1$: twice its derivative by "
-                     r"$q_1$,", by=[by_parts, along],
+               words=r"What the energy gives for $\hat V_1$, at fixed $\kappa$ and $z_1$: twice its derivative by $q_1$,",
+               by=[by_parts, along],
                package={'hx.theories.one_step("tanh", "sin", loss="huber:1/2").system.where': solved})
 page.not_shown("that the replica-symmetric free energy is that of the sample; for convex losses it is quoted, not derived.")

@@ -12,19 +12,18 @@ MODES = range(2)
 
 page = Result(
     "The deterministic equivalent of kernel ridge regression",
-    r"Ridge regression on $n$ samples with a kernel of eigenvalues $\eta_k$ learns what lies above one number $\nu$, the root of "
-    r"$\sum_k\eta_k/(\eta_k + \nu)$ against $n - \lambda/\nu$; its error with the noise is that of the modes left over, divided "
-    r"by one "
-    r"less $\frac1n\sum_k\eta_k^2/(\eta_k + \nu)^2$.",
+    r"Ridge regression on $n$ samples with a kernel of eigenvalues $\eta_k$ learns what lies above one number $\nu$, at which "
+    r"the degrees of freedom are $n - \lambda/\nu$: for two groups of modes $#1$. The error with the noise, less the share that "
+    "it holds of itself, is that of the modes left over.",
     source="defilippis2024", place="kernel ridge regression",
     assumptions=[r"the features are equivalent to Gaussian ones of variances $\eta_k$",
                  r"replica symmetry, which holds for convex problems"],
 )
 page.notation({(eta[0], eta[1]): "the eigenvalues of two groups of modes", (g[0], g[1]): "how many modes there are in each",
-               (beta[0], beta[1]): "the norm of the target in each", n: "the number of samples", q: "the mean square of the "
-                                                                                                    "estimate",
-               m: "its product with the target", rho: "the mean square of the target", V: "the susceptibility",
-               nu: r"$\lambda/\hat V$, below which an eigenvalue is not learnt", T: "the error with the noise"})
+               (beta[0], beta[1]): "the norm of the target in each", n: "the number of samples",
+               q: "the mean square of the estimate", m: "its product with the target", rho: "the mean square of the target",
+               V: "the susceptibility", nu: r"the ridge over $\hat V$, below which an eigenvalue is not learnt",
+               T: "the error with the noise"})
 seen = [lamda + Vhat*e for e in eta]
 spectral = sum((g[k]*eta[k]*qhat + eta[k]*beta[k]**2*mhat**2)/seen[k] for k in MODES)
 phi = (q*Vhat - V*qhat)/2 - m*mhat + spectral/2 - n*(rho + Delta + q - 2*m)/(2*(1 + V))
@@ -37,17 +36,14 @@ for letter, factor, unknown, slope in (
         ("q", 2, q, Vhat - n/(1 + V)), ("V", -2, V, qhat - n*(rho + Delta + q - 2*m)/(1 + V)**2), ("m", -1, m, mhat - n/(1 + V)),
         (r"\hat q", 2, qhat, susceptible - V), (r"\hat V", 2, Vhat, q - square), (r"\hat m", 1, mhat, product - m)):
     page.step(f"stationarity in ${letter}$", factor*Derivative(phi, unknown), slope)
-page.text(r"(i) The root. By the first condition $\hat V$ is $n/(1 + V)$; with $\nu$ for $\lambda/\hat V$ both sides of the "
-          r"fourth, times "
-          r"$\hat V$, are")
+page.text(r"(i) The root. By the first condition $\hat V$ is $n/(1 + V)$; with $\nu$ for the ridge over $\hat V$ both sides of "
+          r"the fourth, times $\hat V$, are")
 freedom = sum(g[k]*eta[k]/(eta[k] + nu) for k in MODES)
 page.name(symbols("df_1"), freedom, "the degrees of freedom,")
 dof = page.step("the degrees of freedom", Subs(Vhat*susceptible, Vhat, lamda/nu), freedom, "that are seen")
 rest = page.step("the samples that are left", Subs(Subs(Vhat*V, V, n/Vhat - 1), Vhat, lamda/nu), n - lamda/nu, "and")
 page.text(r"(ii) The error. At stationarity $\hat m$ is $\hat V$ and $\hat q$ is $\lambda^2T/(n\nu^2)$; so the error with the "
-          r"noise, "
-          r"which holds the "
-          r"estimate's square, holds itself:")
+          "noise, which holds the estimate's square, holds itself:")
 curved = sum(g[k]*eta[k]**2/(eta[k] + nu)**2 for k in MODES)
 missed = sum((nu*beta[k]/(eta[k] + nu))**2 for k in MODES)
 at = {mhat: lamda/nu, qhat: (lamda/nu)**2*T/n, Vhat: lamda/nu, rho: beta[0]**2 + beta[1]**2}
@@ -83,12 +79,11 @@ def solved(solve):
 
 
 page.test("the free energy, solved as a System", by_free_energy)
-page.misprint("the degrees of freedom "
-              "mistaken", Subs(Vhat*susceptible, Vhat, lamda/nu), sum(g[k]*eta[k]/(eta[k] + nu)**2 for k in MODES),
+page.misprint("the degrees of freedom mistaken", Subs(Vhat*susceptible, Vhat, lamda/nu),
+              sum(g[k]*eta[k]/(eta[k] + nu)**2 for k in MODES),
               "the square belongs to the variance")
 page.therefore([(dof.lhs, freedom), (balance.lhs - T*curved/n, Delta + missed)],
                words="The degrees of freedom, which are $n - \\lambda/\\nu$, and the error:", by=[dof, balance],
                package={"hx.theories.ridge_equivalent().solve(...)": solved})
 page.not_shown(r"random features, whose second root $\nu_1$ is that of the features' own deterministic equivalent; and that "
-               r"features of a "
-               r"kernel may be taken for Gaussian.")
+               "features of a kernel may be taken for Gaussian.")

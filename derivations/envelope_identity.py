@@ -11,12 +11,12 @@ page = Result(
     r"For every convex loss the least objective of a sample, as a function of the ridge, has the slope $q_w/(2\alpha)$, where "
     r"$q_w$ is the mean square of the weights and $\alpha$ the number of samples for one of them.",
     source="gerace2020", place="the training loss",
-    assumptions=[r"$\hat w$ minimises $\sum_\mu\ell(y_\mu, f_\mu) + \frac\lambda2\|w\|^2$ over $p$ weights and "
-                 r"$n = \alpha p$ samples",
+    assumptions=[r"$\hat w$ minimises the loss of the sample and half the ridge times the squared norm over $p$ weights and $n = "
+                 r"\alpha p$ samples",
                  r"the loss is convex and differentiable at the minimum, so that the minimum is a zero of the gradient"],
 )
 page.notation({r"\ell": "the loss of the whole sample, as a function of one of its weights",
-               r"w": "that weight as a function of the ridge; the others move in the same way"})
+               "w": "that weight as a function of the ridge; the others move in the same way"})
 ell, w = Function("ell"), Function("w")
 slope, moved = hx.Derivative(ell), hx.Derivative(w)
 page.text(r"(i) Any loss. The objective depends on the ridge through the penalty and through the weights:")
@@ -38,7 +38,8 @@ least = lamda*y**2/(2*(s**2 + lamda))
 page.step("the value there", Subs(objective, x, best), least)
 page.step("the slope of the minimum", Derivative(least, lamda), best**2/2)
 
-page.text(r"(iii) A sample. The sum over the weights is $\|w\|^2$, and the objective is divided by the number of samples:")
+page.text("(iii) A sample. The sum over the weights is their squared norm, and the objective is divided by the number of "
+          "samples:")
 p, q_w = symbols("p q_w", positive=True)
 square = page.let(q_w, weight**2, "The sum has $p$ terms, whose mean is half of")
 samples = page.let(total, alpha*p, "and the samples are")
@@ -74,7 +75,7 @@ def solved(solve):
 
 page.test("the square, Huber's and the logistic loss", losses, "The package's solutions, which know nothing of it:")
 page.misprint("the half of the penalty forgotten", Derivative(least, lamda), best**2,
-              r"the penalty is $\frac\lambda2\|w\|^2$")
+              "the penalty is half the ridge times the squared norm")
 page.therefore(p*envelope.lhs/samples, q_w/(2*alpha), r"The slope of the least objective in the ridge, a sample:",
                by=[envelope, square, samples],
                package={'hx.theories.random_features("erf", "sign").solve': solved})

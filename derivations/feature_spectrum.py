@@ -15,24 +15,26 @@ w = Symbol("w", real=True)  # the spectral parameter -z, positive left of the sp
 page = Result(
     "The spectrum of the features",
     r"The bulk of $\Phi^\top\Phi/p$ has the Stieltjes transform $m(z)$, which is $V_2$ where $V_1$, $V_2$ solve the first "
-    r"equations of the learning curve with $-z$ for $\lambda$: $#1$. In the normalisation $\Phi^\top\Phi/n$ it is "
-    r"$\frac{\alpha}{\beta}m(\frac{\alpha}{\beta}z)$. A non-zero $\mu_0$ adds one outlier near $n\,\mathbb{E}\mu_0^2$.",
+    r"equations of the learning curve with $-z$ for $\lambda$: $#1$. Where the features are normalised by the samples, argument "
+    r"and transform are multiplied by $\alpha/\beta$. A non-zero $\mu_0$ adds one outlier, near the mean of $\mu_0^2$ times the "
+    "number of samples.",
     source="cui2024", place="Appendix F",
     assumptions=[r"the conditional equivalence of Result 3.2: at fixed $\kappa$ a row of $\Phi$ is Gaussian with mean $\mu_0 1$ "
-                 r"and "
-                 r"covariance $C(\kappa) = \mu_1^2\,W\Pi W^\top + \mu_2^2 I$ up to rank one",
+                 r"and a covariance $C(\kappa)$ that is $\mu_1^2$ times that of the bulk and $\mu_2^2$ times the unit matrix, up "
+                 "to rank one",
                  r"the rows of $W$ are independent, of squared norm $c$"],
 )
-page.notation({r"R": r"the resolvent $(\Phi^\top\Phi/p - z)^{-1}$", V2: r"$\frac1p\mathrm{tr}\,R$, which is $m(z)$",
-               r"V_1": r"$\frac1p\mathrm{tr}\,W\Pi W^\top R$", x: r"the form $\frac1p\varphi^\top R_{-\mu}\varphi$ of a row "
-                                                                  r"without itself",
-               (Vhat1, Vhat2): r"the means of $\frac\alpha\beta\mu_i^2/(1 + V)$ over $\kappa$",
-               (mu0, mu1, rest): r"the coefficients of a feature at $\kappa$", (n, p, d): "samples, neurons and dimension",
-               w: "the spectral parameter $-z$", s: r"an eigenvalue of $\Phi^\top\Phi/p$"})
+page.notation({r"\Phi^\top\Phi/p": "the covariance of the features over the samples", "R": "its resolvent at $z$",
+               V2: "the trace of $R$ for one neuron, which is $m(z)$", "V_1": "the same with the bulk's covariance before $R$",
+               x: "the quadratic form of a row in the resolvent without it, for one neuron",
+               (Vhat1, Vhat2): r"the means over $\kappa$ of $\mu_1^2$ and $\mu_2^2$, each over one and the row's form, times "
+                               r"$\alpha/\beta$", (mu0, mu1, rest): r"the coefficients of a feature at $\kappa$",
+               (n, p, d): "samples, neurons and dimension", w: "the spectral parameter $-z$",
+               s: r"an eigenvalue of $\Phi^\top\Phi/p$"})
 page.text(r"Take one row of $\Phi$ out of the resolvent. By Sherman and Morrison its quadratic form is")
 page.step("Sherman-Morrison", x - x**2/(1 + x), x/(1 + x))
-page.text(r"and $x$ concentrates on $\mu_1^2V_1 + \mu_2^2V_2$. Summing over the rows, $R$ is equivalent to "
-          r"$(\hat V_1 W\Pi W^\top + \hat V_2 - z)^{-1}$: the matrix of the learning curve at the ridge $-z$.")
+page.text(r"and $x$ concentrates on $V_1$ and $V_2$, times $\mu_1^2$ and $\mu_2^2$. Summing over the rows, $R$ is equivalent to "
+          "the inverse of the learning curve's matrix at the ridge $-z$.")
 L, b = w + Vhat2, c*beta*Vhat1
 half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
@@ -40,12 +42,11 @@ page.name(V2, root, r"For independent rows the traces close:")
 page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1)
 page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1)
 ratio_ = page.let(symbols("p_n", positive=True), beta/alpha, shown=False)
-page.text(r"Changing the normalisation moves the eigenvalues by $#1$, and each term of $\frac1p\sum_i 1/(\lambda_i - z)$ by its "
-          r"inverse:", ratio_)
+page.text("Changing the normalisation moves the eigenvalues by $#1$, and each term of the transform by its inverse:", ratio_)
 page.step("algebra", 1/(s*ratio_ - z), alpha/beta/(s - alpha/beta*z))
-page.text(r"The mean direction. $\Phi/\sqrt p$ is a rank-one part of the size $S$, from the means, and a rest that takes its two "
-          r"directions a little aside, by $b_1$ and by $b_2$. Beside these it is a matrix of two rows, $S$ and $b_1$, $b_2$ and "
-          r"$h$; its largest squared singular value exceeds $S^2$, as $S$ grows, by")
+page.text("The mean direction. The matrix of the features is a rank-one part of the size $S$, from the means, and a rest that "
+          "takes its two directions a little aside, by $b_1$ and by $b_2$. Beside these it is a matrix of two rows, $S$ and "
+          "$b_1$, $b_2$ and $h$; its largest squared singular value exceeds $S^2$, as $S$ grows, by")
 S, B, C, h, b1, b2 = symbols("S B C h b_1 b_2", positive=True)
 square, product = S**2 + b1**2 + b2**2 + h**2, S*h - b1*b2
 page.step("perturbation", Limit((square + sqrt(square**2 - 4*product**2))/2 - S**2, S, oo), b1**2 + b2**2)
@@ -53,9 +54,8 @@ page.text(r"A row at $\kappa$ has along any direction, and any row's direction h
 spread = E((sqrt(c)*mu1*z1 + rest*z2)**2, z1, z2)
 page.step("independence", spread, c*mu1**2 + rest**2)
 page.text(r"The direction $1$ meets $n$ rows over $p$ of it; that of the means, whose entries have the squares $\mu_0^2$ over "
-          r"their sum, meets one row in the mean, and the vector $Wv$, of squared norm $c/d$ a neuron, at all of them at once. "
-          r"So $B$ for "
-          r"$b_1^2$ and $C$ for $b_2^2$ are")
+          "their sum, meets one row in the mean, and the vector of the rows' overlaps with the spike, of squared norm $c/d$ a "
+          "neuron, at all of them at once. So $B$ for $b_1^2$ and $C$ for $b_2^2$ are")
 one = page.let(B, alpha/beta*E(c*mu1**2 + rest**2, kappa))
 other = page.let(C, (E(mu0**2*(c*mu1**2 + rest**2), kappa) + alpha*c*E(mu0*mu1*kappa, kappa)**2)/E(mu0**2, kappa))
 x1, x2 = symbols("X_1 X_2", positive=True)   # means over the rows
@@ -126,11 +126,11 @@ def solved(spectrum):
 page.test("left of the spectrum", left_of_the_spectrum, r"The package's transform against its learning curve:")
 page.test("no linear part", noise_alone)
 page.test("the other normalisation", other_normalisation)
-page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, r"The equation of $V_2$, in which its second part is $\hat V_1V_1$:",
+page.therefore(L*V2 + Vhat1*c*V2/(1 + b*V2), 1, "The equation of $V_2$, in which its second part is $V_1$ times its conjugate:",
                by=[V2], package={'hx.theories.spectrum("erf", ...)': solved})
-page.text(r"The package solves it for complex $z$, on the branch with $\mathrm{Im}\,m > 0$, beside the equations of the "
-          r"conjugates.")
+page.text("The package solves it for complex $z$, on the branch with a positive imaginary part, beside the equations of the "
+          "conjugates.")
 page.therefore(B + C, page.definitions[B] + page.definitions[C], "What the outlier has beside its leading order:", by=[one, other],
                package={'hx.theories.spectrum("sin", ..., dimension=500)': outlier})
-page.not_shown("that quadratic forms concentrate, that rank-one parts do not move the bulk, and that what the means share with the "
-               "rest has the mean zero: it moves the outlier by a random number of order one.")
+page.not_shown("that quadratic forms concentrate, that rank-one parts do not move the bulk, and that what the means share with "
+               "the rest has the mean zero: it moves the outlier by a random number of order one.")

@@ -13,21 +13,19 @@ force = symbols("S", real=True)
 
 page = Result(
     "The finite-dimension term of the learning curve",
-    r"The mean $m$ of the readout is not regularised in the limit: the direction of all ones has a norm of the order of the "
-    r"width. At "
-    r"dimension $d$ its equation keeps one term, and what $\mu_0$ leaves of the residual is $\frac{\epsilon m}{\alpha V_2}$; the "
-    r"correction of $m$ is of the order $1/d$.",
+    "The mean $m$ of the readout is not regularised in the limit: the direction of all ones has a norm of the order of the "
+    r"width. At dimension $d$ its equation keeps one term, and what $\mu_0$ leaves of the residual is $\frac{\epsilon m}{\alpha "
+    "V_2}$; the correction of $m$ is of the order $1/d$.",
     source="cui2024", place="Result 3.3, at finite dimension",
     assumptions=["replica symmetry, which holds for convex problems",
                  r"among the terms of order $1/d$ this is the one that stays where $\mu_0$ has the mean of the target to fit"],
 )
-page.notation({m: r"the mean of the readout, $1^\top\hat a/\sqrt p$", mhat: "its conjugate", V2: r"$\frac1p\mathrm{tr}\,A^{-1}$ "
-                                                                                                 r"of the "
-               "readout's resolvent", force: r"the mean of $\mu_0(h - B)Q$ over $\kappa$, what $\mu_0$ leaves of the residual",
-               epsilon: "$1/d$", (c0, c1): "that mean without the readout's mean, and its slope in it"})
-page.text(r"(i) The norm of the direction. The vector of all ones, over and times the root of the width as the conjugate "
-          r"couples to it, has the "
-          r"squared $A^{-1}$-norm of the width times the trace a neuron:")
+page.notation({m: "the mean of the readout: the sum of its entries over the root of their number", mhat: "its conjugate",
+               V2: "the trace of the readout's resolvent for one neuron",
+               force: r"what $\mu_0$ leaves of the residual, in the mean over $\kappa$", epsilon: "$1/d$",
+               (c0, c1): "that mean without the readout's mean, and its slope in it"})
+page.text("(i) The norm of the direction. The vector of all ones, over and times the root of the width as the conjugate couples "
+          "to it, has the squared norm in the resolvent of the width times the trace a neuron:")
 norm = page.let(symbols("N_m", positive=True), p*V2, "with")
 page.step("the width", Subs(norm, p, beta*d), Subs(beta*V2/epsilon, epsilon, 1/d), r"At $\beta d$ neurons it is")
 page.text(r"(ii) The terms of the free energy that hold $m$ and its conjugate, where $S$ is the energy's pull:")
@@ -36,15 +34,14 @@ inside = beta/(2*epsilon)*V2*mhat**2 - m*mhat
 page.step("stationarity in the conjugate", Derivative(inside, mhat), beta/epsilon*V2*mhat - m)
 conjugate = page.let(symbols("mhat_0", real=True), epsilon*m/(beta*V2), "so that the conjugate is")
 page.step("the value there", Subs(inside, mhat, conjugate), -epsilon*m**2/(2*beta*V2))
-page.text(r"(iii) The energy has the slope $-\frac\alpha\beta S$ in $m$; with that of the rest, times $\beta/\alpha$, "
-          r"stationarity in $m$ asks "
-          r"that the force be")
+page.text(r"(iii) The energy has in $m$ the slope $S$ times $\alpha/\beta$, downwards; with that of the rest, times "
+          r"$\beta/\alpha$, stationarity in $m$ asks that the force be")
 balance = page.step("stationarity in $m$", -beta/alpha*Subs(Derivative(inside, m), mhat, conjugate), epsilon*m/(alpha*V2))
 page.text(r"(iv) Its size. The force falls with $m$, to leading order on a line. The mean that solves the equation moves by")
 mean = c0/(c1 + epsilon/(alpha*V2))
 page.step("the solution", c0 - c1*mean - epsilon*mean/(alpha*V2), 0)
-page.step("the first order", Subs(Derivative(mean, epsilon), epsilon, 0), -c0/(c1**2*alpha*V2), "for each $1/d$, and in the limit "
-                                                                                                "it is")
+page.step("the first order", Subs(Derivative(mean, epsilon), epsilon, 0), -c0/(c1**2*alpha*V2),
+          "for each $1/d$, and in the limit it is")
 page.step("the limit", Limit(Subs(mean, epsilon, 1/d).doit(), d, oo), c0/c1)
 AT = {"alpha": 1.6, "beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1, "bias": 0.3}
 
@@ -80,7 +77,7 @@ def in_the_limit():
 page.test("the limit of the mean", in_the_limit)
 page.misprint("the width for the dimension", -beta/alpha*Subs(Derivative(inside, m), mhat, conjugate), m/(p*alpha*V2),
               r"the cost is that of $1/d$, whatever the width")
-page.therefore(balance.lhs, epsilon*m/(alpha*V2), r"What the direction of all ones leaves of the residual, in dimension "
+page.therefore(balance.lhs, epsilon*m/(alpha*V2), "What the direction of all ones leaves of the residual, in dimension "
                                                   r"$1/\epsilon$:",
                by=[balance], package={'hx.theories.one_step("tanh", "sin").solve(..., dimension=50)': solved})
 page.not_shown(r"the other terms of order $1/d$: fluctuations of the spectrum, of the spike and of the equivalence itself.")

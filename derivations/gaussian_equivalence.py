@@ -11,15 +11,15 @@ sigma = Function("sigma")
 
 page = Result(
     "Gaussian equivalence of random features",
-    r"The features $\sigma(W_0 x/\sqrt{d})$ of Gaussian inputs are equivalent, for every quantity that depends on their "
-    r"covariances alone, to $\mu_0 + \mu_1 W_0 x/\sqrt{d} + \mu_\star \xi$ with independent standard normals $\xi$, where "
-    r"$#1$, $#2$ and $\mu_\star^2$ is what the linear part leaves.",
+    r"The features $\sigma(z)$ of Gaussian inputs, $z$ the field of a row of $W_0$, are equivalent, for every quantity that "
+    r"depends on their covariances alone, to $\mu_0 + \mu_1 z$ and independent normals of the variance $\mu_\star^2$, where "
+    "$#1$, $#2$ and the last is what the linear part leaves.",
     source="goldt2022", place="Gaussian equivalence",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, the rows of $W_0$ are independent $\mathcal{N}(0, I_d)$; their normalised "
-                 r"overlaps "
-                 r"$\rho$ are $O(1/\sqrt{d})$", r"$\sigma$ is square integrable over the standard normal"],
+                 r"overlaps $\rho$ are of the order of one over the root of $d$",
+                 r"$\sigma$ is square integrable over the standard normal"],
 )
-page.notation({rho: r"the overlap of two rows of $W_0$, normalised", z: "the pre-activation of one feature"})
+page.notation({rho: "the overlap of two rows of $W_0$, normalised", z: "the pre-activation of one feature"})
 page.text("The three constants are the first Hermite coefficients and what is left:")
 page.let(mu_0, E(sigma(z), z))
 page.let(mu_1, E(z*sigma(z), z))
@@ -28,9 +28,9 @@ page.step("Stein", mu_1, E(Derivative(sigma)(z), z))
 square = page.step("expanding the square", E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2,
           "What is neither constant nor linear has the second moment")
 page.step("orthogonality", E(z*(sigma(z) - mu_0 - mu_1*z), z), 0, "and is uncorrelated with the linear part:")
-page.text(r"Two features whose rows overlap by $\rho$ have the covariance $\sum_k \rho^k c_k^2/k!$ of Mehler's formula. Here "
-          r"are its first orders, each a derivative in $\rho$ by Price's theorem; from the second on the sum over pairs is "
-          r"negligible, for $\rho^2$, of order $1/d$, has no structure left but its mean.")
+page.text(r"Two features whose rows overlap by $\rho$ have the covariance of Mehler's formula, a series in it. Here are its "
+          r"first orders, each a derivative in $\rho$ by Price's theorem; from the second on the sum over pairs is negligible, "
+          r"for $\rho^2$, of the order of one over $d$, has no structure left but its mean.")
 third = He(1, z) + He(2, z)/3 + He(3, z)/5
 page.step("Mehler", E(third.subs(z, z1)*third.subs(z, z2), z1, z2, cov={(z1, z2): rho}),
           rho + 2*rho**2/9 + 6*rho**3/25, r"An instance:")
@@ -45,17 +45,15 @@ page.step("closed form", E(hx.erf(z)**2, z) - E(z*hx.erf(z), z)**2, 2/pi*asin(Ra
 page.step("closed form", E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, 1 - 2/pi)
 page.step("closed form", E(hx.relu(z)**2, z) - E(hx.relu(z), z)**2 - E(z*hx.relu(z), z)**2, Rational(1, 4) - 1/(2*pi))
 page.misprint("the root forgotten", E((sigma(z) - mu_0 - mu_1*z)**2, z), sqrt(E(sigma(z)**2, z) - mu_0**2 - mu_1**2),
-              r"a slide calls $\mathbb{E}\,\sigma^2 - \mu_0^2 - \mu_1^2$ itself $\mu_\star$; with that number in place of "
-              r"$\mu_\star$ "
-              r"the test error of ridge regression is 0.155 where it is 0.3555")
+              r"a slide calls the variance itself $\mu_\star$; with that number in place of $\mu_\star$ the test error of ridge "
+              "regression is 0.155 where it is 0.3555")
 unspiked = hx.mu_star(sigma).squared.node.subs({r: 0, c: 1})
-page.same("the package's residual", mu_star**2, unspiked, "The package has it as its conditional residual, without a spike and at "
-                                                          "unit variance:")
+page.same("the package's residual", mu_star**2, unspiked, "The package has it as its conditional residual, without a spike and "
+                                                          "at unit variance:")
 node = [hx.mu(sigma, k).node.subs({r: 0, c: 1}) for k in (0, 1)]
 page.therefore([(mu_0, E(sigma(z), z)), (mu_1, E(z*sigma(z), z)), (E((sigma(z) - mu_0 - mu_1*z)**2, z), mu_star**2)],
                words="The three constants, for every activation:", by=[mu_0, mu_1, square],
                package={f"hx.{k}.node.subs({{hx.symbols.r: 0, hx.symbols.c: 1}})": one for k, one in (
                    ("mu(sigma, 0)", node[0]), ("mu(sigma, 1)", node[1]), ("mu_star(sigma).squared", unspiked))})
-page.not_shown(r"the equivalence itself: that nothing but the covariances of the features counts in the limit (a theorem for "
-               r"shallow "
-               r"generalised linear models, whose proof is the source's).")
+page.not_shown("the equivalence itself: that nothing but the covariances of the features counts in the limit (a theorem for "
+               "shallow generalised linear models, whose proof is the source's).")

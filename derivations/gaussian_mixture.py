@@ -15,17 +15,19 @@ force, rest, ell = Function("s"), Function("f"), Function("ell")
 
 page = Result(
     "Classifying two Gaussian clusters",
-    r"A linear classifier with a ridge, trained on $\alpha d$ points of two clusters around $\pm v/\sqrt d$, sees a "
-    r"label through one normal: the six equations of regression hold, the variance $\Delta$ of the clusters beside $q$ and $V$, "
-    r"and the intercept is the number at which the mean force vanishes. For balanced clusters a large ridge is Bayes-optimal.",
+    r"A linear classifier with a ridge, trained on points of two clusters, $\alpha$ for each dimension, that lie around opposite "
+    r"centres, sees a label through one normal: the six equations of regression hold, the variance $\Delta$ of the clusters "
+    "beside $q$ and $V$, and the intercept is the number at which the mean force vanishes. For balanced clusters a large ridge "
+    "is Bayes-optimal.",
     source="mignacco2020", place="the saddle-point equations",
-    assumptions=[r"$x = y v/\sqrt d + \sqrt\Delta\,\xi$, $\xi \sim \mathcal{N}(0, I_d)$, $\|v\|^2 = \rho d$; $y$ is $1$ with "
-                 r"probability $p$, else $-1$", r"the loss is convex, and with it replica symmetry holds"],
+    assumptions=[r"a point $x$ of label $y$ is normal around $y$ times the centre $v$, with the variance $\Delta$ in every "
+                 r"direction; $v$ has the squared norm $\rho$ and $y$ is $1$ with probability $p$, else $-1$",
+                 "the loss is convex, and with it replica symmetry holds"],
 )
-page.notation({q: r"$\|\hat\theta\|^2/d$", m: r"$\langle v, \hat\theta\rangle/d$", V: "the susceptibility",
+page.notation({q: "the mean square of the weights", m: "the output at the centre", V: "the susceptibility",
                (Vhat, qhat, mhat): "the conjugates", b: "the intercept", (p, fraction): "the share of the labels 1",
-               s_: r"the force $(f^* - \omega)/(\Delta V)$ at the proximal point $f^*$, minus the slope of the loss there",
-               reach: r"the spread $\sqrt{\Delta q}$ of an output"})
+               s_: r"the force at the proximal point $f^*$, which is what it lies above $\omega$ over $\Delta V$: minus the "
+                   "slope of the loss there", reach: r"the spread $\sqrt{\Delta q}$ of an output"})
 
 
 def both(of):
@@ -33,10 +35,9 @@ def both(of):
     return p*of(1) + (1 - p)*of(-1)
 
 
-page.text(r"(i) The output on a new point of label $y$ is $\langle\hat\theta, x\rangle/\sqrt d + b$, of mean $ym + b$ and variance "
-          r"$\Delta q$; on a point of the sample it is the proximal point, where a unit of force moves it by $\Delta V$. So the "
-          r"sample costs $\alpha\,\mathbb{E}\,M$, $M$ the Moreau envelope of the width $\Delta V$. At its minimum only what is "
-          r"explicit moves:")
+page.text(r"(i) The output on a new point of label $y$ is normal, of mean $ym + b$ and variance $\Delta q$; on a point of the "
+          r"sample it is the proximal point, where a unit of force moves it by $\Delta V$. So the sample costs $\alpha$ times "
+          r"the mean of $M$, the Moreau envelope of the width $\Delta V$. At its minimum only what is explicit moves:")
 for x, explicit in ((omega, -(rest(omega) - omega)/(Delta*V)), (V, -(rest(V) - omega)**2/(2*Delta*V**2))):
     page.step("the chain rule", Derivative((rest(x) - omega)**2/(2*Delta*V) + ell(rest(x)), x),
               explicit + ((rest(x) - omega)/(Delta*V) + hx.Derivative(ell)(rest(x)))*hx.Derivative(rest)(x))
@@ -47,9 +48,9 @@ page.step("the force along V", Subs(-(rest(V) - omega)**2/(2*Delta*V**2), rest(V
 page.text(r"(ii) Through the spread of the output the slope in $q$ is that of the force: by parts, for any force,")
 by_parts = page.step("Stein", E(z*force(y*m + b + reach*z), z), reach*E(hx.Derivative(force)(y*m + b + reach*z), z))
 along = page.step("the chain rule", sqrt(Delta*q)*Derivative(sqrt(Delta*q), q), Delta/2, "and")
-page.text(r"So stationarity of $\frac12(q\hat V - V\hat q) - m\hat m + \frac12(\rho\hat m^2 + \hat q)/(\lambda + \hat V) - "
-          r"\alpha\,\mathbb{E}\,M$ in $q$, $V$, $m$ and $b$ says that $\hat V$ is $\alpha\Delta\,\mathbb{E}[-s']$, $\hat q$ is "
-          r"$\alpha\Delta\,\mathbb{E}\,s^2$, $\hat m$ is $\alpha\,\mathbb{E}\,ys$ and $\mathbb{E}\,s$ vanishes.")
+page.text(r"So stationarity of regression's free energy, with this cost, in $q$, $V$, $m$ and $b$ says that $\hat V$ is the mean "
+          r"fall of the force and $\hat q$ its mean square, both times $\alpha\Delta$, that $\hat m$ is the mean of label times "
+          r"force, times $\alpha$, and that the mean force vanishes.")
 
 page.text(r"(iii) The square loss $\frac12(y - f)^2$, whose force and envelope are explicit:")
 relaxed = (omega + Delta*V*y)/(1 + Delta*V)
@@ -82,8 +83,8 @@ page.step("Gaussian integration", E((1 - sign(m + b + sqrt(Delta*q)*z))/2, z), (
 used = hx.theories.glm("square", labels="mixture", intercept=True).system
 agreed = page.same("the package's equations", printed, used, "With it the equations are, as the package has them,", at=at)
 
-page.text(r"(iv) The logistic loss, whose envelope has no formula: the package solves by averages of the "
-          r"force, and the free energy, solved as any System, agrees.")
+page.text("(iv) The logistic loss, whose envelope has no formula: the package solves by averages of the force, and the free "
+          "energy, solved as any System, agrees.")
 envelope = both(lambda k: E(Moreau(log(1 + exp(-k*f)), f, k*m + sqrt(Delta*q)*z, Delta*V), z))
 phi = (q*Vhat - V*qhat)/2 - m*mhat + (rho*mhat**2 + qhat)/(lamda + Vhat)/2 - alpha*envelope.subs(p, fraction)
 
@@ -101,8 +102,8 @@ fitted = {mhat: alpha*(1 - m)/(1 + Delta*V), qhat: alpha*Delta*((1 - m)**2 + Del
 ratio = (rho*mhat)**2/(Delta*(rho*mhat**2 + qhat))
 large = page.step("no overlap", Subs(ratio.subs(fitted), (m, q), (0, 0)), alpha*rho**2/(Delta*(alpha*rho + Delta)),
                   r"and a large ridge leaves no $m$ and no $q$:")
-page.text(r"This is the direction of $\sum_\mu y_\mu x_\mu$, which is that of the posterior mean of $v$ under a normal prior: the "
-          r"classifier is Bayes-optimal.")
+page.text("This is the direction of the sum of label times point, which is that of the posterior mean of $v$ under a normal "
+          "prior: the classifier is Bayes-optimal.")
 
 
 def optimal():
@@ -121,5 +122,5 @@ page.misprint("the intercept left out", Subs(square, b, center), (1 - m)**2 + De
               "right for balanced clusters, where the mean label vanishes")
 page.therefore(used, words="The square loss, with an intercept:", by=[agreed],
                package={'hx.theories.glm("square", labels="mixture", intercept=True).system': used})
-page.not_shown(r"replica symmetry, and that the free energy is that of the sample: for convex losses a theorem of the source, "
-               r"by Gordon's inequality.")
+page.not_shown("replica symmetry, and that the free energy is that of the sample: for convex losses a theorem of the source, by "
+               "Gordon's inequality.")

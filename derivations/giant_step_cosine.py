@@ -16,19 +16,20 @@ noise = next(p for p in made.system.parameters if p.name == "noise")
 page = Result(
     "The cosine after a giant step",
     r"A neuron of norm one that takes the step $u\,d^{(\ell - 1)/2}$ along its gradient on $n$ fresh examples, of the order of "
-    r"$d^\ell$ at the information exponent $\ell$, turns towards the target. For the target $z^2$ and relu the mean cosine over "
-    r"neurons is $#1$.",
+    r"$d^\ell$ at the information exponent $\ell$, turns towards the target. For the square as target and relu the mean cosine "
+    "over neurons is $#1$.",
     source="DKLPS", place="one giant step",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, one direction; the labels are centred and have noise of variance $\Delta$",
                  r"a neuron that starts at random has the overlap $Z/\sqrt d$ with it, $Z \sim \mathcal{N}(0, 1)$",
                  "the noise of the gradient is nearly orthogonal to the direction and to the neuron"],
 )
 page.notation({m: "the overlap of the neuron with the direction", u: "the size of the step", ell: "the information exponent",
-               kappa_: r"samples for $d^\ell$", A: r"$\mu_\ell\mu^\star_\ell/(\ell - 1)!$", noise: r"$1/\kappa$",
-               Z: r"the overlap at the start, times $\sqrt d$"})
-page.text(r"(i) The signal is the derivative in the overlap of the correlation of label and feature. By Price's theorem each "
-          r"derivative is an average of derivatives, at no overlap a product of two Hermite coefficients; the first order whose "
-          r"product is not zero drives the step:")
+               kappa_: r"samples for $d^\ell$",
+               A: r"the product of the coefficients of order $\ell$ of activation and target, over the factorial of $\ell - 1$",
+               noise: r"$1/\kappa$", Z: r"the overlap at the start, times $\sqrt d$"})
+page.text("(i) The signal is the derivative in the overlap of the correlation of label and feature. By Price's theorem each "
+          "derivative is an average of derivatives, at no overlap a product of two Hermite coefficients; the first order whose "
+          "product is not zero drives the step:")
 pair = E(g(z1)*sigma(z2), z1, z2, cov={(z1, z2): m})
 page.step("Price", OfNode(pair, m), E(Derivative(g)(z1)*Derivative(sigma)(z2), z1, z2, cov={(z1, z2): m}), digits=8, points=1)
 page.step("Stein", E(Derivative(g, 2)(z), z), E(He(2, z)*g(z), z), "and for the second order")
@@ -39,7 +40,7 @@ for order in (2, 3):
 page.text(r"(ii) Counting powers of $d$. At the overlap of the start the signal is of order one:")
 page.step("the signal", u*d**((ell - 1)/2)*A*(Z/sqrt(d))**(ell - 1), u*A*Z**(ell - 1))
 page.text(r"The gradient's noise is a sum of independent examples, each of norm $\sqrt d$; its square over that many samples, "
-          r"times that of the step, has no power of $d$ left:")
+          "times that of the step, has no power of $d$ left:")
 spread = symbols("S", positive=True)
 page.step("the noise", (u*d**((ell - 1)/2))**2*d*spread/(kappa_*d**ell), u**2*spread/kappa_)
 page.text(r"with $S$ the mean square of the centred label, noise included, times that of the slope. Here")
@@ -58,5 +59,5 @@ page.misprint("the noise of the labels alone", cosine, E(Abs(u*z1)/sqrt(u**2*z1*
               "the spread of the target itself is noise of the gradient, too", digits=10)
 page.therefore(cosine, law.rhs, "The mean cosine:", by=[law],
                package={f'hx.theories.giant_step("relu", "z**2").system.equations[{cosine}]': made.system.equations[cosine]})
-page.not_shown(r"that the parts of higher order in $1/\sqrt d$ vanish and the sums concentrate; the orders and the span of several "
-               r"directions, which are the source's theorems.")
+page.not_shown(r"that the parts of higher order in $1/\sqrt d$ vanish and the sums concentrate; the orders and the span of "
+               "several directions, which are the source's theorems.")

@@ -15,16 +15,16 @@ page = Result(
     r"If the mean $\mu_0$ of a feature is not zero, the readout shifts its output by any constant at no cost, and under the "
     r"square loss the labels count with their mean taken off. If $\mu_0$ is zero, they do not.",
     source="gerace2020", place="features with a mean",
-    assumptions=[r"the features are equivalent to $\mu_0 + \mu_1 W_0x/\sqrt d + \mu_\star\xi$",
-                 r"on a new sample the output without the shift is normal, with the covariance $M$ with $z_1$, the target's "
-                 r"direction"],
+    assumptions=[r"the features are equivalent to Gaussian ones of the mean $\mu_0$",
+                 "on a new sample the output without the shift is normal, with the covariance $M$ with $z_1$, the target's "
+                 "direction"],
 )
 page.notation({b: "the shift of the output", n: "the number of samples", p: "the number of weights",
                a: "the covariance of the output without the shift with $z_1$", s: "the spread of the rest of it, along $z_2$",
                Delta: "the variance of the label's noise $z_3$"})
 page.text(r"The output without the shift is $M z_1 + s z_2$, and a label is $g(z_1) + \sqrt\Delta\,z_3$.")
-page.text(r"(i) Its cost. Equal weights $b/(\mu_0\sqrt p)$ shift the output by $b$ and add to the objective of a sample")
 equal = b/(mu_0*sqrt(p))
+page.text("(i) Its cost. Equal weights that shift the output by $b$ add to the objective of a sample")
 page.step("the penalty", Limit(lamda*p*equal**2/(2*n), n, oo), 0)
 page.text(r"(ii) Its value. Under the square loss the mean error is least where the output has the mean of the label:")
 left = g(z1) + sqrt(Delta)*z3 - b - a*z1 - s*z2
@@ -53,4 +53,4 @@ page.misprint("the labels not centred", least, E(g(z)**2, z) + Delta - 2*a*E(z*g
 page.therefore(least, E(g(z)**2, z) - E(g(z), z)**2 + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
                r"The error at the best shift, in which the labels are centred:", by=[shift, whole],
                package={'hx.theories.random_features("relu", "relu").solve': solved})
-page.not_shown(r"other losses, where the shift is the number at which the mean force $\mathbb{E}\,s$ vanishes.")
+page.not_shown("other losses, where the shift is the number at which the mean force vanishes.")

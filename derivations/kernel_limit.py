@@ -13,31 +13,28 @@ c = symbols("c_0:4", real=True)
 page = Result(
     "What a kernel can learn",
     r"A kernel of inner products learns from $d^\kappa$ samples the part of the target of degree below $\kappa$ and nothing of "
-    r"the rest: "
-    r"for the sign, between the first and the third power, the error is $#1$.",
+    "the rest: for the sign, between the first and the third power, the error is $#1$.",
     source="MMM22", place="the staircase of kernel ridge regression",
     assumptions=[r"inputs are standard normals in dimension $d$ (or uniform on a sphere), $\kappa$ is no integer",
                  r"the deterministic equivalent of kernel ridge regression: a mode of eigenvalue $\eta$ keeps the share "
-                 r"$\nu/(\eta + \nu)$ "
-                 r"of its part, with $\nu$ of the order of one over the samples"],
+                 r"$\nu/(\eta + \nu)$ of its part, with $\nu$ of the order of one over the samples"],
 )
 page.notation({rho: "the normalised inner product of two inputs", (eta, nu): "an eigenvalue, and the cut", d: "the dimension",
                kappa: "the exponent of the samples", k: "a degree", c[0]: "a Hermite coefficient of the activation"})
-page.text(r"(i) The kernel. Random features of the activation $\sum_kc_kHe_k/k!$ have a power series in the inner product "
-          r"(Mehler); up to "
-          r"order three,")
+page.text("(i) The kernel. Random features of any activation have a power series in the inner product (Mehler); up to order "
+          "three,")
 feature = sum(c[j]*He(j, z1)/factorial(j) for j in range(4))
 page.step("Mehler", E(feature*feature.subs(z1, z2), z1, z2, cov={(z1, z2): rho}),
           sum(c[j]**2*rho**j/factorial(j) for j in range(4)))
 page.text(r"(ii) Its eigenvalues. A power of $\rho$ is shared by the polynomials of its degree in $d$ letters. Those of degree "
-          r"$k$ number "
-          r"$\binom{d + k - 1}{k}$, of the order $d^k$, so that each has an eigenvalue of the order $d^{-k}$:")
+          "$k$ number the combinations of $k$ letters with repetition, of the order $d^k$, so that each has an eigenvalue of "
+          "the order $d^{-k}$:")
 for order in (2, 3):
     page.step(f"counting polynomials of degree {order}", Limit(binomial(d + order - 1, order).expand(func=True)/d**order, d, oo),
               Rational(1, factorial(order)))
 page.text(r"(iii) The cut. At $d^\kappa$ samples a mode keeps the share $\nu/(\eta + \nu)$. Between the first and the second "
-          r"degree, say "
-          r"at the exponent three halves, the modes of degree one are learned and those of degree two are not; the third follow:")
+          "degree, say at the exponent three halves, the modes of degree one are learned and those of degree two are not; the "
+          "third follow:")
 for order, left in ((1, 0), (2, 1), (3, 1)):
     page.step(f"the share of degree "
               f"{order}", Limit(Subs(nu/(eta + nu), (eta, nu), (d**-order, d**Rational(-3, 2))).doit(), d, oo), left)
@@ -61,6 +58,5 @@ page.misprint("the part that is learned", E(hx.sign(z)**2, z) - E(z*hx.sign(z), 
 page.therefore(E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, 1 - 2/pi, r"The error for the sign, from $d^{3/2}$ samples:",
                by=[whole, linear], package={'1 - hx.theories.kernel_limit("sign").weights[1]': 1 - hx.theories.kernel_limit(
                    "sign").weights[1]})
-page.not_shown(r"that the deterministic equivalent holds for these kernels, and what happens at an integer exponent, where a "
-               r"degree is "
-               r"fitted in part.")
+page.not_shown("that the deterministic equivalent holds for these kernels, and what happens at an integer exponent, where a "
+               "degree is fitted in part.")

@@ -17,10 +17,11 @@ step = symbols("gamma", positive=True)
 page = Result(
     "Repetition of data and powers of the label",
     r"Two gradient steps on the same sample move the pre-activation by $\gamma$ times the label and the slope in between; the "
-    r"second step's gradient then sees the powers of the label, to the second order of the step $#1$, and the first of them with a "
-    r"lower information exponent decides.",
+    "second step's gradient then sees the powers of the label, to the second order of the step $#1$, and the first of them with "
+    "a lower information exponent decides.",
     source="Dan24",
-    assumptions=[r"the step on one sample moves its own pre-activation by order one, $\|x\|^2 \simeq d$ and steps of order $1/d$",
+    assumptions=["the step on one sample moves its own pre-activation by order one, the squared norm of the input is near $d$ "
+                 "and the step of the order of one over $d$",
                  r"the target is bounded or a polynomial, so that every power is square integrable"],
 )
 page.notation({step: "the step on one sample", z1: "the student's pre-activation $h$", z2: r"the teacher's, $h_\star$",
@@ -45,18 +46,17 @@ series = (E(h2*slope*z2, z1, z2, cov=law) + step*E(h2**2*slope*(1 + z1)*z2, z1, 
           + step**2/2*E(h2**3*slope**2*z2, z1, z2, cov=law))
 page.step("Taylor", whole, series)
 
-page.text(r"(ii) What the powers see. $He_3$ has no coefficient below order three; its square has one of order two, its cube one "
-          r"of "
-          r"order one:")
+page.text("(ii) What the powers see. $He_3$ has no coefficient below order three; its square has one of order two, its cube one "
+          "of order one:")
 for order, power, one, two in ((3, 1, 0, 0), (3, 2, 0, 36), (3, 3, 324, 0), (4, 2, 0, 192), (5, 2, 0, 1200), (5, 3, 216000, 0)):
     body = He(order, z)**power
     page.step("orthogonality", E(body*z, z), one)
     page.step("orthogonality", E(body*He(2, z), z), two)
-page.text(r"So one repetition brings $He_3$ from $d^2$ samples to $d\log d$; order one would need the cube of $g$, and over all "
-          r"transformations of "
-          r"the label the least exponent is the generative one. A parity gains nothing, since its square is constant.")
-page.text(r"Noise does not take it away. With a label $He_3 + \xi$, $\xi$ a fair sign, or $He_3 + \nu$, $\nu$ a Poisson count of "
-          r"mean $c$, the third power sees the direction as before, and the second does not:")
+page.text("So one repetition brings $He_3$ from the square of $d$ samples to $d$ and its logarithm; order one would need the "
+          "cube of $g$, and over all transformations of the label the least exponent is the generative one. A parity gains "
+          "nothing, since its square is constant.")
+page.text(r"Noise does not take it away. With a fair sign $\xi$ or a Poisson count $\nu$ of mean $c$ added to the label $He_3$, "
+          "the third power sees the direction as before, and the second does not:")
 fair, mean = Rademacher("xi"), symbols("c", positive=True)
 count = Poisson("nu", mean)
 for noise in (fair, count):
@@ -73,8 +73,9 @@ projected = E(He(3, z2)*twice*(z2 - m*z1), z1, z2, cov=law)
 rate = hx.theories.repetition("He3", 3).drift("z**2/2 + z**3/6", order=12)
 page.step("Mehler", projected, rate.subs({x: step for x in rate.free_symbols if x.name == "gamma"}),
           "and its drift across the sphere, for the same student and the label $He_3$, where the series ends by itself:")
-page.text(r"(iii) How much a student sees of it. With $G$ for the whole second gradient small overlaps grow at the rate of "
-          r"$\mathbb{E}[G\,(h^\star - mh)]$ in $m$, which Stein's lemma writes without a derivative; for two students:")
+page.text("(iii) How much a student sees of it. With $G$ for the whole second gradient small overlaps grow at the rate in $m$ "
+          r"of its mean product with the part of $h_\star$ that is independent of $h$, which Stein's lemma writes without a "
+          "derivative; for two students:")
 rho = symbols("rho", real=True)
 for first_slope, target in ((lambda u: u, He(4, z2)), (lambda u: u + u**2/2, He(3, z2))):
     second_look = target*first_slope(z1 + rho*target*first_slope(z1))
@@ -97,12 +98,11 @@ def whole_average():
 
 
 page.test("the package's growth and step", whole_average,
-          r"The noise costs $\tfrac{1}{2}\gamma d\,\mathbb{E}[G^2]$, so that with the rate $J$ a step $\gamma d$ of "
-          r"$J/\mathbb{E}[G^2]$ takes the fewest samples, $d\log d\;\mathbb{E}[G^2]/J^2$:")
+          "The noise costs half the step times $d$ and the mean square of $G$, so that with the rate $J$ the step of $J$ over "
+          "that mean square takes the fewest samples:")
 page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 claimed = hx.theories.repetition("He3", 3).derivation(2).claim[1]
 page.therefore(expanded, sum(step**j*term for j, term in enumerate(terms)),
-               r"What a sample seen twice gives, up to the second order of the step; the first new term sees the square of "
-               r"$g$:", by=[taylor],
-               package={'hx.theories.repetition("He3", 3).derivation(2).claim[1]': claimed})
+               "What a sample seen twice gives, up to the second order of the step; the first new term sees the square of $g$:",
+               by=[taylor], package={'hx.theories.repetition("He3", 3).derivation(2).claim[1]': claimed})
 page.not_shown("that a network escapes after so many samples; the exponents are those of the first gradients.")

@@ -1,6 +1,6 @@
 r"""The learning curve after one giant gradient step (Result 3.3): stationarity of a free energy, down to the package's System."""
 
-from sympy import Eq, Function, Symbol, sqrt, symbols
+from sympy import Eq, Function, Subs, Symbol, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
@@ -16,27 +16,31 @@ WEIGHT = Symbol("Q", positive=True)
 
 page = Result(
     "The learning curve after one giant gradient step",
-    r"The ridge regression of $\alpha d$ fresh samples on the spiked features of one gradient step has order parameters that solve "
-    r"thirteen equations; its test error is $\mathbb{E}_\kappa[e] - \Delta$ and its train error $\mathbb{E}_\kappa[e\,Q^2]$.",
+    r"The ridge regression of fresh samples, $\alpha$ for each dimension, on the spiked features of one gradient step has order "
+    r"parameters that solve thirteen equations; its test error is $\mathbb{E}_\kappa[e] - \Delta$ and its train error the mean "
+    "of $e$ times the square of $Q$.",
     source="cui2024", place="Result 3.3",
-    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$ at fixed projection "
-                 r"$\kappa$ on the spike $v$ (Result 3.2; $\mu_2^2$ is the squared residual)",
-                 r"the rows of $W$ are independent, of squared norm $c$; $\theta = \gamma v + \sqrt{\rho}\,\theta_\perp$",
+    assumptions=[r"the features are equivalent to Gaussian ones of the coefficients $\mu_0$ and $\mu_1$ and the squared residual "
+                 r"$\mu_\star^2$ at fixed projection $\kappa$ on the spike $v$ (Result 3.2)",
+                 r"the rows of $W$ are independent, of squared norm $c$; the target's direction has the part $\gamma$ along the "
+                 "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({m: r"$1^\top\hat a/\sqrt{p}$ of the "
-                  r"readout", zeta: r"$\hat a^\top Wv/\sqrt{p}$", psi: r"$\hat a^\top W\theta_\perp/\sqrt{p}$",
-               q1: r"$\|\Pi W^\top\hat a\|^2/p$", q2: r"$\|\hat a\|^2/p$", epsilon: "$1/d$",
+page.notation({m: "the mean of the readout: the sum of its entries over the root of their number",
+               zeta: "its overlap with the spike, through the rows, likewise",
+               psi: r"that with $\theta_\perp$, the rest of the target's direction",
+               q1: "the square of its image across the spike, for one neuron", q2: "its mean square",
+               epsilon: "one over the dimension",
                omega: r"the output on a new sample, at fixed projection $\kappa$ on the spike, a Gaussian field",
-               z1: "the target's coordinate across the spike", v: r"$\frac{1}{p}\mathrm{tr}\,A^{-1}$ of $A$, $L + \hat V_1 W\Pi "
-                                                                  r"W^\top$",
-               V1: r"$\frac{1}{p}\mathrm{tr}\,W\Pi W^\top A^{-1}$"})
-page.text(r"(i) Energy. The squared loss of a sample relaxed in its field, with $#1$, is the Moreau envelope "
-          r"$\min_f \frac{(f - \omega)^2}{2V} + \frac{(y - f)^2}{2}$:", (V, mu_1**2*V1 + mu_22*V2))
+               z1: "the target's coordinate across the spike",
+               v: r"the trace of the inverse of $A$ for one neuron, where $A$ is $L$ and $\hat V_1$ times the rows' covariance "
+                  "across the spike", V1: "the same trace with that covariance before it"})
 y, f = hx.symbols.y, hx.symbols.f
+page.text("(i) Energy. The squared loss of a sample relaxed in its field, with $#1$, is the Moreau envelope, the least of $#2$ "
+          "over $f$:", (V, mu_1**2*V1 + mu_22*V2), (f - omega)**2/(2*V) + (y - f)**2/2)
 relaxed = (omega + V*y)/(1 + V)
 page.step("stationarity in $f$", ((f - omega)/V - (y - f)).subs(f, relaxed), 0)
-page.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
+page.step("the envelope", Subs((f - omega)**2/(2*V) + (y - f)**2/2, f, relaxed), (y - omega)**2/(2*(1 + V)))
 B = mu_0*m + kappa*mu_1*zeta
 error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
 target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
@@ -47,9 +51,10 @@ for name, value in written.items():
     page.let(name, value)
 page.let(e, error, "This number is")
 page.step("independence", E((target + sqrt(Delta)*z3 - field)**2, z1, z2, z3), e, "for", digits=6, points=1)
-page.text(r"The energy is $\frac{\alpha}{2\beta}\mathbb{E}_\kappa[e\,Q]$ a neuron, with $#1$.", (WEIGHT, 1/(1 + V)))
+page.text(r"The energy of a neuron is half the mean of $e$ times $Q$ over $\kappa$, for each of its samples, with $#1$.",
+          (WEIGHT, 1/(1 + V)))
 
-page.text(r"(ii) Entropy. The readout sees the conjugate fields through $A$, in which $#1$. For rows that are independent, "
+page.text("(ii) Entropy. The readout sees the conjugate fields through $A$, in which $#1$. For rows that are independent, "
           r"$V_2(L, \hat V_1)$ solves the quadratic equation of Marchenko and Pastur,", (L, lamda + Vhat2))
 b = c*beta*Vhat1
 half = L + c*Vhat1 - b
@@ -66,23 +71,19 @@ T2 = c*u**2*T1 + beta*(c*v*u)**2
 x = Symbol("V_2", positive=True)   # V_2 as a letter of its own
 L_of = 1/x - c*Vhat1/(1 + b*x)
 page.step("Marchenko-Pastur, solved for $L$", 1/v - c*Vhat1/(1 + b*v), L, "The equation is explicit in $L$,")
-page.text(r"The traces of $A^{-2}$ are the derivatives of $V_2$ and $V_1$ by $L$ and $\hat V_1$, with a minus. With $L$ a "
-          r"function of $V_2$ "
-          r"and $\hat "
-          r"V_1$ a derivative of $V_2$ is a quotient of its derivatives, and that of $V_1$ runs through both:")
+page.text(r"The traces of the inverse's square are the derivatives of $V_2$ and $V_1$ by $L$ and $\hat V_1$, with a minus. With "
+          r"$L$ a function of $V_2$ and $\hat V_1$ a derivative of $V_2$ is a quotient of its derivatives, and that of $V_1$ "
+          "runs through both:")
 by_V, by_hat = Derivative(L_of, x), Derivative(L_of, Vhat1)
 first = c*x/(1 + b*x)
 for rule, slope, value in (("$T_0$", -1/by_V, T0), ("$T_1$", by_hat/by_V, T1), ("$T_1$ again", -Derivative(first, x)/by_V, T1),
                            ("$T_2$", -Derivative(first, Vhat1) + Derivative(first, x)*by_hat/by_V, T2)):
     page.step(f"implicit differentiation, {rule}", slope, value.xreplace({v: x}))
 
-page.text(r"(iii) The free energy. The vectors $Wv$, $W\theta_\perp$ and $1$, to which the conjugates $\hat\zeta$, $\hat\psi$ and "
-          r"$\hat "
-          r"m$ couple, have the squared $A^{-1}$-norms $c\beta v_2$, $\beta v_1$ and $\beta v_2/\epsilon$, with "
-          r"$v_1$ and $v_2$ for the traces as functions of $L$ and $\hat V_1$. (So $m$ costs nothing "
-          r"in the "
-          r"limit; its term is the "
-          r"leading $1/d$ correction.)")
+page.text("(iii) The free energy. The vectors of the rows' overlaps with the two directions, and the vector $1$, to which the "
+          r"conjugates $\hat\zeta$, $\hat\psi$ and $\hat m$ couple, have in the inverse of $A$ the squared norms $c\beta v_2$, "
+          r"$\beta v_1$ and $\beta v_2/\epsilon$, with $v_1$ and $v_2$ for the traces as functions of $L$ and $\hat V_1$. (So "
+          "$m$ costs nothing in the limit; its term is the leading correction in one over the dimension.)")
 v1, v2 = Function("v_1")(L, Vhat1), Function("v_2")(L, Vhat1)
 Q = 1/(1 + mu_1**2*V1 + mu_22*V2)
 
@@ -99,8 +100,7 @@ along = dict(zip(letters, (Function(n)(kappa) for n in ("mu_0", "mu_1", "mu_22",
 weight, residual, shift = ((x_).xreplace(along) for x_ in (Q, error, h - B))
 phi = coupling + entropy - energy(residual*weight)
 page.name(Symbol("Phi"), phi, r"With the traces as functions of the conjugates and the coefficients as functions of $\kappa$, "
-                              r"whatever "
-                              r"these are, it is")
+                              "whatever these are, it is")
 page.text("Its derivatives, each of which determines one unknown:")
 one, two = along[mu_1], along[mu_22]
 for letter, sign, x_, value in (
@@ -163,9 +163,8 @@ def derived(sigma, target):
 
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1}
 plain = {**numbers, "alpha": 1.7, "bias": 0.0, "epsilon": 0.0}
-page.text(r"Stationarity, the fields in units of $\frac{\alpha}{\beta}$ as $\tilde\zeta$ and $\tilde\psi$, gives a "
-          r"system; for "
-          r"several pairs of functions its solutions are those of the package's:")
+page.text(r"Stationarity, the fields in units of $\frac{\alpha}{\beta}$ as $\tilde\zeta$ and $\tilde\psi$, gives a system; for "
+          "several pairs of functions its solutions are those of the package's:")
 right = derived("tanh(z)", "sin(z)")
 used = hx.theories.one_step("tanh", "sin").system
 agreed = page.same("stationarity for tanh and sin", right, used,
@@ -182,16 +181,18 @@ def changed(**equations):
 
 now = right.equations
 page.misprint_in("the zero modes dropped", changed(V2=root - (1 - 1/beta)/L), right,
-                 r"the sum is over $\min(p, d)$ eigenvalues: the $p - d$ zero modes count too, which shows for $\beta > 1$",
-                 at=[{**plain, "beta": 2.0}], source="loureiro2024slides", place="Result 3.3")
+                 r"a sum over the eigenvalues that are not zero leaves the zero modes out, which shows for $\beta > 1$",
+                 at=[{**plain, "beta": 2.0}], source="loureiro2024slides", place="Result 3.3",
+                 change={V2: lambda right: right.subs(V2, root) - (1 - 1/beta)/L})
 scaled = changed(Vhat1=(1 - gamma**2)*now[Vhat1], Vhat2=(1 - gamma**2)*now[Vhat2])
 page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
                  r"right only if $\theta_\perp$ is a unit vector and $\rho$ is put to one", at=[{**plain, "gamma": 0.5}],
-                 source="loureiro2024slides", place="Result 3.3")
+                 source="loureiro2024slides", place="Result 3.3",
+                 change={x: lambda right: right - gamma**2*right for x in (Vhat1, Vhat2)})
 flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
 page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
-                 r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_2^2 q_2$", at=[plain])
+                 r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_\star^2q_2$", at=[plain])
 page.therefore(used, words="The equations that the package solves, here for tanh and sin:", by=[agreed],
                package={'hx.theories.one_step("tanh", "sin").system': used})
-page.not_shown(r"replica symmetry; that the traces solve the quadratic equation, for which see `marchenko_pastur.py`; and the "
-               r"equivalence of Result 3.2.")
+page.not_shown("replica symmetry; that the traces solve the quadratic equation, for which see `marchenko_pastur.py`; and the "
+               "equivalence of Result 3.2.")

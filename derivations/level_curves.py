@@ -13,64 +13,52 @@ a, o = symbols("z omega", real=True)
 
 page = Result(
     "Labels seen through their level curves",
-    r"A label $g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, a density $Z$ that is an "
-    r"integral over its level curve, $\int\mathcal{N}(z; \omega, V)\,ds/|\nabla g|$; $g_{out}$ is $\nabla_\omega\log Z$ and "
-    r"$F(M)$ is "
-    r"$\int dy\,\mathbb{E}_\omega[\nabla Z\,\nabla Z^\top/Z]$. For the product of the two fields these are Bessel functions at "
-    r"zero "
-    r"overlap, and "
-    r"$\alpha_c$ is $0.59375109822\ldots$, with $1/\alpha_c$ from $#1$.",
+    r"A label $g(z_1, z_2)$ without noise has, at a field $\omega$ with $z \sim \mathcal{N}(\omega, V)$, a density $Z$ that is "
+    "the integral of that law over its level curve, by arc length over the size of the gradient; $g_{out}$ is the slope of its "
+    r"logarithm in $\omega$, and $F(M)$ the mean square of the slope of $Z$, over $Z$, summed over the labels. For the product "
+    r"of the two fields these are Bessel functions at zero overlap, and the inverse of $\alpha_c$ is $#1$.",
     source="troiani2024", place="state evolution",
-    assumptions=[r"$z \sim \mathcal{N}(0, I_2)$, $\omega \sim \mathcal{N}(0, M)$, $V = 1 - M$",
-                 r"$g$ is smooth off finitely many curves, $\nabla g \neq 0$ on almost every level curve; where $g$ is constant "
-                 r"on an open set, that label has a probability and counts as a discrete one"],
+    assumptions=[r"$z \sim \mathcal{N}(0, I_2)$, $\omega \sim \mathcal{N}(0, M)$, and $V$ is what $M$ leaves of the unit matrix",
+                 "$g$ is smooth off finitely many curves, and its gradient vanishes on almost no level curve; where $g$ is "
+                 "constant on an open set, that label has a probability and counts as a discrete one"],
 )
 page.notation({y: "a label", o: "the field", (s1, s2): "the partial derivatives of $g$", r: "the radius, on a circle",
                w: "the field's length", V: "the variance given the field", beta: "a weight that stretches the hyperbola"})
-page.text(r"(i) The coarea formula. The part of the plane with labels in $dy$ is a ribbon along the level curve, of width "
-          r"$dy/|\nabla "
-          r"g|$. Where the curve is a graph over $z_1$, its slope is minus the ratio of the partial derivatives, and arc "
-          r"length and gradient "
-          r"leave one partial "
-          r"derivative:")
+page.text("(i) The coarea formula. The part of the plane with labels in a small range is a ribbon along the level curve, as "
+          "wide as the range over the size of the gradient. Where the curve is a graph over $z_1$, its slope is minus the ratio "
+          "of the partial derivatives, and arc length and gradient leave one partial derivative:")
 page.step("the slope of an implicit function", sqrt(1 + (s1/s2)**2)/sqrt(s1**2 + s2**2), 1/s2)
 page.text(r"The field enters through the Gaussian only, whose derivative brings down $#1$ over $V$:", a - o)
 gauss = exp(-(a - o)**2/(2*V))/sqrt(2*pi*V)
 page.step("differentiation", Derivative(gauss, o), (a - o)/V*gauss)
-page.text(r"so that $g_{out}$ is $V^{-1}$ times the mean of $z$ along the curve less the field. All that follows chooses a "
-          r"parameter "
-          r"on the curve.")
+page.text("so that $g_{out}$ is $V^{-1}$ times the mean of $z$ along the curve less the field. All that follows chooses a "
+          "parameter on the curve.")
 Z = page.let(symbols("Z", positive=True), exp(-(r**2 + w**2)/(2*V))*besseli(0, r*w/V)/(2*V), shown=False)
-page.text(r"(ii) A circle. For the square $r^2$ of the radius the parameter is the angle, with $d\theta/2$ along the curve, and "
-          r"with "
-          r"$V$ a multiple of the identity $#1$; its logarithmic slope is along $\omega$:", Z)
+page.text("(ii) A circle. For the square $r^2$ of the radius the parameter is the angle, which counts half, and with $V$ a "
+          r"multiple of the identity $#1$; its logarithmic slope is along $\omega$:", Z)
 page.step("Bessel's integral", Integral(exp(x*cos(t)), (t, 0, pi))/pi, besseli(0, x), points=2)
 page.step("differentiation", Derivative(log(Z), w), (r*besseli(1, r*w/V)/besseli(0, r*w/V) - w)/V)
-page.text(r"(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y$ divided by $z_1$, with $|g_2|$ the size of "
-          r"$z_1$; by "
-          r"$\pm\sqrt "
-          r"y\,(e^t, e^{-t})$ it is $dt$. At zero overlap both branches give the same, and the density of the label is")
+page.text("(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y$ divided by $z_1$, with $|g_2|$ the size "
+          "of $z_1$; with the logarithm of $z_1$ for the parameter this is one. At zero overlap both branches give the same, "
+          "and the density of the label is")
 density_ = exp(-(y/z)**2/2)/(sqrt(2*pi)*Abs(z))
 share_ = page.let(symbols("p", positive=True), besselk(0, y)/pi)
 page.step("Basset's integral", E(density_, z), share_, points=1)
-page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, $K_0(\sqrt\beta\,y)$, and its derivative at the unit weight is the "
-          r"second "
-          r"moment:")
+page.text(r"A weight $\beta$ on $z_1^2$ stretches the curve, to $#1$, and its derivative at the unit weight is the second "
+          "moment:", besselk(0, sqrt(beta)*y))
 page.step("differentiation", -2*Subs(Derivative(besselk(0, sqrt(beta)*y), beta), beta, 1)/pi, y*besselk(1, y)/pi)
 excess = page.let(symbols("G_11", real=True), y*besselk(1, y)/besselk(0, y) - 1)
 page.step("the second moment", E(z**2*density_, z), share_*(1 + excess), points=1)
-page.text(r"(iv) The threshold. The mean of $z$ given the label vanishes, and the matrix $\mathbb{E}[zz^\top - 1\,|\,y]$ has "
-          r"$G_{11}$ twice "
-          r"on its diagonal and $y$ beside it. To first order in the overlap $F$ is the overlap times the mean of its square:")
+page.text("(iv) The threshold. The mean of $z$ given the label vanishes, and the matrix of its second moments less one has "
+          "$G_{11}$ twice on its diagonal and $y$ beside it. To first order in the overlap $F$ is the overlap times the mean of "
+          "its square:")
 across = page.step("the off-diagonal part", E((z1*z2)**2, z1, z2), 1)
 along = page.let(symbols("I_G", positive=True), Integral(share_*excess**2, (y, 0, oo)), "For the labels of one sign")
 rate = page.let(symbols("a_c", positive=True), E((z1*z2)**2, z1, z2) + 2*along,
-                r"Both signs of $y$ count, so that $1/\alpha_c$ is")
-page.text(r"(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
-          r"parameters of "
-          r"(ii) and (iii), against the graph of a hyperbolic tangent, and against the rays and the segment that are the "
-          r"levels of "
-          r"$\mathrm{relu}(z_1) + \mathrm{relu}(z_2)$, whose plateau has the probability of a quadrant:")
+                r"Both signs of $y$ count, so that the inverse of $\alpha_c$ is")
+page.text("(v) The package follows the curves of any $g$ cell by cell, each as a graph; here are its averages against the "
+          "parameters of (ii) and (iii), against the graph of a hyperbolic tangent, and against the rays and the segment that "
+          "are the levels of the sum of two rectifiers, whose plateau has the probability of a quadrant:")
 
 
 def agreed(pairs, most=1e-6):
@@ -279,6 +267,6 @@ def solved(inverse):
 
 
 page.therefore(rate, 1 + 2*along,
-               r"For the product the state evolution leaves zero at $\alpha_c$, $1/\alpha_c$ being", by=[across, rate],
+               r"For the product the state evolution leaves zero at $\alpha_c$, whose inverse is", by=[across, rate],
                package={'1/hx.exponents("z1*z2").alpha_c': solved})
 page.not_shown(r"state evolution itself, and the thresholds of targets whose level curves have no parameter: those are numbers.")

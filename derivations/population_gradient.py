@@ -10,19 +10,16 @@ i = Symbol("i", integer=True, nonnegative=True)
 
 page = Result(
     "The population gradient of a neuron",
-    r"For inputs of covariance $\Sigma$, the gradient $\mathbb{E}[x\,\sigma'(\langle x, w\rangle) f_\star]$ of a neuron's "
-    r"correlation "
-    r"loss lies along $\Sigma\beta_\star$, by the mean product of the slopes, and along $\Sigma w$; in Hermite coefficients its "
-    r"first "
-    r"coefficient is, in the overlap $\rho$ of the two fields, $\sum_i (i+1)^2\, i!\;\alpha_{i+1}\alpha^\star_{i+1}\rho^i$: $#1$.",
+    r"For inputs of covariance $\Sigma$, the gradient of a neuron's correlation loss lies along $\Sigma$ times the target's "
+    r"direction, by the mean product of the slopes, and along $\Sigma$ times the neuron's. In Hermite coefficients the first of "
+    r"these is a series in the overlap $\rho$ of the two fields; for four terms, $#1$.",
     source="ba2022",
-    assumptions=[r"$x \sim \mathcal{N}(0, \Sigma)$; isotropic is $\Sigma = I$, spiked is $\Sigma = I + \theta\mu\mu^\top$",
+    assumptions=[r"$x \sim \mathcal{N}(0, \Sigma)$; isotropic is the unit matrix, spiked is that and a part of rank one",
                  r"$\sigma'$ and $\sigma_\star$ have square integrable weak derivatives"],
 )
-page.notation({z1: r"the neuron's field $\langle w, x\rangle$", z2: r"the target's, $\langle\beta_\star, x\rangle/\sqrt{\kappa}$",
-               rho: "their covariance", f: r"the target's link $\sigma_\star$", r"X": r"the input along any direction $a$",
-               r"\kappa": r"$\langle\beta_\star, \Sigma\beta_\star\rangle$"})
-page.text(r"Project the gradient on a direction: $X$ is jointly normal with both fields, and Stein's lemma moves it onto its "
+page.notation({z1: "the neuron's field", z2: "the target's, of variance one", rho: "their covariance",
+               f: r"the target's link $\sigma_\star$", "X": "the input along any direction $a$"})
+page.text("Project the gradient on a direction: $X$ is jointly normal with both fields, and Stein's lemma moves it onto its "
           r"covariances with them; written for the neuron's own field, where they are $1$ and $\rho$:")
 law = {(z1, z2): rho}
 sigma_1, sigma_2, f_1 = Derivative(sigma), Derivative(Derivative(sigma)), Derivative(f)
@@ -32,11 +29,12 @@ page.step("Stein", E(z1*sigma_1(z1)*f(z2), z1, z2, cov=law),
 page.step("Stein", E(z2*sigma_1(z1)*f(z2), z1, z2, cov=law),
           rho*E(sigma_2(z1)*f(z2), z1, z2, cov=law) + E(sigma_1(z1)*f_1(z2), z1, z2, cov=law),
           "and for the target's:", digits=10, points=2)
-page.text(r"The covariance of $X$ with $z_1$ is $\langle a, \Sigma w\rangle$ and with $z_2$ is $\kappa^{-1/2}\langle a, "
-          r"\Sigma\beta_\star\rangle$: the two vectors of the claim. (Some slides write $w$ for $\Sigma w$.)")
+page.text(r"The covariance of $X$ with $z_1$ is the product of $a$ with $\Sigma$ times the neuron's direction, and with $z_2$ "
+          r"that with $\Sigma$ times the target's, normalised: the two vectors of the claim. (Some slides leave out $\Sigma$ in "
+          "the first.)")
 
-page.text(r"The Hermite series of the mean product of the slopes. With $He_k'$ the multiple $k\,He_{k-1}$, Mehler's formula gives, "
-          r"order by order,")
+page.text("The Hermite series of the mean product of the slopes. The derivative of $He_k$ is the polynomial below it, times "
+          "$k$, and Mehler's formula gives, order by order,")
 for k in range(2, 5):
     page.step("Mehler", E(He(k, z1).diff(z1)*He(k, z2).diff(z2), z1, z2, cov=law), k**2*factorial(k - 1)*rho**(k - 1))
 page.step("Mehler", E(He(2, z1).diff(z1)*He(4, z2).diff(z2), z1, z2, cov=law), 0, "and nothing between different orders:")
@@ -48,7 +46,7 @@ series = page.step("Mehler", E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=la
           r"So for four terms of both series ($\beta_i$ for $\alpha_i^\star$):")
 h = [He(k, z1)/sqrt(factorial(k)) for k in range(5)]
 page.step("Mehler", E(h[3].diff(z1)*h[3].subs(z1, z2).diff(z2), z1, z2, cov=law), 3*rho**2,
-          r"With normalised polynomials $He_k/\sqrt{k!}$ the factor is $i + 1$; for the third:")
+          "With normalised polynomials the factor is $i + 1$; for the third:")
 page.step("algebra", (i + 1)**2*factorial(i), (i + 1)*factorial(i + 1), "The two forms in use are one:")
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*rho**2,
               r"$(i+1)^2$ is printed for unnormalised $He_i$: it misses $i!$, which is $2$ here", source="wu2023slides",
@@ -57,7 +55,7 @@ page.misprint("the factor of normalised polynomials", E(h[3].diff(z1)*h[3].subs(
               r"nor is $(i+1)^2$ right for $h_i$, whose factor is $i+1$")
 page.therefore(E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law),
                sum((k + 1)**2*factorial(k)*a[k]*b[k]*rho**k for k in range(4)),
-               r"Near initialisation $\rho$ is of order $1/\sqrt{d}$, and the first non-zero coefficient of the target decides "
-               r"the gradient.",
+               r"Near initialisation $\rho$ is of the order of one over the root of $d$, and the first non-zero coefficient of "
+               "the target decides the gradient.",
                by=[series], package=None)
 page.not_shown(r"the gradient on a sample: how far it is from its mean for $n$ of the order of $d$.")

@@ -13,35 +13,33 @@ L, D, h = symbols("L D h", positive=True)
 
 page = Result(
     "Learning on random features",
-    r"The readout that minimises a loss and $\frac\lambda2\|w\|^2$ on $\alpha p$ samples of $p$ random features in dimension "
-    r"$\gamma p$ has the order parameters of the equations below; under the square loss its test error is $\mathbb{E}\,g^2 - "
-    r"2Mc_1 + "
-    r"Q$.",
+    r"The readout that minimises a loss and a ridge penalty on samples of random features, $\alpha$ for each feature, whose "
+    r"inputs have $\gamma$ dimensions for each feature, has the order parameters of the equations below; under the square loss "
+    r"its test error is $g_2 - 2c_1\mu_1m_s + \mu_1^2q_s + \mu_\star^2q_w$.",
     source="gerace2020",
-    assumptions=[r"the features are equivalent to $\mu_1 W_0 x/\sqrt d + \mu_\star\xi$ (with a vanishing $\mu_0$, or the labels "
-                 r"centred)",
-                 r"$W_0$ has independent standard normal entries; $y = g(\nu) + \sqrt\Delta\,\xi'$, "
-                 r"$\nu = \langle\theta, x\rangle/\sqrt d$",
+    assumptions=[r"the features are equivalent to Gaussian ones, $\mu_1$ times the field of a row of $W_0$ and $\mu_\star$ times "
+                 r"noise (with a vanishing $\mu_0$, or the labels centred)",
+                 r"$W_0$ has independent standard normal entries; a label is $g(\nu)$ with noise of variance $\Delta$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({qs: r"$\|W_0^\top w\|^2/(pd)$", qw: r"$\|w\|^2/p$", ms: r"$\langle\theta, W_0^\top w\rangle/(d\sqrt p)$",
-               omega: r"the output on a new sample", r"\nu": "the target's field",
-               h: r"$\frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-1}$",
-               (Vs, Vw): r"the traces $\frac1d\mathrm{tr}\,\frac1p W_0^\top A^{-1}W_0$ and $\frac1p\mathrm{tr}A^{-1}$ of $A$, $L "
-                         r"+ \hat V_s "
-               r"W_0 W_0^\top/p$"})
+page.notation({qs: "the mean square of the readout's image in the inputs", qw: "that of the readout",
+               ms: "the overlap of the image with the target's direction", omega: "the output on a new sample",
+               r"\nu": "the target's field",
+               h: r"the trace, for one input, of the inverse of $L$ and $\hat V_s$ times the covariance of the rows",
+               (Vs, Vw): "the traces of the inverse of $A$, for one input between the rows and for one neuron, where $A$ is $L$ "
+                         r"and $\hat V_s$ times the rows' inner products"})
 Q, M, Vall = mu_1**2*qs + mu_star**2*qw, mu_1*ms, mu_1**2*Vs + mu_star**2*Vw
 page.text(r"On a new sample the output has the variance $#1$ and the covariance $#2$ with $\nu$, and its susceptibility is $#3$.",
           (symbols("Q"), Q), (symbols("M"), M), (V, Vall))
 
-page.text(r"(i) Energy. The square loss relaxed in its field is the Moreau envelope; its mean needs the target's slope $c_1$ and "
-          r"second moment $g_2$, for signs $#1$ and $#2$:", (c_1, E(z*hx.sign(z), z)), (g_2, E(hx.sign(z)**2, z)))
+page.text("(i) Energy. The square loss relaxed in its field is the Moreau envelope; its mean needs the target's slope $c_1$ and "
+          "second moment $g_2$, for signs $#1$ and $#2$:", (c_1, E(z*hx.sign(z), z)), (g_2, E(hx.sign(z)**2, z)))
 relaxed = (omega + V*y)/(1 + V)
 page.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
 error = g_2 + Delta - 2*M*c_1 + Q
 
-page.text(r"(ii) Entropy. The conjugate fields act on $w$ through $A$, in which $#1$. With $h$, the root of the equation of "
-          r"Marchenko and Pastur,", (L, lamda + Vhatw))
+page.text("(ii) Entropy. The conjugate fields act on $w$ through $A$, in which $#1$. With $h$, the root of the equation of "
+          "Marchenko and Pastur,", (L, lamda + Vhatw))
 b = L + (1 - gamma)*Vhats
 root = 2/(b + sqrt(b**2 + 4*gamma*L*Vhats))
 width = sqrt(b**2 + 4*gamma*L*Vhats)
@@ -50,12 +48,12 @@ page.name(h, root)
 page.step("Marchenko-Pastur", root, 1/(L + Vhats/(1 + gamma*Vhats*root)))
 u = 1/(1 + gamma*Vhats*h)
 v_s, v_w = root/(1 + gamma*Vhats*root), (1 - gamma)/L + gamma*root
-page.text(r"the trace $V_s$ is $h$ over $1 + \gamma\hat V_s h$ and $V_w$ counts $p - d$ eigenvalues $1/L$ besides (if $p > d$):")
+page.text(r"the trace $V_s$ is $h$ over $1 + \gamma\hat V_s h$ and $V_w$ counts besides, if there are more neurons than inputs, "
+          "an eigenvalue $1/L$ for each more:")
 page.step("the trace of the identity", L*root + Vhats*v_s, 1)
 page.step("the other trace", L*v_w + gamma*Vhats*v_s, 1)
 page.step("a root without cancellation", v_w, 2/(L + (gamma - 1)*Vhats + width))
-page.text(r"Their derivatives, all of which hold the second trace $\frac1d\mathrm{tr}(L + \hat V_s W_0^\top W_0/p)^{-2}$, the "
-          r"first:")
+page.text("Their derivatives, all of which hold the trace of the inverse's square, the first:")
 slope = h*(1 + gamma*Vhats*h)/D
 written = {h: root, D: width}
 first, second = slope*u**2, slope*u**2*(u + gamma*L*h)
@@ -77,7 +75,7 @@ def free(energy):
 
 
 square = error/(2*(1 + Vall))
-page.text(r"(iii) The free energy of a neuron is the coupling of the order parameters to their conjugates, the entropy, with the "
+page.text("(iii) The free energy of a neuron is the coupling of the order parameters to their conjugates, the entropy, with the "
           r"traces as functions $v_s$, $v_w$ of the conjugates, and the energy of $\alpha$ samples:")
 phi = free(square)
 page.name(symbols("Phi"), phi)
@@ -141,27 +139,34 @@ def printed(*, where=(), **changed):
 
 source = {"at": at[:1], "source": "loureiro2024slides", "place": "the fixed point of random features"}
 by_loss = 1/((1 + Vall)*Vall)   # the slope of the proximal point is 1/(1 + V)
-page.misprint_in(r"$\partial_\omega\eta$ for $1 - \partial_\omega\eta$",
-                 printed(Vhat_w=alpha*mu_star**2*by_loss, Vhat_s=alpha/gamma*mu_1**2*by_loss), right, **source)
-page.misprint_in(r"$\hat V_s$ for $\hat V_s^2$", printed(qs=Vhats*hats*second + qhatw*first), right, **source)
-page.misprint_in(r"a sign and $\gamma$", printed(qw=qhatw*third - hats*first), right, **source)
-page.misprint_in(r"$\mu_\star$ without its root", printed(where=[(mu_star, right.where[mu_star]**2)]), right, **source)
+page.misprint_in("the slope of the proximal point for one less it",
+                 printed(Vhat_w=alpha*mu_star**2*by_loss, Vhat_s=alpha/gamma*mu_1**2*by_loss), right, **source,
+                 change={Vhatw: lambda right: right/Vall, Vhats: lambda right: right/Vall})
+page.misprint_in(r"$\hat V_s$ for $\hat V_s^2$", printed(qs=Vhats*hats*second + qhatw*first), right, **source,
+                 change={qs: lambda right: right + (Vhats - 1)*hats*second})
+page.misprint_in(r"a sign and $\gamma$", printed(qw=qhatw*third - hats*first), right, **source,
+                 change={qw: lambda right: right - (1 + gamma)*hats*first})
+page.misprint_in(r"$\mu_\star$ without its root", printed(where=[(mu_star, right.where[mu_star]**2)]), right,
+                 **source, change={mu_star: lambda right: right**2})
 
 whole = {h: gamma*h + (1 - gamma)/L, slope: gamma*slope + (1 - gamma)/L**2}   # the traces over neurons for those over inputs
 shrunk, left = (1 - L*whole[h])/Vhats, (whole[h] - L*whole[slope])/Vhats
-page.misprint_in(r"the spectrum of $W_0W_0^\top$ for that of $W_0^\top W_0/p$",
+page.misprint_in("the spectrum of the neurons for that of the inputs",
                  printed(Vs=shrunk, Vw=(1 - gamma + gamma*L*whole[h])/L, ms=mhats*shrunk,
                          qs=hats*(1 - 2*L*whole[h] + L**2*whole[slope])/Vhats**2 + qhatw*left,
                          qw=qhatw*(1 - gamma + gamma*L**2*whole[slope])/L**2 + gamma*hats*left), right,
-                 "it has other zero modes", **source)
+                 "it has other zero modes", **source, change={
+                     Vs: lambda right: gamma*right, ms: lambda right: gamma*right.subs(Vs, v_s), qs: lambda right: gamma*right,
+                     Vw: lambda right: right.subs(Vw, v_w) + gamma*(1 - gamma)*(1/L - h),
+                     qw: lambda right: right.subs(Vw, v_w) + gamma*(1 - gamma)*(qhatw*(1/L**2 - slope) - hats*first)})
 
-page.text(r"(iv) Another loss changes the energy alone. A loss of $y - f$ under a linear target sees its field through "
-          r"$y - \omega \sim \mathcal{N}(0, 1 + \Delta + Q - 2M)$:")
+page.text("(iv) Another loss changes the energy alone. A loss of the residual under a linear target sees its field through $y - "
+          r"\omega \sim \mathcal{N}(0, 1 + \Delta + Q - 2M)$:")
 huber = E(Moreau(pointwise("huber:1/2").of_residual, f, sqrt(1 + Delta + Q - 2*M)*z1, Vall), z1)
 page.same("stationarity for Huber's loss", derived("erf(z)", "z", huber),
           hx.theories.random_features("erf", "z", loss="huber:1/2").system,
           at=at[:1], shown=False)
 page.therefore(used, words="The equations of the package, for erf and sign:", by=[agreed],
                package={'hx.theories.random_features("erf", "sign").system': used})
-page.not_shown(r"replica symmetry; the equation of Marchenko and Pastur, and the intercept of features with a mean, which have "
-               r"pages of their own.")
+page.not_shown("replica symmetry; the equation of Marchenko and Pastur, and the intercept of features with a mean, which have "
+               "pages of their own.")

@@ -14,21 +14,18 @@ x = Symbol("x", real=True)
 # -- ridge -------------------------------------------------------------------------------------------------------------
 ridge = Result(
     "Ridge regression on Gaussian data",
-    r"The ridge estimator on $\alpha d$ samples has the overlaps $q$ with itself and $m$ with the teacher of the six equations "
-    r"below, "
-    r"and the test error $\rho + q - 2m$.",
+    r"The ridge estimator on $\alpha$ samples for each dimension has the overlaps $q$ with itself and $m$ with the teacher of "
+    r"the six equations below, and the test error $\rho + q - 2m$.",
     source="loureiro2021",
-    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $y = \langle\theta_\star, x\rangle/\sqrt{d} + \sqrt{\Delta}\,\xi$, "
-                 r"$\|\theta_\star\|^2 = \rho d$",
+    assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a label $y$ is the teacher's field $\nu$ with noise of variance $\Delta$",
                  r"replica symmetry, which holds for convex problems"],
 )
-ridge.notation({q: r"$\|\hat\theta\|^2/d$ of the estimator", m: r"$\langle\theta_\star, "
-                                                                r"\hat\theta\rangle/d$", rho: "the teacher's mean square",
-                omega: "the estimator's field on a sample, of variance $q$", r"\nu": r"the teacher's, of variance $\rho$, with the "
-                r"covariance $m$ with it", V: "the susceptibility", (qhat, mhat, Vhat): "the conjugates"})
-ridge.text(r"The free energy is an entropy, explicit for the ridge penalty, and the mean Moreau envelope of the loss over the "
-           r"joint law "
-           r"of the label and of the two fields. The envelope of the square loss:")
+ridge.notation({q: "the mean square of the estimator", m: "its mean product with the teacher", rho: "the teacher's mean square",
+                omega: "the estimator's field on a sample, of variance $q$",
+                r"\nu": r"the teacher's, of variance $\rho$, with the covariance $m$ with it", V: "the susceptibility",
+                (qhat, mhat, Vhat): "the conjugates"})
+ridge.text("The free energy is an entropy, explicit for the ridge penalty, and the mean Moreau envelope of the loss over the "
+           "joint law of the label and of the two fields. The envelope of the square loss:")
 relaxed = (omega + V*y)/(1 + V)
 ridge.step("the proximal point", ((f - omega)/V + (f - y)).subs(f, relaxed), 0)
 ridge.step("the envelope", ((f - omega)**2/(2*V) + (y - f)**2/2).subs(f, relaxed), (y - omega)**2/(2*(1 + V)))
@@ -52,8 +49,8 @@ used = hx.theories.glm("square").system
 agreed = ridge.same("the package's equations", printed, used,
                     "These six are what the package derives by itself from the free energy:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}, {"alpha": 0.5, "lam": 0.3, "Delta": 0.1, "rho": 2.0}])
-ridge.text(r"With labels $\mathrm{sign}(\nu + \sqrt\Delta\,\xi)$ in place of the field, all that changes is how much of the "
-           r"label the field explains, $\mathbb{E}\,y\,\omega$, and $#1$:",
+ridge.text("With the sign of field and noise for the label, all that changes is how much of the label the field explains, in "
+           "the mean of their product, and $#1$:",
            (E(sign(sqrt(rho)*z1 + sqrt(Delta)*z2)**2, z1, z2), 1))
 explained = sqrt(2/(pi*(rho + Delta)))
 spread = ridge.let(Symbol("s", positive=True), sqrt(rho + Delta - m**2/q), shown=False)
@@ -65,11 +62,13 @@ signs = System({
     V: 1/(lamda + Vhat), q: (rho*mhat**2 + qhat)/(lamda + Vhat)**2, m: rho*mhat/(lamda + Vhat),
 }, observables={"test_error": acos(m/sqrt((rho + Delta)*q))/pi})
 ridge.same("the equations for labels of sign", signs, hx.theories.glm("square", labels="sign").system,
-           r"so that regression on signs is regression on $\sqrt{2/\pi(\rho + \Delta)}\,\nu$ with a noise of its own:",
+           r"so that regression on signs is regression on the multiple of $\nu$ that explains most of them, with a noise of its "
+           "own:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}], shown=False)
-ridge.misprint_in("$1 - \\partial_\\omega f$ printed as $\\partial_\\omega f$", System({**printed.equations, Vhat: alpha/(1 + V)/V},
+ridge.misprint_in("one less the slope of the proximal point printed as the slope",
+                  System({**printed.equations, Vhat: alpha/(1 + V)/V},
                   observables=printed.observables), printed,
-                  r"$\partial_\omega f$ is $1/(1 + V)$, and $\hat V$ has $(1 - \partial_\omega f)/V$",
+                  r"the slope is $1/(1 + V)$, and $\hat V$ has what it leaves of one, over $V$",
                   at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
 ridge.not_shown("replica symmetry, and that the entropy of the ridge penalty is this one, for which see `replicas.py`.")
 ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theories.glm("square").system': used})
@@ -77,16 +76,15 @@ ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theor
 # -- Huber -------------------------------------------------------------------------------------------------------------
 huber = Result(
     "Huber regression on Gaussian data",
-    r"With the Huber loss of width $\delta$ the six equations keep their form; the square of the force and its slope are those of "
-    r"the "
-    r"loss cut off, whose means are an error function and a bell.",
+    r"With the Huber loss of width $\delta$ the six equations keep their form; the square of the force and its slope are those "
+    "of the loss cut off, whose means are an error function and a bell.",
     source="loureiro2021",
-    assumptions=["as for ridge regression; the loss is $u^2/2$ for $|u| \\le \\delta$ and $\\delta|u| - \\delta^2/2$ beyond"],
+    assumptions=[r"as for ridge regression; the loss is half the square up to $\delta$, and beyond it the line that continues it "
+                 r"with the slope $\delta$"],
 )
-huber.notation({x: r"the gap $y - \omega$ between label and field", s: "its spread", delta: "the width of the loss"})
-huber.text(r"The loss depends on $y - f$ only. Its proximal point moves by $V$ times the slope, so the slope there is that of the "
-           r"square "
-           r"loss, $x/(1 + V)$, cut off at $\pm\delta$:")
+huber.notation({x: "the gap between label and field", s: "its spread", delta: "the width of the loss"})
+huber.text("The loss depends on the residual only. Its proximal point moves by $V$ times the slope, so the slope there is that "
+           r"of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
 force = Max(-delta, Min(delta, x/(1 + V)))
 huber.step("the proximal point", Max(-delta, Min(delta, x - V*force)), force,
            r"so that the slope of the loss, which is its argument cut off, is that number again:")

@@ -11,23 +11,20 @@ a, c = symbols("a c", positive=True)   # of a block matrix: beside the diagonal'
 
 page = Result(
     "The free energy of ridge regression by replicas",
-    r"The mean logarithm of a partition function is the slope in $n$ at zero of the mean of its $n$-th power. With overlaps that "
-    r"are "
-    r"the same for all pairs of replicas, and at zero temperature, it is the free energy of ridge regression, whose derivatives "
-    r"are "
-    r"the six equations.",
+    "The mean logarithm of a partition function is the slope in $n$ at zero of the mean of its $n$-th power. With overlaps that "
+    "are the same for all pairs of replicas, and at zero temperature, it is the free energy of ridge regression, whose "
+    "derivatives are the six equations.",
     source="loureiro2021", place="the replica computation",
-    assumptions=[r"the slope at zero is that of the formula at integers, and its order with the limit of many dimensions does not "
-                 r"matter", r"replica symmetry, which holds for convex problems", "an isotropic input and a ridge penalty"],
+    assumptions=["the slope at zero is that of the formula at integers, and its order with the limit of many dimensions does "
+                 "not matter", r"replica symmetry, which holds for convex problems", "an isotropic input and a ridge penalty"],
 )
 page.notation({n: "the number of replicas", b: "the inverse temperature", v: "the self-overlap less the overlap of two replicas",
                (a, c): "the entries of a block, on the diagonal alone and everywhere",
                G: "the variance of a residual that replicas share",
                (q, m, rho): "the overlaps of the estimate with itself and the teacher, and of the teacher",
                (V, Vhat, qhat, mhat): r"$\beta v$, and the conjugates"})
-page.text(r"(i) Blocks. A matrix that is the same for all pairs is $a$ times the unit matrix and $c$ times that of ones, of rank "
-          r"one. By "
-          r"the determinant lemma, here for two and for three replicas,")
+page.text("(i) Blocks. A matrix that is the same for all pairs is $a$ times the unit matrix and $c$ times that of ones, of rank "
+          "one. By the determinant lemma, here for two and for three replicas,")
 for k in (2, 3):
     page.step("the determinant lemma", Determinant(a*eye(k) + c*ones(k, k)), a**(k - 1)*(a + k*c))
 page.step("Sherman-Morrison", Inverse(a*eye(2) + c*ones(2, 2)), ((a + 2*c)*eye(2) - c*ones(2, 2))/(a*(a + 2*c)),
@@ -37,9 +34,9 @@ page.text(r"As a function of the size the logarithm of the determinant has at ze
 page.step("no replicas", Subs(Derivative((n - 1)*log(a) + log(a + n*c), n), n, 0), log(a) + c/a)
 page.step("no replicas", Subs(Derivative(n/(a + n*c), n), n, 0), 1/a, "and the sum of the entries of the inverse")
 
-page.text(r"(ii) Energy. The residuals of the replicas on one sample have the variance $G$ in common and $v$ for themselves. The "
-          r"mean of "
-          r"the Boltzmann factors is one over the root of a determinant of such a block, with $1 + \beta v$ and $\beta G$:")
+page.text("(ii) Energy. The residuals of the replicas on one sample have the variance $G$ in common and $v$ for themselves. The "
+          r"mean of the Boltzmann factors is one over the root of a determinant of such a block, with $1 + \beta v$ and $\beta "
+          "G$:")
 residual = [sqrt(G)*z3 + sqrt(v)*x for x in (z1, z2)]
 page.step("closed form", E(exp(-b*(residual[0]**2 + residual[1]**2)/2), z1, z2, z3),
           1/sqrt((1 + b*v)*(1 + b*v + 2*b*G)), digits=12, points=2)
@@ -53,10 +50,8 @@ teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
 page.step("closed form", E((teacher - sqrt(q)*z1)**2, z1, z2, z3), gap, r"What the replicas share is label less the field,")
 
 page.text(r"(iii) Entropy. A coordinate of the replicas is Gaussian, of the inverse covariance with $\beta(\lambda + \hat V)$ on "
-          r"the "
-          r"diagonal less $\beta^2\hat q$ everywhere, and is pulled by $\beta\hat m$ times the teacher's. So the logarithm of its "
-          r"weight "
-          r"has the slope")
+          r"the diagonal less $\beta^2\hat q$ everywhere, and is pulled by $\beta\hat m$ times the teacher's. So the logarithm "
+          "of its weight has the slope")
 stiff = b*(lamda + Vhat)
 entropy = -(log(stiff) - b**2*qhat/stiff)/2 + rho*(b*mhat)**2/(2*stiff)
 page.step("no replicas", Subs(Derivative(-((n - 1)*log(stiff) + log(stiff - n*b**2*qhat))/2
@@ -83,6 +78,5 @@ page.misprint("one replica", Subs(Derivative((n - 1)*log(a) + log(a + n*c), n), 
 page.misprint("the overlap of a replica with itself", cold.lhs, -(rho + Delta + q + V - 2*m)/(2*(1 + V)),
               "at no temperature a replica and another one overlap alike")
 page.therefore(used, words="The equations of the package:", by=[agreed], package={'hx.theories.glm("square").system': used})
-page.not_shown("that the limits may be exchanged, and replica symmetry: for convex problems both are theorems of the sources, by "
-               "other "
-               "means.")
+page.not_shown("that the limits may be exchanged, and replica symmetry: for convex problems both are theorems of the sources, "
+               "by other means.")

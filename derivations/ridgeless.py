@@ -14,30 +14,31 @@ L, s_c, zetahat, psihat, mhat, chihat = symbols("L s_c zetahat psihat mhat chiha
 # -- row norms ---------------------------------------------------------------------------------------------------------
 rows = Result(
     "Rows whose norms fluctuate",
-    r"Rows of $W$ that are Gaussian are not equivalent to rows on a sphere: their squared norms fluctuate by $\delta_i$ of order "
-    r"$d^{-1/2}$, which moves the features by $\nu(\kappa)\,\delta_i$, along a direction of which the readout makes use. It adds "
-    r"the "
-    r"order parameter $\chi$, the readout's overlap with it, to the equations below.",
+    r"Rows of $W$ that are Gaussian are not equivalent to rows on a sphere: their squared norms fluctuate by a $\delta_i$ of the "
+    r"order of one over the root of the dimension, which moves the features by the multiple $\nu(\kappa)$ of it, along a "
+    r"direction of which the readout makes use. It adds the order parameter $\chi$, the readout's overlap with it, to the "
+    "equations below.",
     source="cui2024", place="Result 3.3, with Gaussian rows",
-    assumptions=[r"the features are equivalent to $\mu_0(\kappa) + \nu(\kappa)\,\delta_i + \mu_1(\kappa)\,Wx + \mu_2(\kappa)\,\xi$",
-                 r"the norms are independent of $Wv$ and $W\theta_\perp$", r"replica symmetry, which holds for convex problems"],
+    assumptions=[r"the features are equivalent to Gaussian ones, with the multiple $\nu(\kappa)$ of $\delta_i$ beside the mean "
+                 r"$\mu_0$",
+                 "the norms are independent of the rows' overlaps with the spike and with the target",
+                 "replica symmetry, which holds for convex problems"],
 )
 rows.notation({nu: r"the derivative of $\mu_0$ by the squared norm $c$", r"\delta_i": "a row's squared norm less $c$",
-               chi: r"$\sum_i\hat a_i\delta_i/\sqrt p$ of the readout", s_c: r"$d$ times the variance of $\delta_i$"})
+               chi: r"the readout's product with the vector of all $\delta_i$, over the root of their number",
+               s_c: r"$d$ times the variance of $\delta_i$"})
 sample = hx.parse("tanh(z)")
 u = omega + sqrt(c)*z
-rows.text(r"(i) The variance. A Gaussian row of $d$ entries of variance $c/d$ has the squared norm $\frac cd\sum z_j^2$; each "
-          r"entry "
-          r"contributes")
+rows.text("(i) The variance. A Gaussian row of $d$ entries has the sum of their squares for its squared norm; each entry "
+          "contributes")
 d = Symbol("d", positive=True)
 rows.step("counting", d*d*(c/d)**2*(E(z**4, z) - E(z**2, z)**2), 2*c**2)
 rows.text(r"(ii) The third function. By parts, the derivative by the variance is a second Hermite coefficient; for tanh")
 rows.step("the heat equation", Derivative(E(sample.subs(z, u), z), c), E(He(2, z)*sample.subs(z, u), z)/(2*c), digits=12,
           points=1)
 rows.text(r"(iii) The free energy is that of the learning curve with $\nu\chi$ besides in the mean output and, since the vector "
-          r"$(\delta_i)$ has the squared $A^{-1}$-norm of the spike, $s_c$ in the place of $c$, one more term in the entropy, "
-          r"with $\hat\chi^2$. Its "
-          r"conditions:")
+          r"$(\delta_i)$ has the squared norm of the spike in the inverse of $A$, $s_c$ in the place of $c$, one more term in "
+          r"the entropy, with $\hat\chi^2$. Its conditions:")
 B = mu_0*m + kappa*mu_1*zeta + nu*chi
 error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
 V = mu_1**2*V1 + mu_22*V2
@@ -96,21 +97,23 @@ rows.not_shown("that nothing else of the rows' law counts, and replica symmetry.
 # -- no ridge ----------------------------------------------------------------------------------------------------------
 page = Result(
     "No ridge",
-    r"As $\lambda \to 0^+$ the test error has a limit where samples and features are not equally many. With more samples it is "
-    r"found without a ridge. With fewer the readout interpolates: $\lambda V_i$ and $\hat V_i/\lambda$ have limits, for which the "
-    r"equations keep their form at ridge 1, but the $1$ beside $V$ in a sample's weight is gone.",
+    r"As $\lambda \to 0$ the test error has a limit where samples and features are not equally many. With more samples it is "
+    r"found without a ridge. With fewer the readout interpolates: $v_i$, the susceptibilities times the ridge, and $\hat v_i$, "
+    "their conjugates over the ridge, have limits, for which the equations keep their form at ridge 1, but the $1$ beside $V$ "
+    "in a sample's weight is gone.",
     source="cui2024", place="Result 3.3, $\\lambda \\to 0$",
     assumptions=[r"the equations of the learning curve, or of a vocabulary or of the network itself, at every $\lambda > 0$"],
 )
 v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
 scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
-page.notation({lam: "the ridge", (v1, v2): r"$\lambda V_i$", (hat1, hat2): r"$\hat V_i/\lambda$"})
+page.notation({lam: "the ridge", (v1, v2): "the susceptibilities times the ridge",
+               (hat1, hat2): "their conjugates over the ridge"})
 page.text(r"The weight of a sample is then of order $\lambda$, and the fixed point of the traces does not change form:")
 page.step("the limit", Limit((1/(1 + V)).subs(scaled)/lam, lam, 0), 1/(mu_1**2*v1 + mu_22*v2))
 fixed = 1/(lamda + Vhat2 + c*Vhat1/(1 + c*beta*Vhat1*V2))
 page.step("scaling", lam*fixed.subs({lamda: lam}).subs(scaled), 1/(1 + hat2 + c*hat1/(1 + c*beta*hat1*v2)))
-page.text(r"Every equation of the package is homogeneous in the same way. Its solutions without a ridge against those at small "
-          r"ridges, extrapolated:")
+page.text("Every equation of the package is homogeneous in the same way. Its solutions without a ridge against those at small "
+          "ridges, extrapolated:")
 # For sigma = sin: a feature that saturates has mu_2 -> 0 far out, and its limit is not a power series in lambda.
 FLOOR = 1e-3
 
@@ -170,11 +173,8 @@ theory = hx.theories.one_step("sin", "tanh")
 shared = theory.system
 bare = System(shared.equations, where={**shared.where, Q: 1/(mu_1**2*V1 + mu_22*V2)}, observables=theory.interpolating.observables)
 agreed = page.same("the equations in the scaled letters", bare, theory.interpolating,
-                   r"With fewer samples than features the package solves the equations of the learning curve, read in $\lambda "
-                   r"V_i$ and "
-                   r"$\hat V_i/\lambda$ "
-                   r"at the ridge 1, with the weight of a sample put for $Q$:", shown=False)
-page.therefore(theory.interpolating, words=r"The equations for $n < p$, here for the activation sin and the target "
-                                           r"tanh:", by=[agreed],
-               package={'hx.theories.one_step("sin", "tanh").interpolating': theory.interpolating})
+                   "With fewer samples than features the package solves the equations of the learning curve, read in the scaled "
+                   "letters at the ridge 1, with the weight of a sample put for $Q$:", shown=False)
+page.therefore(theory.interpolating, words="The equations for $n < p$, here for the activation sin and the target tanh:",
+               by=[agreed], package={'hx.theories.one_step("sin", "tanh").interpolating': theory.interpolating})
 page.not_shown("the divergence where samples and features are equally many.")

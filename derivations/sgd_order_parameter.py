@@ -13,54 +13,49 @@ from hermitex.theories.online.flow import Drift
 
 sigma, g = Function("sigma"), Function("g")
 law = {(z1, z2): m}
-k, t, d, C = symbols("k t d C", positive=True)
+k, t, d, C = symbols("ell t d C", positive=True)
 
 page = Result(
     "The order parameter of one-pass SGD",
-    r"A spherical student that follows the correlation loss of a target has an overlap $m$ that moves at the rate $#1$ for the two "
-    r"slopes, in Hermite coefficients $(1 - m^2)\sum_{k\ge1}\frac{c_k s_k}{(k-1)!}\,m^{k-1}$. From $d^{-1/2}$ it leaves the "
-    r"equator "
-    r"after a time of order $1$, the logarithm of $d$ or $d^{\ell/2-1}$ for the information exponent $\ell$ one, two, more.",
+    "A spherical student that follows the correlation loss of a target has an overlap $m$ that moves at the rate $#1$ for the "
+    "two slopes. From the equator, where it is one over the root of $d$, it comes away after a time of order one, the logarithm "
+    r"of $d$ or its power $\ell/2 - 1$ for the information exponent $\ell$ one, two, more.",
     source="BAJ21",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, fresh in every step; a learning rate small enough for the flow to hold",
-                 r"$g$ is square integrable; $s_\ell c_\ell > 0$ for the first order $\ell$ with $c_\ell \ne 0$"],
+                 r"$g$ is square integrable; at the first order $\ell$ with $c_\ell \ne 0$ the student's coefficient $s_\ell$ "
+                 "has the same sign"],
 )
-page.notation({z1: r"the student's field $\langle w, x\rangle$", z2: r"the target's, $\langle\theta, "
-                                                                     r"x\rangle$", m: "their covariance",
+page.notation({z1: "the student's field", z2: "the target's", m: "their covariance",
                sigma: "the student's activation, of coefficients $s_k$", g: "the target, of coefficients $c_k$",
-               r"\ell": "the first order at which the target has a coefficient", C: r"the rate $c_\ell s_\ell/(\ell-1)!$ near the "
-                                                                                    r"equator",
-               t: "time", d: "the dimension"})
-page.text(r"The gradient of $\mathbb{E}[g\,\sigma]$ on the sphere is its part orthogonal to $w$. Along $\theta$ it is "
-          r"$\mathbb{E}[g\,\sigma'\,(z_2 - m z_1)]$. By Stein's lemma, in both variables,")
+               k: "the first order at which the target has a coefficient",
+               C: r"the rate near the equator, over the power $\ell - 1$ of $m$", t: "time", d: "the dimension"})
+page.text(r"The gradient of the mean product on the sphere is its part orthogonal to $w$. Along $\theta$ it is $\mathbb{E}[(z_2 "
+          r"- m z_1)\,g\,\sigma']$. By Stein's lemma, in both variables,")
 slope, target_slope = Derivative(sigma), Derivative(g)
 stein = page.step("Stein", E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law),
                   (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
           digits=10, points=2)
-page.text(r"The mean product of the slopes is the derivative in $m$ of the series $\sum_k \frac{c_k s_k}{k!}m^k$ of the mean "
-          r"product "
-          r"(Price and Mehler); order by order,")
+page.text("The mean product of the slopes is the derivative in $m$ of the mean product (Price), a series in the products of "
+          "their coefficients (Mehler); order by order,")
 for order in (2, 3, 4):
     page.step("Mehler", E(He(order, z1).diff(z1)*He(order, z2).diff(z2), z1, z2, cov=law),
               order*factorial(order)*m**(order - 1))
-page.text(r"A Hermite polynomial $He_n$ has the coefficients $n!$, as in $#1$, so the term of order $k$ "
-          r"is $\frac{c_k s_k}{(k-1)!}m^{k-1}$, as",
+page.text("A Hermite polynomial $He_n$ has the coefficients $n!$, as in $#1$, so at the order $n$ the factorials of two "
+          "coefficients are, over the one that is left,",
           (E(He(5, z1)**2, z1), factorial(5)))
 n = Symbol("n", integer=True, positive=True)
 page.step("algebra", factorial(n)*factorial(n)/factorial(n - 1), n*factorial(n))
 
-page.text(r"(ii) Escape. Near the equator only the first order $\ell$ counts, with the rate $C m^{\ell-1}$; from $d^{-1/2}$ to a "
-          r"fixed "
-          r"overlap the solutions take")
+page.text(r"(ii) Escape. Near the equator only the first order $\ell$ counts, with $C$ times the power $\ell - 1$ of $m$ for the "
+          "rate; from one over the root of $d$ the solutions are")
 start = 1/sqrt(d)
 linear, quadratic, cubic = start + C*t, start*exp(C*t), start/(1 - C*t*start)
 for solution, power in ((linear, 0), (quadratic, 1), (cubic, 2)):
     page.step(f"separation of variables, order {power + 1}", Derivative(solution, t), C*solution**power)
 page.step("the time to one half, order 2", Subs(quadratic, t, log(sqrt(d)/2)/C), Rational(1, 2))
 page.step("the time to one half, order 3", Subs(cubic, t, (sqrt(d) - 2)/C), Rational(1, 2))
-page.text(r"and in general $\frac{1}{C}\int_{m_0}^{1/2} m^{1-\ell}\,dm$, of order $d^{\ell/2-1}$. With steps of the size that "
-          r"the noise allows, "
-          r"$d^{-\ell/2}$ for $\ell > 2$, this takes $d^{\ell-1}$ samples.")
+page.text(r"and in general a time of the power $\ell/2 - 1$ of $d$. With steps of the size that the noise allows, the inverse of "
+          r"the power $\ell/2$ for $\ell > 2$, this takes $d^{\ell-1}$ samples.")
 page.step("counting samples", (d**(k/2 - 1)/d**(-k/2)), d**(k - 1))
 page.test("the package's exponents", lambda: [hx.exponents(f"He{o}(z)").information_exponent for o in (1, 2, 3, 4)] == [1, 2, 3, 4])
 page.test("the package's rates", lambda: [hx.exponents(f"He{o}(z)").complexity["one_pass_sgd"] for o in (1, 2, 3, 4)]
@@ -158,17 +153,19 @@ def beyond():
 
 
 page.test("several overlaps", along)
-page.test("what the series leaves out", beyond, r"A series up to the order $K$ is off by at most $\|P_{>K}g\|$ times the norm of "
-          r"the student's slope beyond it, by Cauchy and Schwarz; the package says so:")
+page.test("what the series leaves out", beyond, "A series up to some order is off by at most the norm of what it leaves of the "
+                                                "target times that of the student's slope beyond it, by Cauchy and Schwarz; the "
+                                                "package says so:")
 page.test("the package's drift", drift,
           r"The package's drift, with its cost of a step that is not small, and its times:")
 page.test("the package's times", travel)
 page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
-              r"$(i+1)^2$ is printed for unnormalised $He_i$: it misses $i!$", source="wu2023slides",
+              "the square of the order is printed for unnormalised polynomials: a factorial is missing", source="wu2023slides",
               place="the gradient of a neuron", mended=18*m**2, change=lambda right: right/factorial(2))
 page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
-              r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\max(1, \ell/2)}$")
+              r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\ell/2}$ from the "
+              "second order on")
 page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
                r"The rate $\dot m$ for every student and target:", by=[stein],
                package={'hx.theories.sgd("tanh", "He3(z)").drift': lambda drift: (

@@ -12,39 +12,34 @@ u = symbols("G", real=True)
 
 page = Result(
     "One gradient step of size one",
-    r"The weights after one gradient step of size one are a Gaussian matrix and a spike of rank one, of size $\theta$. Where "
-    r"$\tau$, "
-    r"which is $\theta^2$, exceeds $\sqrt{\psi_2}$ a singular value leaves the bulk, and the squared alignment of its vector with "
-    r"the "
-    r"spike is $#1$ on the side of the inputs and $#2$ on that of the neurons.",
+    r"The weights after one gradient step of size one are a Gaussian matrix and a spike of rank one, of size $\theta$. Where its "
+    r"square $\tau$ exceeds $\sqrt{\psi_2}$ a singular value leaves the bulk, and the squared alignment of its vector with the "
+    "spike is $#1$ on the side of the inputs and $#2$ on that of the neurons.",
     source="ba2022", place="the spectrum after one step",
     assumptions=[r"the gradient is of rank one up to what vanishes in norm",
-                 r"$W_0$ is $d \times N$ with independent entries of variance $1/d$"],
+                 "$W_0$ has $d$ rows, and independent entries of a variance that is the inverse of $d$"],
 )
-page.assume(r"of a spike of size $\theta$ between unit vectors the outlier $x$ solves $\theta^2 x\,G(x)\tilde G(x)$ equal to one, "
-            r"in "
-                  r"the square $x$ of the singular value, and the squared alignments are $-G/(\theta^2D')$ and $-\tilde "
-                  r"G/(\theta^2D')$ "
-                  r"with $D$ for $xG\tilde G$", quoted="ba2022", place="spiked matrices, after Benaych-Georges and Nadakuditi "
-                                                                       "(2012)")
-page.notation({psi1: "samples for one dimension", psi2: "neurons for one dimension", tau: r"the squared size of the spike",
-               x: "a squared singular value", u: r"the trace of $(x - W_0W_0^\top)^{-1}$ over $d$", c_1: "the target's slope",
-               second: "the mean square of a label", (n, d): "samples and dimension"})
-page.text(r"(i) The spike. The gradient points along the mean of label times input, $n$ terms of which the square has $n$ on the "
-          r"diagonal:")
+page.assume(r"of a spike of size $\theta$ between unit vectors $\tau$ times $D$ is one at the outlier, where $D$ is the product "
+            "of $x$, the square of the singular value, and of both traces, and the squared alignments are each trace over "
+            r"$\tau$ times the fall of $D$", quoted="ba2022",
+            place="spiked matrices, after Benaych-Georges and Nadakuditi (2012)")
+page.notation({psi1: "samples for one dimension", psi2: "neurons for one dimension", tau: "the squared size of the spike",
+               x: "a squared singular value", u: "the trace of the resolvent of the first side at $x$, over $d$",
+               c_1: "the target's slope", second: "the mean square of a label", (n, d): "samples and dimension"})
+page.text("(i) The spike. The gradient points along the mean of label times input, $n$ terms of which the square has $n$ on the "
+          "diagonal:")
 page.step("counting pairs", Limit(Subs((n*second*d + n*(n - 1)*c_1**2)/n**2, n, psi1*d).doit(), d, oo), c_1**2 + second/psi1)
-page.step("the label", E((target(z1) + sqrt(Delta)*z2)**2, z1, z2), E(target(z)**2, z) + Delta, "with the mean square of a "
-                                                                                                "label", digits=8,
+page.step("the label", E((target(z1) + sqrt(Delta)*z2)**2, z1, z2), E(target(z)**2, z) + Delta,
+          "with the mean square of a label", digits=8,
           points=1)
-page.text(r"(ii) The bulk. By the equation of Marchenko and Pastur, $x$ is a function of the trace $G$ and the trace of the other "
-          r"side, times "
-          r"$\psi_2$, adds $\psi_2 - 1$ zeros:")
+page.text("(ii) The bulk. By the equation of Marchenko and Pastur, $x$ is a function of the trace $G$ and the trace of the "
+          r"other side, times $\psi_2$, adds $\psi_2 - 1$ zeros:")
 law = 1/u + psi2/(1 - u)
 outlier = (1 + tau)*(psi2 + tau)/tau
 page.step("the trace at the outlier", Subs(law, u, 1/(1 + tau)), outlier, r"so that at the trace $1/(1 + \tau)$ the argument is")
 page.step("the other side", (1/(1 + tau) + (psi2 - 1)/outlier)/psi2, 1/(psi2 + tau), "and the other trace")
-page.step("the outlier", Subs(tau*x*u*(u + (psi2 - 1)/x)/psi2, (u, x), (1/(1 + tau), outlier)), 1, "which solves the quoted "
-                                                                                                   "equation:")
+page.step("the outlier", Subs(tau*x*u*(u + (psi2 - 1)/x)/psi2, (u, x), (1/(1 + tau), outlier)), 1,
+          "which solves the quoted equation:")
 page.text(r"(iii) It leaves the bulk where its slope in the spike vanishes, at the edge of the law:")
 slope = page.step("differentiation", Derivative(outlier, tau), 1 - psi2/tau**2)
 page.step("the edge", Subs(outlier, tau, sqrt(psi2)), (1 + sqrt(psi2))**2, r"at $\sqrt{\psi_2}$ the outlier is")
@@ -69,5 +64,5 @@ page.therefore([(tau/(1 + tau)*Derivative(outlier, tau), 1 - (psi2 + tau)/(tau*(
                 (2*tau - tau*Derivative(outlier, tau), tau + psi2/tau)],
                words=r"The alignments, and the outlier's square less one and $\psi_2$:", by=[slope],
                package={'hx.theories.small_step("tanh", "sin").solve(...)': solved})
-page.not_shown("that the gradient is of rank one, and the formulas of spiked matrices themselves; the error of a readout on these "
-               "features.")
+page.not_shown("that the gradient is of rank one, and the formulas of spiked matrices themselves; the error of a readout on "
+               "these features.")

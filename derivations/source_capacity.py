@@ -14,29 +14,29 @@ half = Rational(1, 2)
 
 page = Result(
     "Rates under source and capacity are continuous",
-    r"Ridge regression on $n^q$ random features, with eigenvalues $k^{-\alpha}$, coefficients $k^{-\alpha r - 1/2}$ and the ridge "
-    r"$n^{1 - \ell}$, has a bias and a variance that fall as powers of $n$. As $\ell$ and $q$ vary their exponents run through "
-    r"five cells, and are continuous where these meet.",
+    "Ridge regression on random features, with eigenvalues and coefficients that fall as powers, and the ridge and the number "
+    r"of features powers of $n$, has a bias and a variance that fall as powers of $n$. As $\ell$ and $q$ vary their exponents "
+    "run through five cells, and are continuous where these meet.",
     source="defilippis2024", place="source and capacity",
     assumptions=[r"$\alpha > 1$ and $r > 0$", r"of a sum of powers of $n$ the largest counts",
-                 r"the modes that are learnt are those with $k$ below $n^m$, with $m$ the least of $\ell/\alpha$, $q$ and one"],
+                 "the modes that are learnt are the first ones, as many as the power $m$ of $n$, with $m$ the least of "
+                 r"$\ell/\alpha$, $q$ and one"],
 )
 page.assume(r"a width that is felt adds to the bias a term with the exponent $(2\alpha\min(r, 1/2) - 1)\,m + q$",
             quoted="defilippis2024", place="the rates of random features")
-page.notation({alpha: r"the capacity, for eigenvalues $k^{-\alpha}$",
-               r: r"the source, for coefficients $k^{-\alpha r - 1/2}$", ELL: "the exponent of the ridge", WIDTH: "that of the "
-          "width", k: "a mode",
+page.notation({alpha: "the capacity: eigenvalues fall as the inverse of this power of the mode",
+               r: "the source: what the target has beyond a mode falls as the mode's eigenvalue to this power, in norm",
+               ELL: "the exponent of the ridge", WIDTH: "that of the width", k: "a mode",
                K: "the number of modes that are learnt", (x, y, v, felt): "by how much a border is passed"})
 page.text(r"(i) The bias is what is not learnt and what the ridge shrinks. The squared coefficients beyond the $K$-th are")
 page.step("the tail", Integral(k**(-2*alpha*v - 1), (k, K, oo)), K**(-2*alpha*v)/(2*alpha*v), r"at the source $v$")
-page.text(r"and a mode below it keeps the square of the eigenvalue at the cut over its own, which adds the same power as long "
-          r"as the source is "
-          r"below one, at $v/(1 + v)$ say, and $K^{-2\alpha}$ beyond:")
+page.text("and a mode below it keeps the square of the eigenvalue at the cut over its own, which adds the same power as long as "
+          r"the source is below one, at $v/(1 + v)$ say, and $K^{-2\alpha}$ beyond:")
 below = v/(1 + v)
 page.step("what is shrunk", K**(-2*alpha)*Integral(k**(2*alpha*(1 - below) - 1), (k, 0, K)),
           K**(-2*alpha*below)/(2*alpha*(1 - below)))
-page.text(r"So the exponent of the bias is $2\alpha\min(r, 1)$ times that of $K$, or that of the width. Each mode costs the noise "
-          r"of one sample, $K/n$ in all. With")
+page.text(r"So the exponent of the bias is $2\alpha\min(r, 1)$ times that of $K$, or that of the width. Each mode costs the "
+          "noise of one sample. With")
 page.let(m, Min(ELL/alpha, WIDTH, 1), "as the exponent of $K$")
 page.let(bias, Min(2*alpha*m*Min(r, 1), (2*alpha*Min(r, half) - 1)*m + WIDTH), "the exponents are")
 page.let(variance, 1 - m)
@@ -76,5 +76,5 @@ def solved(rates):
 page.therefore([(bias, page.definitions[bias].xreplace({m: page.definitions[m]})), (variance, 1 - page.definitions[m])],
                words="The two exponents as one formula each:", by=[m, bias, variance],
                package={'hx.theories.source_capacity(2, "7/10").rates(...)': solved})
-page.not_shown(r"the term of the width and that sums over modes may be taken for integrals, which are the source's theorem; that "
-               r"no method does better.")
+page.not_shown("the term of the width and that sums over modes may be taken for integrals, which are the source's theorem; that "
+               "no method does better.")

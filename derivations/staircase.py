@@ -13,16 +13,15 @@ rest = symbols("s", positive=True)
 
 page = Result(
     "The leap and its staircase",
-    r"A target of several directions has a first order at which its Hermite tensor is not zero; what that tensor sees is learned "
-    r"first, and the next order is counted with those directions known. The leap is the largest of these orders. For $z_1 + "
-    r"z_1z_2 + "
-    r"z_1z_2z_3$ each is one: near the equator the second overlap grows at the rate $#1$, driven by the first.",
+    "A target of several directions has a first order at which its Hermite tensor is not zero; what that tensor sees is learned "
+    "first, and the next order is counted with those directions known. The leap is the largest of these orders. For $z_1 + "
+    "z_1z_2 + z_1z_2z_3$ each is one: near the equator the second overlap grows at the rate $#1$, driven by the first.",
     source="abbe2023", place="the leap",
     assumptions=[r"$z_1$, $z_2$, $z_3$ are independent standard normals, the projections of the input on orthonormal directions",
                  "a small learning rate, so that the overlaps follow the flow of the correlation loss"],
 )
 page.notation({(m1, m2, m3): "the student's overlaps with the three directions", rest: "what is left of its unit norm",
-               r"h": "the student's field"})
+               "h": "the student's field"})
 page.text(r"(i) The definition. Of the first order there is one coefficient:")
 first = page.step("orthogonality", E(g*z1, z1, z2, z3), 1)
 page.step("orthogonality", E(g*z2, z1, z2, z3), 0)
@@ -41,26 +40,23 @@ page.step("rotation", E(turned.subs({z1: (z1 + z2)/sqrt(2), z2: (z1 - z2)/sqrt(2
 page.step("the tensor", Matrix([[E((z1**2 - 1)*turned, z1, z2), E(z1*z2*turned, z1, z2)],
                                 [E(z1*z2*turned, z1, z2), E((z2**2 - 1)*turned, z1, z2)]]), Matrix([[0, 1], [1, 0]]),
           "of the same size as its own,")
-page.text(r"(iii) The flow climbs the stairs. A student with all three powers has, by the definition of the rates, near the "
-          r"equator "
-          r"a second overlap that the first one drives, and a third that needs both:")
+page.text("(iii) The flow climbs the stairs. A student with all three powers has, by the definition of the rates, near the "
+          "equator a second overlap that the first one drives, and a third that needs both:")
 h = m1*z1 + m2*z2 + m3*z3
 slope = 1 + h + h**2/2
 along = [E((g*slope).expand()*x, z1, z2, z3) for x in (z2, z3)]
-step2 = page.step("Isserlis", Subs(along[0], (m2, m3), (0, 0)), m1, r"(the part along the student itself vanishes there with "
-                                                                    r"$m_2$)")
+step2 = page.step("Isserlis", Subs(along[0], (m2, m3), (0, 0)), m1, "(the part along the student itself vanishes there with "
+                                                                    "$m_2$)")
 page.step("Isserlis", Subs(along[1], (m2, m3), (0, 0)), 0)
 page.step("Isserlis", Subs(along[1], m3, 0), m1*m2, "and once the second is known")
 PATHS = {"z1 + z1*z2 + z1*z2*z3": [1, 1, 1], "z1*z2*z3": [3], "z1 + z1*z2*z3": [1, 2], "z1*z2 + z1*z2*z3": [2, 1]}
 for target, orders in PATHS.items():
-    page.test(f"the staircase of ${hx.parse(target)}$".replace("*", " "), lambda target=target, orders=orders: (
+    page.test(f"the staircase of {target}", lambda target=target, orders=orders: (
         lambda found: [s["order"] for s in found.staircase] == orders and found.leap_exponent == max(orders))(hx.exponents(target)))
 page.misprint("the stairs forgotten", E(g*z2, z2, z3), 0, "the second direction has no coefficient of order one by itself, only "
-                                                          "given "
-              "the first")
+                                                          "given the first")
 page.therefore(Subs(along[0], (m2, m3), (0, 0)), m1, "What drives the second overlap where only the first is known:", by=[step2],
                package={'hx.theories.sgd("z**2/2 + z**3/6 + z", "z1 + z1*z2 + z1*z2*z3").rates["m2"].subs({m2: 0, m3: 0})':
                         theory.rates["m2"].subs({m2: 0, m3: 0})})
-page.not_shown(r"how many samples a leap costs, $d^{\ell - 1}$ for a leap $\ell$ above two, which is conjectured for networks in "
-               r"general "
-               r"and proved for some.")
+page.not_shown("how many samples a leap costs, for a leap above two the power of the dimension that is one less, which is "
+               "conjectured for networks in general and proved for some.")

@@ -15,44 +15,40 @@ x = Symbol("x", real=True)
 page = Result(
     "State evolution of Bayes-AMP",
     r"The overlap of the Bayes estimate with the target's direction is a fixed point of $#1$, where $\hat q$ is $\alpha F$ at "
-    r"$q$ and "
-    r"$F(q)$ is $\mathbb{E}\sum_y (\partial_\omega P)^2/P$ of the law $P(y|\omega)$ of the label at a field $\omega \sim "
-    r"\mathcal{N}(0, q)$, $z \sim \mathcal{N}(\omega, 1 - q)$. For several directions $q$ and $F$ are matrices.",
+    r"$q$ and $F(q)$ is the mean, over fields $\omega \sim \mathcal{N}(0, q)$ of $z \sim \mathcal{N}(\omega, 1 - q)$, of the "
+    r"squared slope in $\omega$ of the label's law over that law, summed over the labels. For several directions $q$ and $F$ are "
+    "matrices.",
     source="troiani2024", place="Eqs. of state evolution",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a Gaussian prior, and the Bayes-optimal denoisers",
-                 r"$n = \alpha d$ samples, $d \to \infty$"],
+                 r"$\alpha$ samples for each dimension, $d \to \infty$"],
 )
-page.notation({q: "the overlap", hat: r"its conjugate, the precision", omega: "the field of a sample", V: "the variance given the "
-                                                                                                          "field, "
-               "$1 - q$", P: "the probability of a label", b: r"its slope in $\omega$", alpha: "samples for one dimension"})
+page.notation({q: "the overlap", hat: "its conjugate, the precision", omega: "the field of a sample",
+               V: "the variance given the field, $1 - q$", P: "the probability of a label", b: r"its slope in $\omega$",
+               alpha: "samples for one dimension"})
 page.text(r"(i) The prior. A Gaussian coordinate observed with precision $\hat q$ is known up to the variance $1/(1 + \hat q)$, "
-          r"so that "
-          r"$q/((1 - q)F(q))$ is the $\alpha$ of every fixed point:")
+          r"so that $q/((1 - q)F(q))$ is the $\alpha$ of every fixed point:")
 page.step("a Gaussian prior", 1 - 1/(1 + hat), hat/(1 + hat))
 F = Symbol("F", positive=True)
 page.step("solving for $\\alpha$", Subs(alpha*F/(1 + alpha*F), alpha, q/((1 - q)*F)), q)
-page.text(r"(ii) The sign. The label 1 has the probability $\Phi(\omega/\sqrt V)$, whose derivative is a normal density; the two "
-          r"labels add "
-          r"to $\mathbb{E}\,\varphi^2/(V\,\Phi(1 - \Phi))$:")
+page.text("(ii) The sign. The label 1 has the probability that the normal $z$ is positive, whose derivative is a normal "
+          "density; the other label has the rest:")
 normal = (1 + erf(omega/sqrt(2*V)))/2
 page.step("differentiation", Derivative(normal, omega), exp(-omega**2/(2*V))/sqrt(2*pi*V))
-page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), "and with $b$ for $\\partial_\\omega P$")
-page.text(r"(iii) The parity of two. With $a_i$ for the mean sign of each field the label has the probability $\frac12(1 + "
-          r"y\,a_1a_2)$, "
-          r"whose derivative is $y\,a_2$ times the slope $\phi$ of $\Phi$, and in $F_{11}$ stands the mean of")
+page.step("two labels", b**2/P + b**2/(1 - P), b**2/(P*(1 - P)), "and with $b$ for the slope of $P$ the two add to")
+page.text(r"(iii) The parity of two. With $a_i$ for the mean sign of each field the label 1 has the probability $\frac12(1 + "
+          r"a_1a_2)$, whose derivative is $a_2$ times the slope $\phi$ of a field's own, and the other label the rest; in "
+          "$F_{11}$ stands the mean of")
 slope, a1, a2 = symbols("phi a1 a2", positive=True)
 page.step("two labels", (slope*a2)**2/((1 + a1*a2)/2) + (slope*a2)**2/((1 - a1*a2)/2), 4*slope**2*a2**2/(1 - (a1*a2)**2))
-page.text(r"Near zero overlap, with fields $\sqrt q\,x_i$ and the variance $1 - q$, the three factors of this number, divided by "
-          r"$q$, "
-          r"go to")
+page.text("Near zero overlap, with the fields in units of the root of $q$ and the variance $1 - q$, the three factors of this "
+          "number, divided by $q$, go to")
 page.step("the limit of the slope", Limit((exp(-q*x**2/(2*(1 - q)))/sqrt(2*pi*(1 - q)))**2, q, 0), 1/(2*pi))
 page.step("the limit of the mean label", Limit(erf(x*sqrt(q/(2*(1 - q))))**2/q, q, 0), 2/pi*x**2)
 page.step("the limit of the variance", Limit(1 - erf(x*sqrt(q/(2*(1 - q))))**4, q, 0), 1)
 page.step("the weak-recovery threshold", 1/E(4/(2*pi)*(2/pi*z**2), z), pi**2/4,
-          r"so that the overlap grows from nothing beyond the limit of $q/F_{11}(q)$,")
+          "so that the overlap grows from nothing beyond the limit of $q$ over $F_{11}$,")
 page.text(r"(iv) The square. A squared label leaves the two values $\pm s$ of $z$, with weights $e^{\pm s\omega/V}$; the mean is "
-          r"below, and $F$ "
-          r"is the mean square of it less $\omega$, over the square of $V$.")
+          r"below, and $F$ is the mean square of it less $\omega$, over the square of $V$.")
 s = Symbol("s", positive=True)
 two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
 page.step("two values", two, s*tanh(s*omega/V))

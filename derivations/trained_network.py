@@ -15,43 +15,41 @@ FLOOR = 1e-3
 
 page = Result(
     "The network after one gradient step",
-    r"For an odd activation the rows after one gradient step have a covariance $C/d$ that the samples of the step leave in them, "
-    r"and "
-    r"norms that fluctuate. The overlaps of the readout with $Wv$, $W\theta_\perp$ and $\delta$ are $\frac\alpha\beta K x$ with a "
-    r"$3 \times 3$ response $K$, and the bulk enters through $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ only. Its "
-    r"trace is that of $#1$ over the eigenvalues $s$ of $S$.",
+    "For an odd activation the rows after one gradient step have a covariance, $C$ over the dimension, that the samples of the "
+    r"step leave in them, and norms that fluctuate. The overlaps of the readout with the rows along $v$ and $\theta_\perp$ and "
+    "with their norms are a response $K$, of three rows, to their sources, and the bulk enters through the resolvent of $C$ "
+    r"between $v$, $\theta_\perp$ and $a$ only. Its trace is that of $#1$ over the eigenvalues $s$ of $S$.",
     source="cui2024", place="Beyond Result 3.3",
     assumptions=[r"$\sigma$ is odd, the loss is the square loss",
-                 r"the features are conditionally Gaussian at fixed projection $\kappa$, with the row's own norm: $\mu_0 + "
-                 r"\nu\,\delta_i$, "
-                 r"$\nu = \partial_c\mu_0$",
-                 r"the rows are Gaussian of covariance $C/d$ beside the spike, their norms correlated with $a$ only"],
+                 r"the features are conditionally Gaussian at fixed projection $\kappa$, with the row's own norm, by which "
+                 r"$\mu_0$ moves to first order",
+                 "the rows are Gaussian of this covariance beside the spike, their norms correlated with $a$ only"],
 )
-page.notation({s: r"an eigenvalue of $S$, $\frac1{n_B}\sum R^2 x x^\top$, over the samples of the "
-                  r"step", R: "the residual of a sample",
-               tau: r"the weight of $S$ in the rows' covariance", delta: r"the coupling of the bulk, $\beta\hat "
-                                                                         r"V_1V_2$", x: "a quadratic "
-               "form of the resolvent of $S$ without a sample", n: "the samples of the step", t: "the rate of a neuron",
-               (xi2, xi22, xi4, s3): r"means of $\xi^2$, $(\xi f)^2$, $\xi^4$ and $\xi f^2$ for the slope $\xi$ less its mean at "
-                                     r"the "
-               r"pre-activation $f$", (R2, R4): "means of the residual's powers", g1: "the target's slope",
-               r"a": "$d$ times the covariance of a row with its norm", r"K^f": "the response without the spike in the bulk"})
+page.notation({s: "an eigenvalue of $S$, the covariance of the inputs of the step, each weighted by its squared residual",
+               R: "the residual of a sample", tau: "the weight of $S$ in the rows' covariance",
+               delta: r"the coupling of the bulk, $\beta\hat V_1V_2$",
+               x: "a quadratic form of the resolvent of $S$ without a sample", n: "the samples of the step",
+               t: "the rate of a neuron",
+               (xi2, xi22, xi4, s3): r"means of the square of $\xi$, the slope less its mean, of that of its product with the "
+                                     r"pre-activation $f$, of the fourth power of $\xi$ and of $\xi$ times the square of $f$",
+               (R2, R4): "means of the residual's powers", g1: "the target's slope",
+               "a": "$d$ times the covariance of a row with its norm", "K^f": "the response without the spike in the bulk"})
 covariance = page.let(symbols("C_s", positive=True), 1 + tau*s, shown=False)
 moved = page.let(omega, (1 + delta)/(delta*tau), shown=False)
-page.text(r"(i) The bulk. Along an eigenvector of $S$ the covariance of the rows is $#1$; with $#2$ the resolvent of $C$ is one "
-          r"of $S$:",
+page.text("(i) The bulk. Along an eigenvector of $S$ the covariance of the rows is $#1$; with $#2$ the resolvent of $C$ is one "
+          "of $S$:",
           covariance, moved)
 shift = (1 + delta)/(delta*tau)
 page.step("algebra", 1/(1 + delta*covariance), 1/(delta*tau*(s + moved)))
 bulk = page.step("algebra", (1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - 1/(delta*tau*(s + shift)))/delta,
-          r"so that $k_1$, the normalised trace of $C(I + \delta C)^{-1}$, follows from that of the resolvent of $S$:")
+          "so that $k_1$, the normalised trace of $C$ times its resolvent, follows from that of the resolvent of $S$:")
 trace = page.let(symbols("Gbar", positive=True), shift/(s + shift), "For one eigenvalue of $S$, times the shift,")
-page.text(r"A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, so that the trace $G$ "
-          r"and the "
-          r"forms of $\theta$ and of the vectors $\frac1{n_B}\sum R^jx$ follow from averages of powers of $R$ over $1 + "
-          r"R^2G/\alpha_0$ (in numbers below):")
+page.text("A sample taken out of $S$ changes a quadratic form of the resolvent by Sherman and Morrison, so that the trace $G$ "
+          r"and the forms of $\theta$ and of the mean inputs, weighted by powers of $R$, follow from averages of powers of $R$ "
+          "over $1 + R^2x/n$ (in numbers below):")
 page.step("Sherman-Morrison", x - (R**2/n)*x**2/(1 + R**2*x/n), x/(1 + R**2*x/n))
-page.text(r"(ii) The spike's direction is not in the bulk: $A$ is $A^f - \hat V_1 Wv\,(Wv)^\top$. So")
+page.text(r"(ii) The spike's direction is not in the bulk: the readout's matrix lacks $\hat V_1$ times the square of the rows' "
+          "overlaps with it. So")
 kvv, kv = symbols("K_vv K_v", positive=True)
 page.step("Sherman-Morrison", kv + hat1*kv*kvv/(1 - hat1*kvv), kv/(1 - hat1*kvv),
           r"$K$ exceeds $K^f$ by a rank-one part, of which the column of $v$ is")
@@ -59,44 +57,38 @@ isotropic = b2*v2/(1 + delta)
 balance = {delta: b2*hat1*v2}
 page.step("an isotropic bulk", Subs(isotropic/(1 - hat1*isotropic), tuple(balance), tuple(balance.values())), b2*v2,
           r"Where $C$ is the unit matrix the response is diagonal, and the equations of the spiked features return, with $\beta "
-          r"V_2$ along "
-          r"the spike,")
+          "V_2$ along the spike,")
 page.step("an isotropic bulk", b2*v2*Limit((1 - 1/(delta*tau*(s + shift)))/delta, tau, 0), isotropic, "and across it")
-page.text(r"(iii) The norms. The squared norm of the bulk of a row is $|w^0|^2 + 2t\frac1{n_B}\sum R\,\xi(f)f + "
-          r"t^2|\frac1{n_B}\sum R\,\xi(f)x|^2$. The first sum has the linear part $\sigma_3$ in $f$, which is coherent over the "
-          r"samples, "
-          r"and an incoherent rest:")
+page.text("(iii) The norms. The squared norm of the bulk of a row is that of its start, twice the product of the start with "
+          r"what the step adds, which is $t$ times the mean of $R$ times $\xi$ times the input, and the square of that. The "
+          r"product has the linear part $\sigma_3$ in $f$, which is coherent over the samples, and an incoherent rest:")
 linear = s3**2*(g1**2 + R2/alpha0)
 page.step("collecting", 4*t**2*(R2/alpha0*(xi22 - s3**2) + linear), 4*t**2*(R2/alpha0*xi22 + s3**2*g1**2))
 f = hx.parse("z - z**3/7")
-page.step("Stein", E(z**2*(f.diff(z) - E(z*f, z)), z), E(He(3, z)*f, z), r"(the mean of $f^2\xi$ is the third coefficient, for one "
-          r"$\sigma$)")
+page.step("Stein", E(z**2*(f.diff(z) - E(z*f, z)), z), E(He(3, z)*f, z),
+          r"(the mean of $\xi$ with the square of $f$ is the third coefficient, for one $\sigma$)")
 pairs = 2*d*n*(n - 1)*d*(R2*xi2)**2/n**4          # d Var of the pairs, (x.x')^2 -> d
 own = d*n*d**2*(R4*xi4 - R4*xi2**2)/n**4          # and of the samples with themselves, |x|^2 -> d
 page.step("counting pairs", Limit((t**4*(pairs + own)).subs(n, alpha0*d), d, oo),
           2*t**4/alpha0**2*xi2**2*(R2**2 + R4/alpha0) + t**4/alpha0**3*(xi4 - 3*xi2**2)*R4,
-          r"The second sum has $n_B$ terms of one sample and $\frac12n_B(n_B - 1)$ of two; the variance of the norm is "
-          r"the sum of both:")
+          "The square has terms of one sample and of two; the variance of the norm is the sum of both:")
 N_v, xi3 = symbols("N_v xi_3", real=True)
 coherent = page.let(symbols("k_0", real=True), 2*t*s3*N_v, shown=False)
 own_part = page.let(symbols("k_3", real=True), t**3*xi3/alpha0**2, shown=False)
-page.text(r"and $a$ is $k_0v + k_3b_3$, with $#1$ from the coherent part and $#2$ from the samples with themselves. What is left "
-          r"of the "
-          r"norms, $s_c^2 - a^\top C^{-1}a$, is independent of the rows.", coherent, own_part)
+page.text("and $a$ has the part $k_0$ along $v$ and the part $k_3$ along the mean input weighted by the cube of $R$, with $#1$ "
+          "from the coherent part and $#2$ from the samples with themselves. What $a$ does not explain of the norms is "
+          "independent of the rows.", coherent, own_part)
 COUPLING = lambdify((t, s3, N_v, xi3, alpha0), [page.definitions[coherent], page.definitions[own_part]])
-page.text(r"(iv) In numbers. With $P$ for $(I + \delta C)^{-1}$ between $v$, $\theta_\perp$ and $a$ and $A_2$ for $a^\top "
-          r"C^{-1}a$ the response "
-          r"$K^f$ has the entries")
+page.text(r"(iv) In numbers. With $P$ for the resolvent of $C$ between $v$, $\theta_\perp$ and $a$ and $A_2$ for the square of "
+          "$a$ in the inverse of $C$ the response $K^f$ has the entries")
 P_vv, P_vp, P_va, P_pp, P_pa, P_aa, A2, rest2 = symbols("P_vv P_vp P_va P_pp P_pa P_aa A_2 s_e2", real=True)
 entries = [page.let(symbols(f"K_{name}", real=True), b2*v2*e) for name, e in (
     ("vv", (1 - P_vv)/delta), ("vp", -P_vp/delta), ("va", P_va), ("pp", (1 - P_pp)/delta), ("pa", P_pa),
     ("aa", A2 - delta*P_aa + rest2))]
 BLOCK = lambdify((b2, v2, delta, P_vv, P_vp, P_va, P_pp, P_pa, P_aa, A2, rest2), [page.definitions[k] for k in entries])
-page.text(r"It is computed from these forms by sums on a grid and iteration, its derivatives by complex steps; $(q_1, q_2)$ have "
-          r"the "
-          r"sources $(\frac\alpha\beta)^2x^\top(-\partial_{\hat V_1}K, -\partial_LK)x$, and every equation of the package must "
-          r"hold at its "
-          r"solution:")
+page.text("It is computed from these forms by sums on a grid and iteration, its derivatives by complex steps; $q_1$ and $q_2$ "
+          r"hold what $K$ falls with $\hat V_1$ and $L$, between the sources, and every equation of the package must hold at its "
+          "solution:")
 
 node, share = np.polynomial.legendre.leggauss(12)   # panels with an end at 0, where a target may jump
 POINT = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
@@ -253,9 +245,8 @@ def solved(solve):
 
 
 page.therefore((1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - trace/(1 + delta))/delta,
-               r"The trace that the package solves for, which is $V_1/V_2$: for one eigenvalue, and so for the mean over "
-               r"all,", by=[trace],
+               "The trace that the package solves for, which is the ratio of $V_1$ to $V_2$: for one eigenvalue, and so for the "
+               "mean over all,", by=[trace],
                package={'hx.theories.one_step("tanh", "sin", network="exact").solve(...)': solved})
-page.not_shown(r"that the features are conditionally Gaussian and that the rows' norms are correlated with $a$ only; these are "
-               r"assumed, and "
-               r"what rests on them is tested against the package's numbers, not against a sample.")
+page.not_shown("that the features are conditionally Gaussian and that the rows' norms are correlated with $a$ only; these are "
+               "assumed, and what rests on them is tested against the package's numbers, not against a sample.")

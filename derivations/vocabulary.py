@@ -66,29 +66,29 @@ def features(sigma):
 # -- independent rows --------------------------------------------------------------------------------------------------
 page = Result(
     "A vocabulary of readout values, independent rows",
-    r"If the readout starts at $u_k/\sqrt{p}$ on a fraction $\pi_k$ of the neurons, one gradient step gives these neurons "
-    r"the spike $r u_k$ and rows of squared norm $c_k$: several kinds of features at once. For independent rows the order "
-    r"parameters are those of one kind with $V_1$, $\hat V_1$, $q_1$ and $\hat q_1$ turned into matrices.",
+    r"If the readout starts at one of several values $u_k$, over the root of the width, on a fraction $\pi_k$ of the neurons, "
+    "one gradient step gives these neurons a spike in proportion to $u_k$ and rows of squared norm $c_k$: several kinds of "
+    r"features at once. For independent rows the order parameters are those of one kind with $V_1$, $\hat V_1$, $q_1$ and $\hat "
+    "q_1$ turned into matrices.",
     source="cui2024", place="Appendix D, for independent rows",
-    assumptions=[r"at fixed projection $\kappa$ on the spike the features are equivalent to $\mu_0^k(\kappa) + \mu_1^k(\kappa)\,Wx "
-                 r"+ \mu_2^k(\kappa)\,\xi$ (Result 3.2 for each letter)",
-                 r"the rows of $W$ are independent; $\theta = \gamma v + \sqrt{\rho}\,\theta_\perp$",
+    assumptions=[r"at fixed projection $\kappa$ on the spike the features are equivalent to Gaussian ones (Result 3.2 for each "
+                 "letter)",
+                 r"the rows of $W$ are independent; the target's direction has the part $\gamma$ along the spike",
                  r"replica symmetry, which holds for convex problems"],
 )
 B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
 tilt = total(lambda k: mu1[k]*psi[k])
 V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
 error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
-page.notation({pi[1]: "the fraction of neurons that start with the first "
-                      "value", u[1]: "that value", c[1]: "the squared norm of their rows",
-               q2[1]: r"$\frac1p\sum\hat a_i^2$ over them", r"A": r"$\mathrm{diag}(L_k) + (\hat M_{kl}\,W_k\Pi W_l^\top)_{kl}$",
-               V2[1]: r"the trace of $A^{-1}$ over them, for one of them", V1[0, 0]: r"the matrix $\frac1p(\mathrm{tr}\,W_k\Pi "
-                                                                                     r"W_l^\top "
-               r"A^{-1})_{kl}$", epsilon: "$1/d$"})
-page.text(r"(i) Energy. As for one kind of features, the relaxed loss of a sample is half of $e$ over the sum of one and $V$, "
-          r"now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
-          r"variance "
-          r"that $\mu_1^\top\psi$ leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
+page.notation({pi[1]: "the fraction of neurons that start with the first value", u[1]: "that value",
+               c[1]: "the squared norm of their rows", q2[1]: "the square of the readout over them, for one neuron",
+               "A": r"the readout's matrix: $L_k$ on the diagonal, and $\hat M$ times the covariances of the rows across the "
+                    "spike, block by block", V2[1]: "the trace of the inverse of $A$ over them, for one of them",
+               V1[0, 0]: "the matrix of traces of that inverse with those covariances, for one neuron",
+               epsilon: "one over the dimension"})
+page.text("(i) Energy. As for one kind of features, the relaxed loss of a sample is half of $e$ over the sum of one and $V$, "
+          "now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
+          "variance that its part along the target leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
 g = Function("g")
 z1, z2, z3 = hx.symbols.z1, hx.symbols.z2, hx.symbols.z3
 target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
@@ -96,11 +96,9 @@ spread = Symbol("s", positive=True)   # what is left of the field's variance
 b, psi_ = Symbol("B", real=True), Symbol("psi", real=True)
 page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)**2, z1, z2, z3),
           E(target**2, z1) + Delta - 2*b*E(target, z1) + b**2 - 2*psi_*E(z1*target, z1) + psi_**2 + spread**2,
-          r"with $\psi$ for $\mu_1^\top\psi$,", digits=6, points=1)
-page.text(r"(ii) Entropy. For independent rows the logarithmic determinant of $A$ a neuron is the stationary value over the "
-          r"$V_{2,k}$ of "
-          r"$\frac1\beta\log\det(I + D\hat M) + \sum_k\pi_k(L_kV_{2,k} - \log V_{2,k})$ with the diagonal matrix $D$ of "
-          r"$\beta\pi_kc_kV_{2,k}$:")
+          r"with $\psi$ for that part,", digits=6, points=1)
+page.text("(ii) Entropy. For independent rows the logarithmic determinant of $A$ a neuron is the stationary value, over the "
+          "$V_{2,k}$, of a term of all rows and one of each letter:")
 D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
 inside = eye(2) + D*Mhat
 omega = log(inside.det())/beta + total(lambda k: pi[k]*(L[k]*V2[k] - log(V2[k])))
@@ -119,10 +117,9 @@ single = {pi[2]: 0, pi[1]: 1, c[1]: one, V2[1]: v2, Mhat[0, 0]: hat}
 page.step("one letter", Subs(c[1]*trace[0, 0], tuple(single), tuple(single.values())), one*hat/(1 + one*beta*hat*v2))
 page.step("one letter", Subs(block[0, 0], tuple(single), tuple(single.values())), one*v2/(1 + one*beta*hat*v2))
 
-page.text(r"(iii) The free energy. The vectors $W_kv$, $W_k\theta_\perp$ and $1_k$ that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ "
-          r"couple to have the squared $A^{-1}$-norms $\beta\pi_kc_kV_{2,k}$, $\beta V_1$ and $\beta\pi_kV_{2,k}/\epsilon$; the "
-          r"entropy "
-          r"is half of")
+page.text(r"(iii) The free energy. The vectors that $\hat\zeta_k$, $\hat\psi_k$ and $\hat m_k$ couple to, the rows along the "
+          "spike and along the rest of the target, and the ones of a letter, have in the inverse of $A$ squared norms in "
+          r"proportion to $V_{2,k}$, $V_1$ and $V_{2,k}$ over $\epsilon$; the entropy is half of")
 hats = Matrix([psihat[k] for k in EACH])
 G = total(lambda k: pi[k]*V2[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
 G += (qhat1*block).trace() + beta*quadratic(block, hats)
@@ -131,8 +128,7 @@ page.step("the derivative by $\\hat m_1$", Derivative(G, mhat[1]), 2*beta/epsilo
 fields = {zetahat[k]: alpha/beta*zetatilde[k] for k in EACH} | {psihat[k]: alpha/beta*psitilde[k] for k in EACH}
 fields |= {mhat[k]: m[k]*epsilon/(beta*pi[k]*V2[k]) for k in EACH}
 page.text(r"A derivative of it by $L_k$ or $\hat M_{kl}$ runs through the $V_{2,k}$ too, whose slopes follow from their "
-          r"conditions by the "
-          r"matrix of second derivatives $H$.")
+          "conditions by the matrix of second derivatives $H$.")
 at = [V2[k] for k in EACH]
 curvature = symmetric("H")
 names = {curvature[i - 1, j - 1]: omega.diff(V2[i], V2[j]) for i, j in PAIRS}
@@ -184,8 +180,8 @@ points = [{**numbers, "alpha": 1.7, "bias": 0.2, "epsilon": 0.01},
 package = hx.theories.one_step("tanh", "sin", vocabulary=[1, -0.6], fractions=[0.4, 0.6])
 mixed = derived("tanh(z)", "sin(z)")
 agreed = page.same("stationarity for tanh and sin", mixed, package.system,
-          r"Stationarity, the fields written $\frac\alpha\beta\tilde\zeta$ and $\frac\alpha\beta\tilde\psi$, gives a "
-          r"system whose solutions are those of the package's:", at=points, shown=False)
+          r"Stationarity, the fields in units of $\frac\alpha\beta$ as $\tilde\zeta$ and $\tilde\psi$, gives a system whose "
+          "solutions are those of the package's:", at=points, shown=False)
 page.therefore([(x, v) for x, v in package.system.equations.items() if x in (Vhat2[1], zeta[1], zetatilde[1], psitilde[1],
                                                                             qhat2[1])],
               words=r"The equations that the package solves; those of one letter and without matrices:", by=[agreed],
@@ -215,33 +211,31 @@ def after_the_step():
 
 
 page.test("the features of each letter", after_the_step,
-          r"The step itself: the network starts at $\sigma_0\sum_k\pi_ku_k$, and the rate of a neuron is $\eta u_k$, so that "
-          r"$c_k$ is that of Result 3.1 with this residual and $u_k\eta$ for $\eta$.")
+          "The step itself: the network starts at the mean of the $u_k$ times that of the activation, and the rate of a neuron "
+          "is in proportion to $u_k$, so that $c_k$ is that of Result 3.1 with this residual and this rate.")
 page.not_shown(r"replica symmetry, and that the logarithmic determinant is that stationary value (quoted).")
 
 # -- orthogonal rows ---------------------------------------------------------------------------------------------------
 orthogonal = Result(
     "A vocabulary of readout values, orthogonal rows",
     r"For rows that are orthogonal, of squared norm $c_k$, which needs $p \le d$, and a spike along the target, the order "
-    r"parameters are "
-    r"one $V_k$, the inverse of $\lambda + \hat V_k$, with $m_k$, $\zeta_k$, $q_k$ and their conjugates for each letter.",
+    r"parameters are one $V_k$, the inverse of the sum of $\lambda$ and its conjugate, with $m_k$, $\zeta_k$, $q_k$ and their "
+    "conjugates for each letter.",
     source="cui2024", place="Appendix D.3",
     assumptions=[r"the overlap $\gamma$ is one: the spike is the target's direction",
-                 r"the spike's direction is not in the bulk: $A = \mathrm{diag}(\lambda + \hat V_k)$ up to rank one",
+                 "the spike's direction is not in the bulk, so that $A$ is diagonal up to rank one",
                  r"replica symmetry, which holds for convex problems"],
 )
 s2 = letters("s2_")
 lin = total(lambda k: mu1[k]*zeta[k])
 gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
 Vo = total(lambda k: pi[k]*V2[k]*s2[k])
-orthogonal.notation({s2[1]: "the variance of a feature of the first letter", zeta[1]: "the readout's projection on the spike, "
-                                                                                      "over them",
-                     q2[1]: "its mean square"})
+orthogonal.notation({s2[1]: "the variance of a feature of the first letter",
+                     zeta[1]: "the readout's projection on the spike, over them", q2[1]: "its mean square"})
 orthogonal.text(r"With the variance $#1$ of a feature, for either letter, the output has at fixed $\kappa$ the mean $B$ and the "
-                r"variance of "
-                r"$\sum_ks_k^2q_k$ less the square of $\sum_k\mu_1^k\zeta_k$, for the projection $\zeta$ on the spike is not "
-                r"random any "
-                r"more. So the relaxation is $#2$ and the error is below. The two terms that the projection brings:",
+                r"variance of all letters' $q_k$, each with that of its features, less the square of their $\zeta_k$, each with "
+                r"its slope, for the projection $\zeta$ on the spike is not random any more. So the relaxation is $#2$ and the "
+                "error is below. The two terms that the projection brings:",
                 (s2[1], c[1]*mu1[1]**2 + mu22[1]), (Symbol("V"), Vo))
 rest = total(lambda k: mu0[k]*m[k])
 orthogonal.name(Symbol("e"), gap)
@@ -249,11 +243,11 @@ orthogonal.step("the derivative by $\\zeta_1$", -Derivative(gap, zeta[1])/2, mu1
 ridge = {k: Symbol(f"Lambda{k}", positive=True) for k in EACH}
 Go = total(lambda k: pi[k]/ridge[k]*(qhat2[k] + beta*c[k]*zetahat[k]**2 + beta/epsilon*mhat[k]**2))
 back = {ridge[k]: 1/V2[k] for k in EACH}
-orthogonal.name(Symbol("G"), Go, r"With $\Lambda_k$ for $\lambda + \hat V_k$, which is $1/V_k$, and the conjugates where they "
-                                 r"are, the entropy is half of")
+orthogonal.name(Symbol("G"), Go, r"With $\Lambda_k$ for the inverse of $V_k$, and the conjugates where they are, the entropy is "
+                                 "half of")
 held = Subs(Derivative(Go, ridge[1]), tuple(fields), tuple(fields.values()))
 first = -Subs(held, tuple(back), tuple(back.values()))
-orthogonal.step("the derivative by $\\lambda + \\hat V_1$", first,
+orthogonal.step("the derivative by $\\Lambda_1$", first,
                 pi[1]*V2[1]**2*(alpha**2/beta*c[1]*zetatilde[1]**2 + qhat2[1]) + epsilon*m[1]**2/(beta*pi[1]))
 
 

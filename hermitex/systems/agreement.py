@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from sympy import Dummy, Expr
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.derivation import check
 from hermitex.systems.checked import digits_of
+from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
 ENOUGH = 9  # digits in which all numbers of two systems must agree
@@ -63,6 +66,40 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
     if not compared:
         return "undetermined", None, "the systems have no name in common", ""
     return "agrees", digits_of(worst), f"{compared} numbers at {len(at)} points", ""
+
+
+def untied(printed: Any, mended: Any, change: Callable[[Any], Any] | None, where: Mapping[Any, Expr] | None = None, *,
+           digits: int = 30) -> str:
+    """Why the printed formula is not the change of the mended one, or nothing."""
+    if change is None:
+        return "say how the printed form comes from the mended one, as change=lambda right: right/2"
+    letter = Dummy("right")
+    if letter not in getattr(change(letter), "free_symbols", ()):
+        return "its change does not depend on the mended form"
+    changed = change(mended)
+    if changed == printed:
+        return ""
+    said = check(written_out(changed, where or {}), written_out(printed, where or {}), digits=digits)
+    return "" if said else f"the printed form is not the change of the mended one: {said!r}".replace("\n", " ")
+
+
+def untied_systems(printed: System, mended: System, change: Mapping[Any, Callable[[Any], Any]]) -> str:
+    """The same of two systems, of which some right sides are changed and the others are the same."""
+    if not change:
+        return "say which right sides are printed otherwise, and how, as change={V: lambda right: right/2}"
+    changes = {str(x): one for x, one in change.items()}
+    theirs, ours = ({x.name: value for some in (one.equations, one.where, one.observables) for x, value in some.items()}
+                    for one in (mended, printed))
+    if lost := sorted(set(changes) - set(ours) - {""}):
+        return f"it has no letter {lost[0]}"
+    for name, value in theirs.items():
+        if name not in changes:
+            wrong = "" if ours.get(name) == value else "its printed form is another one, and no change says how it comes about"
+        else:
+            wrong = untied(ours.get(name), value, changes[name], mended.where)
+        if wrong:
+            return f"{name}: {wrong}"
+    return ""
 
 
 def _by_name(system: System) -> dict[str, Any]:

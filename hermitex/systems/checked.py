@@ -69,13 +69,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class ResultCheck:
-    """Every check of a result, in order; true if all hold."""
+    """Every check of a result, in order; true if all hold and nothing is refused."""
 
     name: str
     steps: tuple[Checked, ...]
     given: Mapping[str, int] = field(default_factory=dict)   # how many lines are quoted, assumed, defined
     unbound: tuple[str, ...] = ()                             # of lines that are printed and not checked
-    beyond: int = 0                                           # terms in words of what no formula of the page speaks of
+    refused: tuple[str, ...] = ()                             # those among them that may not stand on a page
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -85,13 +85,12 @@ class ResultCheck:
     def tally(self) -> str:
         """The same in words."""
         said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in self.kinds.items() if n)
-        said += f"; {counted(self.beyond, 'term')} in words beyond its formulas" if self.beyond else ""
         return said + (f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else "")
 
     @property
     def passed(self) -> bool:
-        """True if there are checks, and none failed or stayed open."""
-        return bool(self.steps) and all(self.steps)
+        """True if there are checks, none failed or stayed open, and words hold no formula that nothing checks."""
+        return bool(self.steps) and all(self.steps) and not self.refused
 
     def __bool__(self) -> bool:
         return self.passed
@@ -99,7 +98,6 @@ class ResultCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
         return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "not_checked": list(self.unbound),
-                "beyond": self.beyond,
                 "steps": [s.to_dict() for s in self.steps]}
 
     def _repr_html_(self) -> str:
@@ -109,4 +107,4 @@ class ResultCheck:
 
     def __repr__(self) -> str:
         head = f"{self.passed}: {self.name}, {counted(len(self.steps), 'check')}"
-        return "\n".join([head, *(f"  {s!r}" for s in self.steps if not s)])
+        return "\n".join([head, *(f"  {s!r}" for s in self.steps if not s), *(f"  refused: {said}" for said in self.refused)])

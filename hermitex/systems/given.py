@@ -38,6 +38,11 @@ class Notation:
         """One paragraph."""
         return "; ".join(f"{_letter(x)}: {said}" for x, said in self.letters) + "."
 
+    @property
+    def objects(self) -> list[str]:
+        """Those that are declared by their LaTeX."""
+        return [x for some, _ in self.letters for x in (some if isinstance(some, tuple) else (some,)) if isinstance(x, str)]
+
 
 @dataclass(frozen=True)
 class NotShown:

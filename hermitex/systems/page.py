@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Dummy, Expr, MatrixBase, MatrixExpr, Symbol
+from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
 from hermitex.show.display import latex
 from hermitex.show.line import Line
@@ -14,7 +14,7 @@ from hermitex.symbolic.calculus.unevaluated import explicit
 from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide
-from hermitex.systems.agreement import agreement
+from hermitex.systems.agreement import agreement, untied, untied_systems
 from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.systems.fold import folded
 from hermitex.systems.given import Notation, NotShown, Premise
@@ -149,22 +149,11 @@ class Equality:
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points)
                 if not right:
                     return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")
-                if self.of_a_source and (untied := self._untied(where)):
-                    return Checked(f"misprint, {self.rule}", FAILS, example=untied)
+                if self.of_a_source and (wrong := untied(self.rhs, self.mended, self.change, where, digits=self.digits)):
+                    return Checked(f"misprint, {self.rule}", FAILS, example=wrong)
             status = REFUTED if found.status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
         return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
-
-
-    def _untied(self, where: Mapping[Symbol, Expr]) -> str:
-        """Why the printed form is not the change of the mended one, or nothing."""
-        if self.change is None:
-            return "say how the printed form comes from the mended one, as change=lambda right: right/2"
-        letter = Dummy("right")
-        if letter not in getattr(self.change(letter), "free_symbols", ()):
-            return "its change does not depend on the mended form"
-        said = check(_written_out(self.change(self.mended), where), _written_out(self.rhs, where), digits=self.digits)
-        return "" if said else f"the printed form is not the change of the mended one: {said!r}"
 
 
 @dataclass(frozen=True)
@@ -207,6 +196,7 @@ class Agreement:
     shown: bool = True
     misprint: bool = False
     place: str = ""
+    change: Mapping[Any, Callable[[Any], Any]] | None = None   # of a source's misprint: {letter: printed right side of the mended}
 
     @property
     def of_a_source(self) -> bool:
@@ -223,6 +213,8 @@ class Agreement:
         """Compare the systems."""
         status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions, formal=not self.misprint)
         if self.misprint:
+            if (self.of_a_source or self.change) and (wrong := untied_systems(self.derived, self.used, self.change or {})):
+                return Checked(f"misprint, {self.rule}", FAILS, example=wrong)
             status = REFUTED if status == FAILS else FAILS
             return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
         return Checked(self.rule, status, digits, how, example, len(self.at) if status == AGREES else None)

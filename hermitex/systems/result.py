@@ -6,7 +6,9 @@ to 30 digits at random points, or is refuted by a counter-example; a misprint of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Symbol
@@ -21,7 +23,7 @@ from hermitex.systems.conclusion import Conclusion, premises_of
 from hermitex.systems.given import Notation, NotShown, Premise, typed
 from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
-from hermitex.systems.used import adrift, contents, unused
+from hermitex.systems.used import adrift, loose, unused, words_of
 
 
 class Result(Shown):
@@ -71,7 +73,8 @@ class Result(Shown):
     def notation(self, letters: Mapping[Any, str]) -> None:
         r"""What letters stand for, in words: {letter: words}. A letter is a symbol, several as a tuple, or LaTeX as a text.
 
-        For objects that no formula of the page contains, as $\|a\|^2/p$; what is a formula is a definition, see `let`.
+        For objects that no formula of the page contains: $\|a\|^2/p$ is declared as a letter is, and then stands in other words
+        of the page. What is a formula is a definition, see `let`; the words themselves hold terms of the page's formulas only.
         """
         self.parts.append(Notation(tuple(letters.items())))
 
@@ -171,12 +174,15 @@ class Result(Shown):
                                    mended=None if mended is None else _side(mended), change=change))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
-                    functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "") -> None:
-        """The same of one of the equations of a system: at one of the points the numbers must differ.
+                    functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "",
+                    change: Mapping[Any, Callable[[Any], Any]] | None = None) -> None:
+        """The same of equations of a system: at one of the points the numbers must differ.
 
-        `used` is the mended system; with a source and a place in it this is a misprint, else it "would go wrong".
+        `used` is the mended system. With a source and a place in it this is a misprint, and `change` says how its right sides come
+        from the mended ones, {V: lambda right: right/2}; all others must be the same. Else it "would go wrong".
         """
-        made = Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True, place=place)
+        made = Agreement(where, printed, used, tuple(at), dict(functions or {}), words, source, misprint=True, place=place,
+                         change=change)
         self.parts.append(made)
 
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
@@ -215,7 +221,8 @@ class Result(Shown):
         return tuple(dict.fromkeys(k for k in named if k))
 
     def checks(self) -> Iterator[Checked]:
-        """One check after the other; what raises is undetermined, with its reason."""
+        """One check after the other; what raises is undetermined, with its reason. A rule that is used again is numbered."""
+        used: Counter[str] = Counter()
         where, systems = self.definitions, [p.derived for p in self.parts if isinstance(p, Agreement) and not p.misprint]
         for place, part in enumerate(self.parts):
             if isinstance(part, Let | Premise | Notation | NotShown) or (isinstance(part, Words) and not part.claims):
@@ -232,6 +239,10 @@ class Result(Shown):
                 raise
             except HermitexError as error:
                 self.found[place] = Checked(part.rule, OPEN, None, str(error).splitlines()[0])
+            rule = self.found[place].rule
+            used[rule] += 1
+            if used[rule] > 1:   # Stein, Stein (2): a report says which one it means
+                self.found[place] = replace(self.found[place], rule=f"{rule} ({used[rule]})")
             yield self.found[place]
 
     def check(self, progress: Callable[[Checked], Any] | None = None) -> ResultCheck:
@@ -247,39 +258,38 @@ class Result(Shown):
         """These checks, with how many lines of the page are quoted, assumed and defined."""
         kinds = [p.badge if isinstance(p, Premise) else "defined" for p in self.parts if isinstance(p, Premise | Let)]
         kinds += ["defined"]*sum(len(p.letters) for p in self.parts if isinstance(p, Notation))
-        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound,
-                           len(self.terms_in_words["beyond"]))
+        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound, self.refused)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What stands between the dollars of words and no check sees: equalities that are typed, and terms that no formula of the
+        page contains. The page fails."""
+        many = sum(map(typed, self.words))
+        said = [f"{counted(many, 'formula')} in words"] if many else []
+        if loose := self.loose:
+            said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
+                     "contains (write page.text('... $#1$', term), declare it in page.notation, or say it in words)"]
+        return tuple(said)
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """What is printed and no check sees: a conclusion without premises, equalities typed between the dollars of words, terms
-        there that no formula of the page contains, and a definition that is nowhere printed or enters no check."""
-        many = sum(map(typed, self.words))
-        said = [f"{counted(many, 'formula')} in words"] if many else []
-        if loose := self.terms_in_words["unbound"]:
-            said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
-                     "contains (write page.text('... $#1$', (term, value)))"]
+        """What is printed and no check sees: a conclusion without premises, what is `refused`, and a definition that is nowhere
+        printed or enters no check."""
         printed = {f for p in self.parts if isinstance(p, Words) for f in p.formulas if isinstance(f, Symbol)}
         hidden = [p.symbol for p in self.parts if isinstance(p, Let) and not p.shown and p.symbol not in printed]
         lost = unused(self.parts, self.definitions)
-        said += [f"the definition of {', '.join(sorted({str(x) for x in (*hidden, *lost)}))}"] if hidden or lost else []
-        return (*(["the conclusion"] if self.conclusion is not None else []), *said)
+        said = [f"the definition of {', '.join(sorted({str(x) for x in (*hidden, *lost)}))}"] if hidden or lost else []
+        return (*(["the conclusion"] if self.conclusion is not None else []), *self.refused, *said)
 
     @property
     def words(self) -> list[str]:
         """All words but the premises."""
-        return [self.claim, *(getattr(p, kind, "") for p in self.parts if not isinstance(p, Premise)
-                              for kind in ("text", "words", "rule") if kind == "text" or not isinstance(p, Words))]
+        return [self.claim, *(said for p in self.parts if not isinstance(p, Premise) for said in words_of(p))]
 
     @property
-    def terms_in_words(self) -> dict[str, list[str]]:
-        """Terms typed in words that no formula of the page contains: "unbound", in its letters, or "beyond" them (a norm)."""
-        within = contents(self.parts)
-        given = [p.words for p in self.parts if isinstance(p, Premise | Notation)]
-        found = within.spoken(self.words, given)
-        found["unbound"] += [latex(t) for p in self.parts if isinstance(p, Words) for t in p.terms if not within.contain(t)]
-        found["beyond"] += within.spoken(given)["beyond"]
-        return found
+    def loose(self) -> list[str]:
+        """Terms in words, typed or given, that no formula of the page contains and no notation declares."""
+        return loose(self.parts, [*self.words, *self.assumptions])
 
     def bibtex(self) -> str:
         """BibTeX of what is cited."""

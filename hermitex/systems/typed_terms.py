@@ -1,30 +1,34 @@
 r"""Terms typed between the dollars of words: each is read back, and a formula of the page has to contain it.
 
 A name ($\mu_1$, $g(z)$), a number and a law are no terms. A term is bound if it is a sub-expression of a formula that the page
-checks or defines, some factors of one of its products, or some summands of one of its sums.
+checks or defines, some factors of one of its products, or some summands of one of its sums; or if it is an object that a notation
+of the page declares ($\mathrm{tr}\,A/p$), which then stands in other words too. Any other is refused: it is said in words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from itertools import islice, product
 from typing import Any
 
-from sympy import Abs, Add, Basic, Expr, Function, Integer, Mul, Pow, Rational, Symbol, exp, factorial, pi, preorder_traversal, sqrt
+from sympy import Abs, Add, Basic, Expr, Function, Integer, Mul, Pow, Rational, Symbol, exp, factorial, pi, sqrt
 from sympy import functions as known
 from sympy.core.function import AppliedUndef
 
 from hermitex.show.display import latex
+from hermitex.symbolic.gaussian import Expectation
 
 _DOLLARS = re.compile(r"\$([^$]*)\$")
 _TOKEN = re.compile(r"He(?=[_'^])|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
 _SPACE = {r"\,", r"\;", r"\!", r"\:", r"\ ", r"\left", r"\right"}
 _ACCENTS = {r"\hat", r"\tilde", r"\bar", r"\dot"}
-_FUNCTIONS = {r"\log": "log", r"\exp": "exp", r"\tanh": "tanh", r"\sin": "sin", r"\cos": "cos"}
+_FUNCTIONS = {r"\min": "Min", r"\max": "Max", r"\log": "log", r"\exp": "exp", r"\tanh": "tanh", r"\sin": "sin", r"\cos": "cos"}
 _LAW = re.compile(r"\s*\\mathcal\{?[NP]\}?|\s*P\(")
 _RELATION = re.compile(r"\\(?:geq?|leq?|neq?|ll|gg|to|mapsto|leftarrow|in|sim|simeq|approx|propto|equiv|l?dots)(?![A-Za-z])|[<>=]")
-_OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|min|max|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
+_OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
 _READINGS = 64   # of one term, in letters that print alike
 
 
@@ -35,8 +39,8 @@ class _Unread(Exception):
 def terms(words: str) -> list[str]:
     r"""The terms between single dollars; a relation parts two.
 
-    >>> terms(r"At $\mu_1 > 0$ the norm of $g(z)$ is $\sqrt{c}\,z$ or $-z$, with $z \sim \mathcal{N}(0, 1)$ and $#1$")
-    ['\\sqrt{c}\\,z', '-z']
+    >>> terms(r"At $\mu_1 > 0$ the norm of $g(z)$ is $\sqrt{c}\,z$ or $-2z$, with $z \sim \mathcal{N}(0, 1)$ and $#1$")
+    ['\\sqrt{c}\\,z', '-2z']
     """
     typed = [f for part in words.split("$$")[::2] for f in _DOLLARS.findall(part) if not f.startswith("#")]
     return [t.strip() for f in typed for t in _RELATION.split(f) if not _is_name(t)]
@@ -46,46 +50,42 @@ class Content:
     """What the formulas of a page contain."""
 
     def __init__(self, formulas: Iterable[Basic]) -> None:
-        self.parts = {x for f in formulas for x in preorder_traversal(f)}
+        every = [x for f in formulas for x in _parts(f)]
+        self.parts = set(every)
         self.products = [x.as_powers_dict() for x in self.parts if isinstance(x, Mul)]
         self.sums = [set(x.args) for x in self.parts if isinstance(x, Add)]
+        self.averages = {x.body: x for x in self.parts if isinstance(x, Expectation)}
         self.letters: dict[str, list[Any]] = {}
-        for x in self.parts:
-            if isinstance(x, Symbol):
-                self.letters.setdefault(_key(latex(x)), []).append(x)
-            elif isinstance(x, AppliedUndef):   # its letter may stand for its value
-                self.letters.setdefault(_key(latex(Symbol(x.func.__name__))), []).append(x)
+        for x, name in dict.fromkeys((x, _name(x)) for x in every if isinstance(x, Symbol | AppliedUndef)):
+            self.letters.setdefault(name, []).append(x)
+        for name, base in [(n, n.rpartition(" ^ ")[0]) for n in self.letters if re.search(r" \^ \d$", n)]:
+            self.letters[name] += [x**int(name[-1]) for x in self.letters.get(base, ())]   # a square that is one letter, or none
 
-    def status(self, term: str) -> str:
-        r""""bound"; "unbound"; "beyond" of what is not read, or has a letter that no formula of the page has (a norm, d log d)."""
-        tokens, key = _tokens(term), _key(term)
-        names = {k: some for k, some in self.letters.items() if k in key}
-        said = "beyond"
+    def has(self, term: str) -> bool:
+        """Is what is typed part of a formula, in one of the readings of its letters?"""
+        first = _TermReader(_tokens(term), {k: some[0] for k, some in self.letters.items()}, self.averages)
+        with suppress(_Unread):
+            first.whole()
+        names = {k: self.letters[k] for k in first.read if k in self.letters}
         for chosen in islice(product(*names.values()), _READINGS):
-            reader = _TermReader(tokens, dict(zip(names, chosen, strict=True)))
             try:
-                made = reader.whole()
-            except _Unread:
-                return "beyond"
-            if reader.strange or isinstance(made, tuple):
-                return "beyond"
-            if self.contain(made):
-                return "bound"
-            said = "unbound"
-        return said
+                made = _TermReader(_tokens(term), dict(zip(names, chosen, strict=True)), self.averages).whole()
+            except _Unread:   # perhaps the average of another letter
+                continue
+            if not isinstance(made, tuple) and self.contain(made):
+                return True
+        return False
 
-    def spoken(self, words: Iterable[str], given: Iterable[str] = ()) -> dict[str, list[str]]:
-        """{"unbound": [terms of `words`], "beyond": ...}; a term that `given` words (premises, notation) have, too, is bound."""
-        known_terms = {_key(t) for some in given for t in terms(some)}
-        found: dict[str, list[str]] = {"unbound": [], "beyond": []}
-        for term in (t for some in words for t in terms(some) if _key(t) not in known_terms):
-            if (said := self.status(term)) != "bound":
-                found[said].append(term)
-        return found
+    def refused(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
+        """The terms of `words` that no formula has and that are not `declared`, and what is declared and not used."""
+        used = [term for some in words for term in terms(some)]
+        objects = {_key(one): one for text in declared for one in terms(f"${text}$")}
+        idle = [one for key, one in objects.items() if key not in map(_key, used)]
+        return [term for term in used if _key(term) not in objects and not self.has(term)] + idle
 
     def contain(self, expr: Expr) -> bool:
         """Is it part of a formula: a sub-expression, some factors, some summands?"""
-        factors = isinstance(expr, Mul | Pow) and not expr.could_extract_minus_sign()   # a sign belongs to the whole product
+        factors = isinstance(expr, Mul | Pow) and expr.as_coeff_Mul()[0] == 1   # a sign and a number belong to the whole product
         if expr in self.parts or (factors and 1/expr in self.parts):
             return True
         if isinstance(expr, Add):
@@ -96,21 +96,44 @@ class Content:
         return False
 
 
+def _parts(formula: Basic) -> Iterator[Basic]:
+    """The formula and its sub-expressions; a summand without its sign, which is that of the sum."""
+    found = [formula]
+    while found:
+        yield (one := found.pop())
+        unsigned = isinstance(one, Add)
+        found += [-x if unsigned and x.could_extract_minus_sign() else x for x in one.args]
+
+
+@cache
+def _printed(x: Symbol, name: str) -> str:   # a variable of an average is equal to that of others, whatever its name
+    return _key(latex(x))
+
+
+def _name(x: Any) -> str:
+    """The letter as it is typed; that of a function may stand for its value."""
+    if isinstance(x, Symbol):
+        return _printed(x, x.name)
+    name = x.func.__name__
+    return _printed(Symbol(name.rstrip("'")), name.rstrip("'")) + " '"*(len(name) - len(name.rstrip("'")))
+
+
 def _is_name(text: str) -> bool:
-    """A letter with its scripts, a function of letters, a tuple of them, a law, a signed number."""
+    """A letter with its scripts, a function of letters, a tuple of them, a number, each with its sign; a law."""
     tokens = _tokens(text)
-    if all(re.fullmatch(r"[\d.]+|[-+(),]|\\pm|\\infty|\\mathbb|\{|\}|\+", t) for t in tokens) or _LAW.match(text):
+    if all(re.fullmatch(r"\d+|[-+(),]|\\pm|\\infty|\\mathbb|\{|\}|\+", t) for t in tokens) or _LAW.match(text):
         return True
     try:
-        return _named(_TermReader(tokens, {}).whole())
+        return _named(_TermReader(tokens, {}, {}).whole())
     except _Unread:
         return False
 
 
 def _named(expr: Any) -> bool:
-    """A letter, or a function of letters and numbers; or several."""
+    """A letter, or a function of letters and numbers; with a sign, or several."""
     if isinstance(expr, tuple):
         return all(map(_named, expr))
+    expr = -expr if expr.could_extract_minus_sign() else expr
     return isinstance(expr, Symbol | Integer) or (isinstance(expr, AppliedUndef) and all(map(_named, expr.args)))
 
 
@@ -126,9 +149,9 @@ def _key(text: str) -> str:
 class _TermReader:
     r"""The grammar: sums, products, quotients, \frac, powers, \sqrt, n!, |x|, functions; letters as the page prints them."""
 
-    def __init__(self, tokens: list[str], letters: dict[str, Any]) -> None:
-        self.tokens, self.letters = list(reversed(tokens)), letters
-        self.strange: set[str] = set()   # letters that no formula of the page has
+    def __init__(self, tokens: list[str], letters: Mapping[str, Any], averages: Mapping[Expr, Expr]) -> None:
+        self.tokens, self.letters, self.averages = list(reversed(tokens)), letters, averages
+        self.read: list[str] = []   # the letters
 
     def whole(self) -> Any:
         """All of it: an expression, or several with commas."""
@@ -205,10 +228,23 @@ class _TermReader:
             return sqrt(_single(self._group()))
         if token[:1].isdigit():
             return Rational(self._take())
+        if token == r"\mathbb" and self.tokens[-4:-1] == ["}", "E", "{"]:
+            return self._average()
         if token in _FUNCTIONS:
             self._take()
-            return getattr(known, _FUNCTIONS[token])(_single(self._power()))
+            made = self._power()
+            return getattr(known, _FUNCTIONS[token])(*(made if isinstance(made, tuple) else (made,)))
         return self._letter()
+
+    def _average(self) -> Any:
+        """The average of the page that has what stands in brackets, or the product that follows; its variables may be named."""
+        del self.tokens[-4:]
+        if self._next == "_" and self._take():
+            self._script()
+        body = self._between("[", "]") if self._next == "[" else self._product()
+        if _single(body) not in self.averages:
+            raise _Unread
+        return self.averages[body]
 
     def _letter(self) -> Any:
         """A letter with its accent, scripts and arguments."""
@@ -221,12 +257,13 @@ class _TermReader:
             script = self._take()
             name += f" {script} " + (self._script() if script != "'" else "")
         name = _key(name)
+        if self._next == "^" and " ".join((name, *reversed(self.tokens[-2:]))) in self.letters:
+            name += f" {self._take()} {self._take()}"
+        self.read.append(name)
         if name not in self.letters and name == r"\pi":
             return pi
         if name not in self.letters and name == "e" and self._next == "^":
             return exp(1)
-        if name not in self.letters:
-            self.strange.add(name)
         found = self.letters.get(name, Symbol(name))
         if self._next != "(" or (name in self.letters and isinstance(found, Symbol)):
             return found

@@ -1,4 +1,4 @@
-"""Which definitions of a page enter what it checks: by their letter, or as an expression that a check contains."""
+"""Which definitions of a page enter what it checks, by letter or as an expression that a check contains; which of its words do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 from sympy import Basic, Expr, Symbol
 
+from hermitex.show.display import latex
 from hermitex.systems.conclusion import Conclusion
+from hermitex.systems.given import Notation
 from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
 from hermitex.systems.scope import written_out
 from hermitex.systems.typed_terms import Content
@@ -33,6 +35,21 @@ def contents(parts: Sequence[Any]) -> Content:
         for one in filter(None, (getattr(part, name, None) for name in ("derived", "used", "system"))):
             found += [x for some in (one.equations, one.where, one.observables) for pair in some.items() for x in pair]
     return Content(f for f in found if isinstance(f, Basic))
+
+
+def words_of(part: Any) -> list[str]:
+    """What a part says in words; of a notation what its letters stand for."""
+    if isinstance(part, Notation):
+        return [said for _, said in part.letters]
+    return [getattr(part, kind, "") for kind in ("text", "words", "rule") if kind == "text" or not isinstance(part, Words)]
+
+
+def loose(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
+    """Terms in words, typed or given, that no formula of the page contains and no notation declares."""
+    within = contents(parts)
+    declared = [x for p in parts if isinstance(p, Notation) for x in p.objects]
+    return within.refused(words, declared) + [
+        latex(t) for p in parts if isinstance(p, Words) for t in p.terms if not within.contain(t)]
 
 
 def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:

@@ -1,10 +1,11 @@
 """An error planted in a page of derivations/: does its check notice?
 
-    python tests/derivations/planted.py --seed 1 --count 40
+    python tests/derivations/planted.py --seed 1 --count 100
 
-draws a line of a page (a step, a conclusion, the premises of one, a wrong form, a formula in words, a definition), changes it in
-one place and checks that line again; of a definition,
-    the lines that contain its letter. What nothing notices survives and is named.
+draws a line of a page (a step, a conclusion, the premises of one, a wrong form, a formula in words, a definition, a term typed in
+words or in a premise), changes it in one place and checks that line again; of a definition, the lines that contain its letter.
+Kinds are drawn evenly, or, with --lines, as often as there are lines of them. What nothing notices survives and is named.
+Nothing is planted in words, in names, numbers and laws between dollars, and in the code of a test.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.given import typed
-from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
+from hermitex.systems.given import Notation
+from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Words
 from hermitex.systems.typed_terms import terms
 from hermitex.systems.used import contents, enters, unused
 
@@ -43,28 +44,39 @@ def errors_of(page: Result) -> list[tuple[str, Any, Any]]:
         if isinstance(part, Equality) and part.misprint and part.of_a_source:
             found.append(("misprint", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
             found.append(("misprint mended", part, lambda p, chance: replace(p, mended=changed(p.mended, chance))))
+        if isinstance(part, Agreement) and part.misprint:
+            found.append(("wrong form", part, lambda p, _: replace(p, derived=p.used)))
+        if isinstance(part, Agreement) and part.misprint and part.of_a_source:
+            found.append(("misprint", part, lambda p, chance: replace(p, derived=another(p.derived, chance))))
+            found.append(("misprint mended", part, lambda p, chance: replace(p, used=another(p.used, chance))))
         if isinstance(part, Equality) and not part.misprint:
             found.append(("expression", part, lambda p, chance: replace(p, rhs=changed(p.rhs, chance))))
+        if isinstance(part, Inequality):
+            found.append(("inequality", part, lambda p, _: replace(p, small=p.large, large=p.small)))
         if isinstance(part, Words):
             found += [("in words", part, in_words)]*bool(part.claims)
-            found += [("typed in words", page, None)]*typed(part.text)   # those that are typed, which nothing checks
             found += [("term", part, lambda p, chance, i=i: in_terms(p, i, chance)) for i in range(len(part.terms))]
         if isinstance(part, Let) and not any(isinstance(p, Fact) and part.symbol in p.uses for p in page.parts):   # a test is run
             found.append(("definition", part, lambda p, chance: replace(p, value=changed(p.value, chance))))
         if isinstance(part, Agreement) and not part.misprint:
-            found.append(("display", part, displayed))
+            found.append(("display", part, lambda p, chance: replace(p, derived=another(p.derived, chance))))
         if isinstance(part, Conclusion):
             found.append(("conclusion", part, concluded))
             found.append(("premise lost", part, lambda p, chance: replace(p, by=without(p.by, chance))))
             others = [s for s in steps if s not in part.by]
             if others:
                 found.append(("premise added", part, lambda p, chance, o=others: replace(p, by=(*p.by, chance.choice(o)))))
-    beyond = page.terms_in_words["beyond"]
-    found += [("term in words", t, mistyped) for some in page.words for t in terms(some) if t not in beyond]
-    found += [("term beyond the formulas", page, None)]*len(beyond)   # of objects that stand in no formula: nothing checks them
+    found += [("typed in words", t, mistyped) for some in page.words for t in terms(some)]
+    found += [("typed in a premise", t, mistyped) for some in page.assumptions for t in terms(some)]
+    found += [("declared", t, mistyped) for some in declared(page) for t in terms(f"${some}$")]
     if page.conclusion is not None:
         found.append(("conclusion", page, None))   # one without premises, which nothing checks
     return found
+
+
+def declared(page: Result) -> list[str]:
+    """The objects that a page names in its notation by their LaTeX."""
+    return [x for p in page.parts if isinstance(p, Notation) for x in p.objects]
 
 
 def changed(expr: Any, chance: random.Random) -> Any:
@@ -103,21 +115,18 @@ def mistyped(term: str, chance: random.Random) -> str:
     return chance.choice([made for way in ways if (made := way(term)) != term])
 
 
-def displayed(part: Agreement, chance: random.Random) -> Agreement:
-    """A changed equation among those that a page derives and shows."""
-    equations = dict(part.derived.equations)
+def another(system: System, chance: random.Random) -> System:
+    """The system with one of its equations changed."""
+    equations = dict(system.equations)
     letter = chance.choice([u for u, v in equations.items() if not isinstance(v, Equation)])
     equations[letter] = changed(equations[letter], chance)
-    return replace(part, derived=System(equations, where=part.derived.where, observables=part.derived.observables))
+    return System(equations, where=system.where, observables=system.observables, parameters=system.parameters)
 
 
 def concluded(part: Conclusion, chance: random.Random) -> Conclusion:
     """A changed equation among those of a conclusion."""
     if part.system is not None:
-        equations = dict(part.system.equations)
-        letter = chance.choice([u for u, v in equations.items() if not isinstance(v, Equation)])
-        equations[letter] = changed(equations[letter], chance)
-        return replace(part, system=System(equations, where=part.system.where, observables=part.system.observables))
+        return replace(part, system=another(part.system, chance))
     i = chance.randrange(len(part.pairs))
     pairs = list(part.pairs)
     pairs[i] = (pairs[i][0], changed(pairs[i][1], chance))
@@ -130,13 +139,16 @@ def without(by: tuple[Any, ...], chance: random.Random) -> tuple[Any, ...]:
     return by[:i] + by[i + 1:]
 
 
-def noticed(page: Result, part: Any, change: Any, chance: random.Random) -> bool:
+def noticed(page: Result, kind: str, part: Any, change: Any, chance: random.Random) -> bool:
     """Does the check of the changed line fail?"""
     if change is None:
         return False
     made = change(part, chance)
     if isinstance(made, str):
-        return contents(page.parts).status(made) == "unbound"
+        words, names = [*page.words, *page.assumptions], declared(page)
+        if kind == "declared":
+            return bool(contents(page.parts).refused(words, [made if x == part else x for x in names]))
+        return bool(contents(page.parts).refused([*words, f"${made}$"], names))
     if made is not part and isinstance(made, Words) and made.terms != part.terms:
         return not all(map(contents(page.parts).contain, made.terms))
     if not isinstance(part, Let):
@@ -159,28 +171,36 @@ def pages(*names: str) -> list[tuple[str, Result]]:
     return [(f.name, v) for f in files for v in vars(module_of(f)).values() if isinstance(v, Result)]
 
 
+def plant(found: list[tuple[str, Result]], count: int, chance: random.Random, *, by_lines: bool = False
+          ) -> tuple[Counter, list[tuple[str, str, str]]]:
+    """({kind: how many were drawn}, [(file, kind, line) of those that survive])."""
+    lines = [(name, page, *one) for name, page in found for one in errors_of(page)]
+    kinds = sorted({line[2] for line in lines})
+    drawn, survivors = Counter(), []
+    for i in range(count):
+        name, page, kind, part, change = chance.choice([line for line in lines if by_lines or line[2] == kinds[i % len(kinds)]])
+        drawn[kind] += 1
+        if not noticed(page, kind, part, change, chance):
+            survivors.append((name, kind, str(getattr(part, "rule", getattr(part, "symbol", part)))))
+    return drawn, survivors
+
+
 def main() -> None:
-    """Draw kinds evenly, then lines of that kind; print what survives, and the score."""
+    """Print what survives, and the score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--lines", action="store_true", help="kinds as often as there are lines of them")
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     checking.SEARCH = 0.05
-    chance = random.Random(args.seed)
-    lines = [(name, page, *one) for name, page in pages(*args.files) for one in errors_of(page)]
-    kinds = sorted({line[2] for line in lines})
-    drawn, caught = Counter(), Counter()
-    for i in range(args.count):
-        kind = kinds[i % len(kinds)]
-        name, page, _, part, change = chance.choice([line for line in lines if line[2] == kind])
-        drawn[kind] += 1
-        if noticed(page, part, change, chance):
-            caught[kind] += 1
-        else:
-            print(f"SURVIVES {name}: {kind}, {getattr(part, 'rule', getattr(part, 'symbol', ''))}", flush=True)
-    print("; ".join(f"{k}: {caught[k]} of {drawn[k]}" for k in kinds), f"| {caught.total()} of {drawn.total()} caught")
+    drawn, survivors = plant(pages(*args.files), args.count, random.Random(args.seed), by_lines=args.lines)
+    for one in survivors:
+        print("SURVIVES", *one, sep="  ")
+    lost = Counter(kind for _, kind, _ in survivors)
+    print("; ".join(f"{k}: {n - lost[k]} of {n}" for k, n in sorted(drawn.items())),
+          f"| {args.count - len(survivors)} of {args.count} caught")
 
 
 if __name__ == "__main__":

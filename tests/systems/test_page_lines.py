@@ -164,21 +164,73 @@ def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
             page.text(words, *formulas)
 
 
-def test_terms_in_words_stand_in_a_formula_of_the_page_or_are_named():
+def typed(page, words):
+    """The page with these words as its last."""
+    page.parts[-1] = type(page.parts[-1])(words)
+    return page
+
+
+def test_terms_in_words_stand_in_a_formula_of_the_page_or_it_fails():
     a, b = symbols("a b", positive=True)
     page = Result("A", "claim")
-    page.notation({b: r"$\|w\|^2/d$ of the sample $w$"})
     page.step("a moment", E((sqrt(a)*b*z)**4, z), 3*a**2*b**4)
-    page.text(r"$3a^2$, $a^2b^4$, $a^{2}$ and $b$; $\|w\|^2/d$ of $w$, $f(x)$ and $x \sim \mathcal{N}(0, I_d)$")
-    assert not page.unbound and page.terms_in_words == {"unbound": [], "beyond": [r"\|w\|^2/d"]}
-    for wrong in ("3a", "a^3b^4", "-3a^2", "a + b", r"\frac{a}{b}", "a^2 - b"):
-        page.parts[-1] = type(page.parts[-1])(f"Now ${wrong}$ is typed.")
-        assert page.terms_in_words["unbound"] == [wrong] and f"${wrong}$" in page.check().unbound[0]
+    page.text(r"$3a^2b^4$, $a^2b^4$, $a^{2}$ and $b$; $f(x)$ and $x \sim \mathcal{N}(0, I_d)$")
+    assert not page.unbound and page.check().passed
+    for wrong in ("3a", "3a^2", "a^3b^4", "-3a^2", "a + b", r"\frac{a}{b}", "a^2 - b", r"\|w\|^2/d", r"d\log d", "0.594"):
+        found = typed(page, f"Now ${wrong}$ is typed.").check()
+        assert not found and page.loose == [wrong] and f"${wrong}$" in repr(found) and found.unbound == found.refused
+    page.assume("a bound of $a^3$")
+    assert page.loose == ["0.594", "a^3"]   # a premise is read, too
     page.parts.pop()
     page.text("Its part $#1$.", a**2)
-    assert not page.unbound and "part $a^{2}$" in page.markdown()
+    assert "part $a^{2}$" in page.markdown()
     page.text("No part is $#1$.", a**3)
-    assert "that no formula of the page contains" in page.unbound[0] and "1 term in words beyond" in page.check().tally()
+    assert page.loose == ["0.594", "a^{3}"]
+
+
+def test_a_sign_and_a_number_belong_to_the_whole_product_and_averages_are_read():
+    a, b = symbols("a b", positive=True)
+    page = Result("A", "claim")
+    page.step("two averages", E(f(z)*a*z, z) - 2*a*b, E(f(z)*a*z, z)*(1 - 2*a*b/E(f(z)*a*z, z)))
+    page.text("words")
+    for right in (r"\mathbb{E}[azf]", r"\mathbb{E}_z\,azf(z)", "2ab", "ab", r"\mathbb{E}[azf] - 2ab", r"1/\mathbb{E}[afz]"):
+        assert not typed(page, f"It is ${right}$.").loose, right
+    for wrong in (r"\mathbb{E}[af]", r"\mathbb{E}[az^2f]", "-2ab", "2a", r"2\mathbb{E}[azf]", r"\min(a, b)"):
+        assert typed(page, f"It is ${wrong}$.").loose == [wrong]
+
+
+def test_an_object_is_declared_by_a_notation_and_used():
+    a = Symbol("a", positive=True)
+    page = Result("A", "claim")
+    page.step("a moment", E((a*z)**2, z), a**2)
+    page.notation({r"\|w\|^2/d": "the square of the sample", "K^f": "a response", a: "a scale"})
+    page.text(r"The limits of $\|w\|^2/d$ and of $K^{f}$.")
+    assert not page.loose
+    assert typed(page, r"The limit of $\|w\|^2/p$ and of $K^f$.").loose == [r"\|w\|^2/p", r"\|w\|^2/d"]   # and one is idle
+    page.notation({a: r"the root of $\|w\|^2$"})
+    assert r"\|w\|^2" in page.loose   # what a letter stands for is said in words
+
+
+def test_a_misprint_in_a_system_is_the_change_of_the_mended_one():
+    mended = System({V: alpha/(1 + q), q: 1/(1 + V)})
+    source = {"at": [{"alpha": 2}], "source": "cui2024", "place": "Eq. (7)"}
+
+    def refuted(printed, used=mended, **options):
+        page = Result("A", "claim")
+        page.misprint_in("a factor", System({V: printed, q: 1/(1 + V)}), used, **{**source, **options})
+        return page.check().steps[0]
+
+    assert refuted(alpha/(2*(1 + q)), change={V: lambda right: right/2})
+    assert refuted((1 + V)*alpha/(1 + q)/(2 + 2*V), change={V: lambda right: right/2})   # compared as a formula
+    assert refuted(alpha/(2*(1 + q)), source=None)                                      # a variant of our own
+    half = {V: lambda right: right/2}
+    for printed, options, said in (
+            (alpha/(2*(1 + q)), {}, "say which right sides"), (alpha/(3*(1 + q)), {"change": half}, "not the change"),
+            (alpha/(2*(1 + q)), {"change": {V: lambda right: alpha/(2*(1 + q))}}, "does not depend"),
+            (alpha/(2*(1 + q)), {"change": {q: lambda right: right/2}}, "no change says"),
+            (alpha/(2*(1 + q)), {"change": half | {"W": lambda right: right}}, "no letter W"),
+            (alpha/(2*(1 + q)), {"used": System({V: alpha/(1 + q), q: 2/(1 + V)}), "change": half}, "no change")):
+        assert said in refuted(printed, **options).example
 
 
 def test_a_definition_stands_in_words_and_is_counted_where_nothing_prints_it():
@@ -210,7 +262,7 @@ def test_a_page_opens_with_its_notation_and_closes_with_what_it_does_not_show():
     page = Result("A", "It is $#1$.", assumptions=["$z$ is normal"])
     moment = page.step("closed form", E((a*z)**2, z), a**2)
     page.not_shown("the limit.")
-    page.notation({a: "a scale", (x, r"\hat w"): r"$\|w\|^2$ of two"})
+    page.notation({a: "a scale", (x, r"\hat w"): r"$a^2$ of two"})
     page.therefore(2*E((a*z)**2, z), 2*a**2, by=[moment], package=None)
     found = page.check()
     assert found.passed and found.given["defined"] == 2 and not found.unbound

@@ -80,6 +80,14 @@ def test_systems_are_compared_by_letter_by_equation_and_by_solution():
     assert [s.status for s in wrong.check().steps] == ["fails", "undetermined"]
 
 
+def test_a_rule_that_is_used_again_is_numbered_in_the_report():
+    made = Result("Twice", "claim")
+    for factor, right in ((1, 1), (2, 3), (3, 3)):
+        made.step("moment", factor*E(z**2, z), right)
+    assert [s.rule for s in made.check().steps] == ["moment", "moment (2)", "moment (3)"]
+    assert "moment (2): fails" in repr(made.check()) and "(moment)" in made.markdown() and "moment (2)" not in made.markdown()
+
+
 def test_a_test_reports_digits_or_fails():
     made = Result("Tests", "claim")
     made.test("exact", lambda: True)
