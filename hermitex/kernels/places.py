@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sympy import (
     Abs,
+    Add,
     Basic,
     Dummy,
     Expr,
@@ -20,6 +21,7 @@ from sympy import (
     Symbol,
     cancel,
     ceiling,
+    default_sort_key,
     erfinv,
     expand,
     floor,
@@ -121,7 +123,17 @@ def _bound(k: Expr) -> Expr:
 
 
 def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """The break points of an integrand, as formulas of what is outside."""
+    """The break points of an integrand, as formulas of what is outside: those of its rough parts and of its poles.
+
+    The derivatives of an equation share them.
+    """
+    poles = {1/p.base for p in body.atoms(Pow) if p.exp.is_negative and x in p.base.free_symbols}
+    return _of_parts(frozenset(_rough_parts(body, x)) | poles, x)
+
+
+@lru_cache(maxsize=1024)
+def _of_parts(parts: frozenset[Expr], x: Symbol) -> tuple[Expr, ...]:
+    body = Add(*(Dummy(real=True)*p for p in sorted(parts, key=default_sort_key)))
     try:
         return _along_lines(body, x) or breakpoints(body, x)
     except (HermitexError, NotImplementedError, ValueError, TypeError):
