@@ -16,7 +16,7 @@ from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
-from hermitex.kernels.rounding import OFF
+from hermitex.kernels.rounding import OFF, operations
 from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -24,7 +24,6 @@ from hermitex.show.display import Shown, latex, letter
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed
 
-_CANCELS = 64.0  # the factor by which rounding may grow in a closed form without its being said
 _EPSILON = 4*float(np.finfo(float).eps)
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about
@@ -48,13 +47,15 @@ class Kernel(Shown):
     arrays: Arrays | None = None  # that are summed over
     cancels: bool = False  # whether sums in it may lose digits
     nested: tuple[tuple[str, ...], ...] = ()  # the axes of averages over three variables and more
+    rounded: float = 0.0  # the relative error that its operations make where no terms cancel
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def error(self) -> float:
-        """Relative error of the last call (0 where everything is in closed form and nothing cancels)."""
-        return self._last.get("error", np.nan if self.quadratures.axes else 0.0)
+        """Relative error of the last call: of quadrature, and of rounding (0 for what is exact)."""
+        last = self._last.get("error", np.nan if self.quadratures.axes else 0.0)
+        return last if last >= 1 else last + self.rounded  # 1: nothing is known
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -138,7 +139,7 @@ class Kernel(Shown):
         rows = [np.nan_to_num(np.asarray(f), nan=np.inf) for f in losses]
         worst = [np.max(f.reshape(len(f), -1), axis=1) if f.ndim > 1 else f for f in rows]
         lost = np.max([np.broadcast_to(w, value.shape) for w in worst], axis=0)
-        value, error = value.copy(), np.maximum(error, np.where(lost > _CANCELS, lost*_EPSILON, 0.0))
+        value, error = value.copy(), np.maximum(error, lost*_EPSILON)
         some = np.flatnonzero(error > self.tolerance)
         if not some.size or self.integrated is None:
             return value, error, 0.0
@@ -258,4 +259,4 @@ def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str,
     rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), bool(lowered.shaken),
-                  lowered.nested)
+                  lowered.nested, _EPSILON/4*operations(lowered))

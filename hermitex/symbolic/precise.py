@@ -168,7 +168,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tupl
             finer = StraightLine(outer, list(names.values()), MPMATH).prepare()(*values)
             error += 2 * abs(finer - value)
         if outer.is_Rational or outer.is_Symbol:
-            return value, error if names else mpf(0), scale
+            return value, error + abs(value) * mpf(2) ** (-bits - 10), scale
         if abs(finer) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
             scale += sum(abs(StraightLine(a, list(names.values()), MPMATH).prepare()(*values)) for a in outer.args)
         return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
