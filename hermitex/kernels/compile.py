@@ -21,6 +21,8 @@ from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
+from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed
 
@@ -237,6 +239,8 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
     if loose := unsummed(formula):
         raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
     arrays(formula)  # one name is one array
+    for node in formula.atoms(Expectation):
+        require_existence(node)
     free = sorted(given.free_symbols, key=lambda s: s.name)
     names = [str(p) for p in parameters] or [s.name for s in free]
     unknown = [s.name for s in free if s.name not in names]

@@ -161,8 +161,8 @@ def test_names_of_users_never_meet_names_of_the_compiler():
 
 
 @pytest.mark.parametrize("text", [
-    "E(Max(0, s*z - m))", "E(cos(3*z))", "exp(-700/3)", "E(erf(s*z + m)**2)", "E(sin(s*z + m)**3)", "E(1/(s**2 + z**2))", "s**3*pi/(1 + m**2)**2",
-    "E(Phi(s*z + m))*E(tanh(s*z)**2)",
+    "E(Max(0, s*z - m))", "E(cos(3*z))", "exp(-700/3)", "E(erf(s*z + m)**2)", "E(sin(s*z + m)**3)", "E(1/(s**2 + z**2))",
+    "s**3*pi/(1 + m**2)**2", "E(Phi(s*z + m))*E(tanh(s*z)**2)",
 ])
 def test_the_error_covers_rounding(text):
     """Closed forms told an error of 0.0 where their numbers were off by 1e-15."""
@@ -172,3 +172,11 @@ def test_the_error_covers_rounding(text):
         point = {name: random.uniform(0.1, 2.0) for name in kernel.parameters}
         value = evaluate(formula.xreplace({s: Rational(point[s.name]) for s in formula.free_symbols}), 30)
         assert abs(mp.mpf(kernel(**point))/value - 1) <= kernel.error < 1e-12
+
+
+@pytest.mark.parametrize("text", [
+    "E(1/(z1 - z2))", "E(tan(z))", "E(exp(2*z1*z2)*tanh(z1))", "E(tanh(z1)/(z1*z2))", "E(tanh(z1*z2)/abs(z3))", "E(1/(z1 - s*z2))",
+])
+def test_what_does_not_exist_is_refused_before_it_is_integrated(text):
+    with pytest.raises(Divergent):
+        hx.compile(text, symbols={"s": "positive"})
