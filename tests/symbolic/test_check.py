@@ -415,3 +415,10 @@ def test_a_claim_fails_where_one_side_alone_is_real(lhs, rhs):
     ("E(exp(u*z**2))**2", "1/(1 - 2*u)")])
 def test_a_claim_holds_where_both_sides_exist(lhs, rhs):
     assert hx.check(lhs, rhs, symbols={"u": "real"})
+
+
+def test_an_integral_on_both_sides_cancels_from_the_factor_between_them():
+    y = Symbol("y", positive=True)
+    held = Integral(exp(-y)/(1 + y**2), (y, 0, 1))
+    found = hx.check(3*held, held)
+    assert found.status == "fails" and found.factor == 3

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Function, Mul, Rational, S, Symbol, cancel, exp, pi, sqrt
+from sympy import Add, Dummy, Expr, Function, Integral, Mul, Rational, S, Symbol, cancel, exp, pi, sqrt
 
 from hermitex.symbolic.arithmetic import fabs, log, lu_solve, matrix, mp, mpf, nint
 from hermitex.symbolic.gaussian import Expectation
@@ -121,7 +121,7 @@ def _number(expr: Expr, point: Point) -> Any:
 
 def exact_factor(left: Expr, right: Expr) -> Expr | None:
     """left/right where all nodes cancel and what is left is short."""
-    nodes = left.atoms(Expectation) | right.atoms(Expectation)
+    nodes = left.atoms(Expectation, Integral) | right.atoms(Expectation, Integral)   # SymPy evaluates what is left standing
     if right == 0 or left == 0 or left.count_ops() + right.count_ops() > 400:
         return None
     names = {n: Dummy("n") for n in sorted(nodes, key=str, reverse=True)}
