@@ -284,7 +284,8 @@ class Result(Shown):
     @property
     def words(self) -> list[str]:
         """All words but the premises."""
-        return [self.claim, *(said for p in self.parts if not isinstance(p, Premise) for said in words_of(p))]
+        last = [self.conclusion[1]] if self.conclusion is not None else []
+        return [self.claim, *(said for p in self.parts if not isinstance(p, Premise) for said in words_of(p)), *last]
 
     @property
     def loose(self) -> list[str]:

@@ -186,6 +186,8 @@ def test_terms_in_words_stand_in_a_formula_of_the_page_or_it_fails():
     assert "part $a^{2}$" in page.markdown()
     page.text("No part is $#1$.", a**3)
     assert page.loose == ["0.594", "a^{3}"]
+    page.conclude(a, "So it is $a^5$.")
+    assert page.loose == ["0.594", "a^5", "a^{3}"]
 
 
 def test_a_sign_and_a_number_belong_to_the_whole_product_and_averages_are_read():
