@@ -251,7 +251,7 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
-    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact, shaken=[formula], integrands=True)
+    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact, shaken=[formula])
     places = marks(lowered)
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))

@@ -51,7 +51,7 @@ _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
           exact: bool = True, losses: bool = False, cancelling: bool = True, shaken: Sequence[Expr] = (),
-          integrands: bool = False) -> Lowered:
+          unknowns: Iterable[str] = ()) -> Lowered:
     """Lower formulas to statements.
 
     Parameters
@@ -63,7 +63,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     losses : give the formulas of what each closed form loses by cancellation too
     cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
     shaken : formulas to be given with every such form off by what rounding may make of it too; none, where there is no such form
-    integrands : integrands whose terms cancel, and sums of given numbers, are off in `shaken`, too
+    unknowns : the letters among those taken that are not given: they are rounded
     """
     names, taken = {s: inward(resolve(e)) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [inward(resolve(e)) for e in exprs]
@@ -76,12 +76,12 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     lost = tuple(dict.fromkeys(work.lost)) if losses else ()
     rounded = [work.flat(_without(inward(resolve(e)), roots), ()) for e in shaken]
     free = (s for s in work.fresh if s.name not in work.taken)
-    off = shaking(rounded, named, work.contractions, work.forms, free, integrands) if shaken else None
+    off = shaking(rounded, named, work.contractions, work.forms, free, unknowns) if shaken else None
     off = off or Shaken()
     work.contractions += off.contractions
     whole = work.schedule([*outputs, *lost, *off.outputs], {**named, **off.named})
     n, m = len(outputs), len(outputs) + len(lost)
-    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:],
+    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:], closed=bool(work.forms),
                    trembling=frozenset(symbol for symbol, _, _ in off.contractions))
 
 

@@ -6,19 +6,19 @@ An average that holds such a form, a name that stands for one, and what holds th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from sympy import Abs, Add, Expr, Float, Function, Mul, Piecewise, Pow, S, Symbol
 from sympy.core.function import ArgumentIndexError
 
-from hermitex.kernels.cancellation import size
+from hermitex.kernels.cancellation import Known, size
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc, recognise
 
 OFF = 2.0**-30  # of the sum of the terms
+_PLAIN = 64  # so many times as large as their sum, the terms do not cancel
 _FUNCTION = 4  # roundings in a function's value
 _GOLDEN = 0.6180339887498949  # so that no two forms are off by the same part: a difference of them would not move
 
@@ -48,30 +48,36 @@ def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
 
 
 def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]],
-            forms: Mapping[Symbol, Expr], fresh: Iterator[Symbol], integrands: bool = False) -> Shaken | None:
-    """The outputs with all closed forms in them off by rounding; None where nothing in them cancels.
+            forms: Mapping[Symbol, Expr], fresh: Iterator[Symbol], unknowns: Iterable[str] = ()) -> Shaken | None:
+    """The outputs with what cancels in them, in names and in integrands off by rounding; None where nothing does.
 
     Parameters
     ----------
     named : definitions;  contractions : (symbol, body, axes) of averages, all of them with symbols for the closed forms in them
     forms : {symbol: closed form whose terms may cancel};  fresh : symbols for further averages
-    integrands : move those whose terms cancel, and sums of given numbers, too
+    unknowns : the names of the letters that are not given
     """
     whole = [written(e, forms) for e in outputs]
-    averages = frozenset(symbol for symbol, _, axes in contractions if not axes[0].summed) | frozenset(named)
-    known = averages | frozenset[Symbol]().union(*(e.free_symbols for e in whole)) if integrands else averages
-    own = [size(e, known) for e in whole]
-    parts = count(1)
-    below = [_below(e, forms, known, parts) for e in outputs]
-    alone: dict[Symbol, tuple[Expr, Expr | None]] = {}
-    inside = {v: body for v, body, axes in contractions if integrands and not axes[0].summed}
-    for v, e in ({v: named[v] for v in _numbers(named, contractions)} | inside).items():
-        found = size(written(e, forms), averages), _below(e, forms, averages, parts)
-        if found[0] is not None or found[1] is not e:
-            alone[v] = found[1], found[0]
-    if not forms and not alone and not any(own) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
+    inside = {v: body for v, body, axes in contractions if not axes[0].summed}
+    varies, axes = _varying(named, contractions), {a.symbol for _, _, along in contractions for a in along}
+    numbers = [v for v in named if not varies[v]]  # what varies along an axis would be averaged a second time
+    letters = frozenset[Symbol]().union(*(written(e, forms).free_symbols for e in (*outputs, *named.values(), *inside.values())))
+    letters -= axes | named.keys() | {v for v, _, _ in contractions}
+    solved = set(unknowns)
+    rounded = {s for s in letters if s.name in solved}
+    own = {v for v in inside if not varies[v]}
+    known = Known(letters - rounded, frozenset(rounded.union(numbers, own)), frozenset(inside.keys() - own))
+    parts = _Parts(known)
+    shifts = [parts.shift(e) for e in whole]
+    below = [_below(e, forms, parts) for e in outputs]
+    alone: dict[Symbol, tuple[Expr, Expr]] = {}
+    for v, e in ({v: named[v] for v in numbers} | inside).items():
+        found = _below(e, forms, parts), parts.shift(written(e, forms), within=v in inside)
+        if found[1] != 0 or found[0] is not e:
+            alone[v] = found
+    if not forms and not alone and not any(shifts) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
-    swap: dict[Symbol, Expr] = {c: done + _off(size(done), next(parts)) for c, done in forms.items()}
+    swap: dict[Symbol, Expr] = {c: done + parts.off(size(done)) for c, done in forms.items()}
     bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
     touched = {v: next(fresh) for v in alone}
     swap |= touched
@@ -83,14 +89,14 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     def off(e: Expr) -> Expr:
         return e.xreplace({**touched, **again})
 
-    moved = [off(e) + _off(s, next(parts)).xreplace(touched) for e, s in zip(below, own, strict=True)]
-    bodies |= {v: e + _off(s, next(parts)) for v, (e, s) in alone.items()}
+    moved = [off(e) + s.xreplace(touched) for e, s in zip(below, shifts, strict=True)]
+    bodies |= {v: e + s for v, (e, s) in alone.items()}
     return Shaken(moved, {touched[v]: off(bodies[v]) for v in named if v in touched},
                   [(touched[v], off(bodies[v]), axes) for v, _, axes in contractions if v in touched])
 
 
-def _numbers(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]]) -> list[Symbol]:
-    """The names that stand for one number at each point: what varies along an axis would be averaged a second time."""
+def _varying(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, Expr, Any]]) -> dict[Symbol, set[Symbol]]:
+    """The symbols of the axes along which each name and each average varies."""
     parts = {v: (e, set[Symbol]()) for v, e in named.items()}
     parts |= {symbol: (body, {a.symbol for a in axes}) for symbol, body, axes in contractions}
     axes = {a.symbol for _, _, along in contractions for a in along}
@@ -99,27 +105,28 @@ def _numbers(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, 
         wider = {v: (e.free_symbols & axes).union(*(varies[u] for u in e.free_symbols & parts.keys())) - own
                  for v, (e, own) in parts.items()}
         if wider == varies:
-            return [v for v in named if not varies[v]]
+            return varies
         varies = wider
 
 
-def _below(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
+def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
     """A formula with the sums below its roots, quotients and functions off by rounding; itself where none of them cancels."""
     plain = recognise(e)
-    moved = _inside(plain, forms, averages, parts)
+    moved = _inside(plain, forms, parts)
     return e if moved is plain else moved
 
 
-def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], parts: Iterator[int]) -> Expr:
+def _inside(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
     if not e.args or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
         return e
-    args = [_inside(a, forms, averages, parts) for a in e.args]
+    args = [_inside(a, forms, parts) for a in e.args]
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
-        lost = [size(written(a, forms), averages) for a in e.args]
+        shifts = [parts.shift(written(a, forms)) for a in e.args]
         if isinstance(e, Function):  # log E near E = 1 is a difference, too
-            lost = [modulus(a) if s is None and not averages.isdisjoint(a.free_symbols) else s
-                    for a, s in zip(e.args, lost, strict=True)]
-        args = [a if s is None else a + _off(s, next(parts)) for a, s in zip(args, lost, strict=True)]
+            rounded = parts.known.rounded
+            shifts = [parts.off(modulus(a)) if s == 0 and parts.known.number(a) and not rounded.isdisjoint(a.free_symbols) else s
+                      for a, s in zip(e.args, shifts, strict=True)]
+        args = [a if s == 0 else a + s for a, s in zip(args, shifts, strict=True)]
     if all(a is b for a, b in zip(args, e.args, strict=True)):
         return e
     if isinstance(e, Function) and str(type(e).__module__).startswith("sympy."):
@@ -127,9 +134,31 @@ def _inside(e: Expr, forms: Mapping[Symbol, Expr], averages: frozenset[Symbol], 
     return e.func(*args)
 
 
-def _off(size: Expr | None, k: int) -> Expr:
-    """Between one and two parts OFF of the sum of the terms."""
-    return S.Zero if size is None else Float((1 + k * _GOLDEN % 1) * OFF) * size.replace(Abs, modulus)
+class _Parts:
+    """Of each sum a part of its own, between one and two OFF: what stands twice is off by the same."""
+
+    def __init__(self, known: Known) -> None:
+        self.known, self.seen = known, dict[Expr, int]()
+
+    def shift(self, e: Expr, *, within: bool = False) -> Expr:
+        """How far a formula is off. What its sums are multiplied by keeps its sign: else E f(c z) would not move with c.
+
+        within : an average, which is known to the rounding of its integrand where nothing cancels: that does not count.
+        """
+        factors = Mul.make_args(recognise(e))
+        lost = [f for f in factors if size(f, self.known) is not None]
+        terms = size(Mul(*lost), self.known)
+        if within and terms is not None:
+            more = terms - _PLAIN*modulus(Mul(*lost))
+            terms = (more + modulus(more))/2
+        return Mul(*(f for f in factors if f not in lost), self.off(terms))
+
+    def off(self, size: Expr | None) -> Expr:
+        """How far a sum of that size is off."""
+        if size is None:
+            return S.Zero
+        k = self.seen.setdefault(size, len(self.seen) + 1)
+        return Float((1 + k * _GOLDEN % 1) * OFF) * size.replace(Abs, modulus)
 
 
 def operations(lowered: Lowered) -> float:

@@ -5,7 +5,7 @@
     residuals(s, quad)   x - rhs of every equation: the verdict
     observables(s, quad)
     lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.lawful
-    rounded(s, quad)     both again, every closed form whose terms may cancel off by its rounding
+    rounded(s, quad)     both again, what may cancel in them off by its rounding
 
 The text runs in the session, in a worker (it pickles) and in an exported file alike.
 """
@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Function, Mul, Pow, Sum, Symbol, numbered_symbols
+from sympy import Abs, Expr, Function, Mul, Pow, Sum, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.cancellation import magnitude
@@ -26,6 +26,7 @@ from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
+from hermitex.kernels.rounding import modulus
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.solvers.interval import Interval
@@ -85,6 +86,7 @@ class Program:
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
     start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
     cancels: bool = False  # whether there is a function `rounded`
+    closed: bool = False  # whether closed forms are among what cancels
     lawful: bool = False  # whether there is a function `lawful`
     later: Postponed | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
     fine: bool = False  # whether its rules reach far out, and near to kinks
@@ -153,7 +155,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     both = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}}
     off = both if shaken else {}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
-                    shaken=list(off.values()))
+                    shaken=list(off.values()), unknowns=[u.name for u in unknowns])
     output = dict(zip(labels, lowered.outputs, strict=True))
     rounded = dict(zip(off, lowered.shaken, strict=False))
     places = marks(lowered)
@@ -175,7 +177,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
                    nested=lowered.nested, arrays=lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
-                   domain=domain or {}, start=start or {}, cancels=bool(rounded), lawful=bool(early))
+                   domain=domain or {}, start=start or {}, cancels=bool(rounded), closed=lowered.closed, lawful=bool(early))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
@@ -212,7 +214,7 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks],
 
 def _dear(e: Expr) -> bool:
     """Whether a table of `e` is worth that its nodes stay where they are: powers and products are taken again at no cost."""
-    return bool(e.atoms(Function)) or any(not p.exp.is_Integer for p in e.atoms(Pow))
+    return any(not isinstance(f, Abs | modulus) for f in e.atoms(Function)) or any(not p.exp.is_Integer for p in e.atoms(Pow))
 
 
 def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]
@@ -304,9 +306,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         later = [made[m] for m in again] if name == _MAP else []
         statements = [*lowered.needed([*results.values(), *(s.expr for s in later)], fixed, members, own=own), *later]
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
-        axes = {a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements)}
-        reads |= {v for a in axes for v in writer.marks.get(a.identifier, Marks()).needs}  # the nodes need them too
-        boundary |= reads & fixed
+        boundary |= (reads | _placing(lowered, statements, writer.marks)) & fixed
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}
     boundary &= targets
@@ -316,14 +316,22 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         known = {n: laws[n] for n in sorted(early)}
         writer.function("lawful", lowered.needed(known.values()), known, doc="What is asked of the parameters.", absent=unknowns)
     if rounded:  # what only it needs is no table
-        bodies.append((_OFF, lowered.needed(rounded.values(), boundary), dict(rounded),
-                       "Right-hand sides and observables with their closed forms off by what rounding may make of them."))
+        nodes = _placing(lowered, lowered.needed(rounded.values(), boundary), writer.marks) & targets
+        bodies.append((_OFF, lowered.needed([*rounded.values(), *nodes], boundary), dict(rounded),
+                       "Right-hand sides and observables with what cancels in them off by what rounding may make of it."))
     left = set(unknowns)  # what blocks further down solve for is not there yet
     for (name, statements, results, title), block in zip_longest(bodies, blocks):
         left -= set(block.unknowns) if block is not None else left
         given = set(block.torn) if block and block.kind in ("root", "nonlinear") else set()
         absent = left | (set(block.unknowns) - given if block else set())
         writer.function(name, statements, results, doc=title, absent=absent)
+
+
+def _placing(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
+    """What the nodes of their axes need."""
+    reads = {v for s in statements for v in s.needs}
+    axes = (a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements))
+    return {v for a in axes for v in places.get(a.identifier, Marks()).needs}
 
 
 def _unused(name: str, taken: set[str]) -> str:

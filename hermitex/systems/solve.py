@@ -177,6 +177,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     unseen = {k for k in near if lost[k] > _VAGUE}  # the closed forms say little of where it should lead
     for start, fine in ((found.value, False), (found.value, True), (None, True), (guess, True)):
         wanted = run.cancelled.keys() - unseen if start is None or start is guess else unseen if fine else near - unseen
+        wanted = wanted & run.cancelled.keys()
         k = np.array(sorted(wanted), dtype=int)
         if start is None:
             k, start = _led(run, k, guess)
@@ -200,7 +201,9 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         parts = [(np.arange(run.points), found), (k[good], pick(better, np.array(good, dtype=int)))]
         found = replace(assemble(parts, run.points, other.unknowns), notes=better.notes if whole else found.notes,
                         origin={**found.origin, "quadrature_error": worst})
-        for i in good:
+        held = np.flatnonzero(np.asarray(better.residual) <= NEAR)
+        vain = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
+        for i in (*good, *vain):
             run.cancelled.pop(int(k[i]), None)
     return found
 

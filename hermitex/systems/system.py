@@ -347,7 +347,7 @@ class System(Shown):
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws())
                 made = make(shaken=True)
-                later = Postponed(partial(make, shaken=True, cancelling=False)) if made.cancels else None
+                later = Postponed(partial(make, shaken=True, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}

@@ -164,3 +164,76 @@ def test_an_average_whose_logarithm_is_all_that_counts():
             mean = 2*mpmath.quad(lambda t, v=v: mpmath.npdf(t)*mpmath.cosh(v*mpmath.tanh(t)), [0, 1, 3, 8, 20])
             assert not found.converged or abs(found["x"]/float(mpmath.log(mean)/v**2) - 1) < 1e-7, k
         assert found.converged or k > 1
+
+
+# -- products and sums of given numbers ----------------------------------------------------------------------------------
+near, k1, k2, k3 = (Symbol(n, real=True) for n in ("near", "k1", "k2", "k3"))
+PRODUCTS = [(k1**2 - near**2)/(k1 - near), (k1*k2*k3 - near*k2*k3)/(k1 - near), (k1*k2 - near*k2 + k1*k3 - near*k3)/(k1 - near),
+            (k1**3*k2 - near**3*k2)/(k1**2 - near**2), (k2 + k1 - k3 - near + k3 - k2*k1/near)/(k1 - near),
+            (sqrt(k1**2 + k2**2) - sqrt(near**2 + k2**2))/(k1 - near), (k2/k1 - k2/near)/(k1 - near), 1/(k1*k2/3 - near*k2/3)]
+PLACES = {  # a system with C in it, and what solves it
+    "explicit": (lambda C: ({x: C}, {}, {}), lambda v: v),
+    "where": (lambda C: ({x: mu*Q}, {}, {Q: C}), lambda v: v/2),
+    "observable": (lambda C: ({y: k1*mu*2}, {x: C.subs(k1, y)}, {}), lambda v: v),
+    "implicit": (lambda C: ({x: Eq(x*C - x/3 - 1, 0)}, {}, {}), lambda v: 1/(v - mpmath.mpf(1)/3)),
+    "root": (lambda C: ({x: Eq(x**3 + x - C, 0)}, {}, {}),
+             lambda v: mpmath.findroot(lambda t: (t**3 + t)/v - 1, mpmath.sign(v)*min(abs(v), abs(v)**(mpmath.mpf(1)/3)))),
+    "coefficient": (lambda C: ({x: hx.E(C*tanh(z)**2, z)}, {}, {}), lambda v: v*average_of(mpmath.tanh)),
+    "inside": (lambda C: ({x: hx.E(tanh(C*z)**2, z)}, {}, {}), lambda v: average_of(lambda t: mpmath.tanh(v*t))),
+    "below": (lambda C: ({x: sqrt(1 + C**2) - 1}, {}, {}), lambda v: mpmath.sqrt(1 + v*v) - 1)}
+
+
+def average_of(f):
+    """E f(z)^2 of an odd f, at the digits in force."""
+    with mpmath.workdps(25):
+        return 2*mpmath.quad(lambda t: mpmath.npdf(t)*f(t)**2, [0, 0.01, 0.1, 0.5, 1, 2, 4, 8, 20])
+
+
+def products(seed):
+    """A quotient of products that cancel, somewhere in a system, at letters that differ less and less."""
+    r = random.Random(seed)
+    formula, place = r.choice(PRODUCTS), r.choice(list(PLACES))
+    make, solved = PLACES[place]
+    given = dict(zip((k1, k2, k3), (round(r.uniform(0.3, 2), 3) for _ in range(3)), strict=True))
+    equations, seen, names = make(formula)
+    system, letters = hx.System(equations, observables=seen, where=names), (near, k1, k2, k3)
+    value = lambdify(letters, formula, "mpmath")
+    for power in r.sample(range(1, 15), 5):
+        if place == "inside" and formula is PRODUCTS[-1]:
+            continue  # a step, whose width is not what is asked here
+        numbers = {k.name: v for k, v in {**given, near: given[k1]*(1 + 10.0**-power)}.items()}
+        numbers = {n: v for n, v in {**numbers, "mu": 0.5}.items() if n in {p.name for p in system.parameters}}
+        with mpmath.workdps(60):
+            exact = float(solved(value(*(mpmath.mpf(numbers.get(k.name, 0.5)) for k in letters))))
+        found = system.solve(raise_on_failure=False, **numbers)
+        assert not found.converged or abs(found["x"] - exact) <= 1e-8*max(abs(exact), 1e-3), (seed, place, formula, numbers)
+        assert found.converged or power > 2, (seed, place, formula, numbers)
+    return system
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_drawn_products_that_cancel(seed):
+    products(seed)
+
+
+@pytest.mark.slow
+def test_drawn_products_that_cancel_at_length():
+    for seed in range(12, 150):
+        products(seed)
+
+
+def test_numbers_that_are_given_are_known_to_their_last_digit():
+    """A difference of two of them has every digit, however small it is."""
+    found = hx.System({x: 1/(k1 - near)}).solve(k1=1.0, near=1.0 + 2.0**-40)
+    assert found["x"] == -2.0**40 and found.converged and not found.notes
+
+
+def test_the_file_refuses_what_the_session_refuses(tmp_path):
+    for place in ("explicit", "coefficient"):
+        equations, seen, names = PLACES[place][0](PRODUCTS[0])
+        system = hx.System(equations, observables=seen, where=names)
+        system.export(tmp_path/f"{place}.py", reference={"k1": 1.3, "near": 1.1})
+        module = runpy.run_path(str(tmp_path/f"{place}.py"))
+        assert module["solve"](k1=1.3, near=1.2)["x"] == system.solve(k1=1.3, near=1.2)["x"]
+        with pytest.raises(module["NotSolved"], match="terms that cancel"):
+            module["solve"](k1=1.3, near=1.3*(1 + 1e-9))
