@@ -14,6 +14,7 @@ from sympy import (
     Expr,
     Heaviside,
     Max,
+    Min,
     Mul,
     Pow,
     S,
@@ -86,11 +87,19 @@ def _sign_of_sum(f: Expr) -> int:
 
 def _range(t: Expr) -> tuple[Expr, Expr]:
     """Ends of a term; of bounded functions whatever their real arguments are, where these are numbers or hold several variables."""
-    x = next(iter(t.free_symbols), _ANY)
-    if len(t.free_symbols) != 1:
-        t = t.replace(lambda e: type(e) in BOUNDED and e.args[0].is_extended_real, lambda e: type(e)(_ANY))
-        x = _ANY
-    return bounds(t, x, (-oo, oo)) if t.free_symbols <= {x} else (-oo, oo)
+    if len(t.free_symbols) == 1:
+        return bounds(t, t.free_symbols.pop(), (-oo, oo))
+    if t.is_Mul:  # of several variables each factor takes all of its values, whatever the others are
+        low, high = S.One, S.One
+        for ends in map(_range, t.args):
+            if not all(e.is_finite for e in (low, high, *ends)):
+                return -oo, oo
+            corners = [a*b for a in (low, high) for b in ends]
+            low, high = Min(*corners), Max(*corners)
+        return low, high
+    found = {e for e in t.atoms(*BOUNDED) if e.args[0].is_extended_real}
+    whole = t.xreplace({e: type(e)(_ANY) for e in found})
+    return bounds(whole, _ANY, (-oo, oo)) if len(found) < 2 and whole.free_symbols <= {_ANY} else (-oo, oo)
 
 
 def _within(t: Expr) -> bool:

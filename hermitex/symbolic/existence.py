@@ -5,12 +5,13 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
-from sympy import Dummy, Expr
+from sympy import Add, Dummy, Expr
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Expectation
@@ -101,6 +102,10 @@ def exists_for_most(node: Expectation) -> bool | None:
     try:
         body, variables = independent(node)
         body = body.xreplace({n: Dummy(real=True) for n in body.atoms(Expectation)})
-        return integrable(body, variables[0] if len(variables) == 1 else variables)
+        found = integrable(body, variables[0] if len(variables) == 1 else variables)
+        if found is None and len(variables) > 1:  # z1^2/(z1^2 + z2^2) is bounded, though it has no value at 0
+            rests = (without_bounded_quotients(t, variables) for t in Add.make_args(body))
+            return all(integrable(g, variables) is True for g in rests) or None
+        return found
     except HermitexError:
         return None

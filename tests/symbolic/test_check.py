@@ -35,6 +35,7 @@ from sympy import (
     oo,
     pi,
     sech,
+    sign,
     sin,
     sqrt,
     tanh,
@@ -134,6 +135,24 @@ def test_a_far_switch_is_found_where_the_sides_absorb_it(seed):
     assert hx.check(left, right)
     found = hx.check(left, right + planted)
     assert found.status in ("fails", "undetermined"), planted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_averages_that_exchanges_of_variables_relate_are_proved(seed):
+    """E z1^2/(z1^2 + z2^2) = 1/2 by the sum over the exchanges; E sign(z) f(|z|) = 0 for every f by that over the signs."""
+    random = Random(seed)
+    a, k = random.randint(1, 5), random.randint(2, 3)
+    sides = [
+        (E(z1**2/(z1**2 + a*z1**2 + (a + 1)*z2**2), z1, z2), Rational(1, 2)/(a + 1)),
+        (E(exp(a*z1)/(exp(a*z1) + exp(a*z2)), z1, z2), Rational(1, 2)), (E(sign(z)**(2*k - 1)*f(Abs(z)/a), z), 0),
+        (E(sign(z1 - z2)*f(z1*z2), z1, z2), 0), (E(z**(2*k - 1)*f(z**2)*tanh(z)**2, z), 0),
+        (E(f(z1)*z1**2*z2 - f(z2)*z2**2*z1, z1, z2, cov={(z1, z2): rho}), 0),
+    ]
+    for left, right in sides:
+        assert hx.check(left, right).status == "proved", left
+    for left, right in sides[2:]:
+        assert not hx.check(left, right + Rational(random.choice([-1, 1]), 10**random.randint(2, 9))), left
+    assert not hx.check(sides[0][0], Rational(1, 2)/(a + 1) + Rational(1, 10**6))
 
 
 # -- one kind each -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.countable import check_countable, endless
-from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form
+from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.sides import affordable, reduced
@@ -85,7 +85,7 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
         forms = _forms(left, right)
     except Divergent as error:
         return Check(left, right, OPEN, str(error).splitlines()[0])
-    if forms is not None and _is_zero(forms[0] - forms[1]):
+    if forms is not None and (_is_zero(forms[0] - forms[1]) or _related(left - right)):
         return Check(left, right, PROVED, "both sides have the same normal form")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
@@ -204,14 +204,21 @@ def _is_zero(expr: Expr) -> bool:
         found = one_body(expr)
         if found is None:
             return False
-        body, variables = found
-        return _is_zero(body) or (len(variables) == 1 and parity(body, variables[0]) in (0, -1))
+        body, variables, _ = found
+        return _is_zero(body) or _related(expr) or (
+            len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) in (0, -1))
     if expr.count_ops() > SMALL:
         return False
     if not expr.free_symbols:
         return bool(decide(expr).status == "zero")
     # Trigonometric and hyperbolic identities are identities of exponentials.
     return bool(short(powsimp(expand(expr.rewrite(exp)))) == 0)
+
+
+def _related(expr: Expr) -> bool:
+    """Is it 0 by what exchanges and changes of sign of the variables make of its averages?"""
+    found = one_body(expr) if expr.has(Expectation) else None
+    return found is not None and short(symmetrised(*found)) == 0
 
 
 # -- what would be right -----------------------------------------------------------------------------------------------

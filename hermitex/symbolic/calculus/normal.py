@@ -17,6 +17,7 @@ from sympy import (
     Dummy,
     Expr,
     ImmutableDenseMatrix,
+    Matrix,
     Mul,
     Pow,
     Rational,
@@ -26,6 +27,7 @@ from sympy import (
     diag,
     exp,
     expand,
+    factorial,
     ilcm,
     together,
     zeros,
@@ -41,6 +43,7 @@ from hermitex.symbolic.terms import terms
 from hermitex.symbolic.undefined import tidy
 
 _DEGREE = 10**4  # of polynomials in exponentials
+_EXCHANGED = 4  # variables that are exchanged
 SMALL = 400  # operations up to which cancel may be tried
 
 
@@ -89,17 +92,17 @@ def _finely_graded(expr: Expr) -> bool:
     return bool(rates) and int(ilcm(1, *(c.q for c in rates)))*max(abs(c) for c in rates) > _DEGREE
 
 
-def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...]] | None:
-    """f and its variables, where the expression is c_0 + c_1 E f_1 + ... = E f over them and each E f_i exists; else None.
+def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...], ImmutableDenseMatrix] | None:
+    """f, its variables and their covariance, of c_0 + c_1 E f_1 + ... = E f, if each E f_i exists; else None.
 
     >>> from sympy import sech, tanh
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
-    >>> one_body(E(tanh(z)**2, z) - 1 + E(sech(z)**2, z))
+    >>> one_body(E(tanh(z)**2, z) - 1 + E(sech(z)**2, z))[:2]
     (tanh(_z)**2 + sech(_z)**2 - 1, (_z,))
     """
     nodes = _top_nodes(expr)
-    if len({node.covariance for node in nodes}) != 1 or any(node.has(AppliedUndef) for node in nodes):
+    if len({node.covariance for node in nodes}) != 1:
         return None
     variables = tuple(nodes[0].open()[1])
     bodies = {}
@@ -108,10 +111,29 @@ def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...]] | None:
         bodies[node] = body.xreplace(dict(zip(own, variables, strict=True)))
     names = {node: Dummy("n") for node in nodes}
     flat = expand(expr.xreplace(names))
-    if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(exists_for_most(node) for node in nodes):
+    if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(
+            node.has(AppliedUndef) or exists_for_most(node) for node in nodes):  # of those with f, for the f of which they do
         return None
     joined = flat.xreplace({names[node]: body for node, body in bodies.items()})
-    return None if joined.has(Expectation) else (joined, variables)
+    return None if joined.has(Expectation) else (joined, variables, nodes[0].covariance)
+
+
+def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDenseMatrix) -> Expr:
+    """The sum of f(S z) over the exchanges and the changes of sign S that leave the law as it is: E f is 0 where that is.
+
+    >>> from hermitex.symbols import z1, z2
+    >>> symmetrised(z1**2/(z1**2 + z2**2) - Rational(1, 2), (z1, z2), ImmutableDenseMatrix([[1, 0], [0, 1]]))
+    0
+    """
+    n = len(variables)
+    if n > _EXCHANGED or body.count_ops() > SMALL//factorial(n):
+        return body
+    flips = [diag(*signs) for signs in product((1, -1), repeat=n)]
+    exchanges = [Matrix(n, n, lambda i, j, order=order: int(j == order[i])) for order in permutations(range(n))]
+    for group in (flips, exchanges):
+        keep = [move for move in group if move*covariance*move.T == covariance]
+        body = short(Add(*(body.xreplace(dict(zip(variables, move*Matrix(variables), strict=True))) for move in keep)))
+    return body
 
 
 def _top_nodes(expr: Expr) -> list[Expectation]:
