@@ -89,7 +89,7 @@ class Content:
         if expr in self.parts or (factors and 1/expr in self.parts):
             return True
         if isinstance(expr, Add):
-            return any(set(some) <= of for of in self.sums for some in (expr.args, [-x for x in expr.args]))
+            return any(set(expr.args) <= of or {-x for x in expr.args} < of for of in self.sums)   # what is subtracted, in part
         if factors:
             both = [one.as_powers_dict() for one in (expr, 1/expr)]
             return any(all(of.get(base) == power for base, power in one.items()) for of in self.products for one in both)

@@ -197,7 +197,8 @@ def test_a_sign_and_a_number_belong_to_the_whole_product_and_averages_are_read()
     page.text("words")
     for right in (r"\mathbb{E}[azf]", r"\mathbb{E}_z\,azf(z)", "2ab", "ab", r"\mathbb{E}[azf] - 2ab", r"1/\mathbb{E}[afz]"):
         assert not typed(page, f"It is ${right}$.").loose, right
-    for wrong in (r"\mathbb{E}[af]", r"\mathbb{E}[az^2f]", "-2ab", "2a", r"2\mathbb{E}[azf]", r"\min(a, b)"):
+    for wrong in (r"\mathbb{E}[af]", r"2ab - \mathbb{E}[azf]", r"\mathbb{E}[az^2f]", "-2ab", "2a", r"2\mathbb{E}[azf]",
+                  r"\min(a, b)"):
         assert typed(page, f"It is ${wrong}$.").loose == [wrong]
 
 
