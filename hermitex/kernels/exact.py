@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sympy import Add, Dummy, Expr, Function, Max, Min, Mul, Pow, Symbol, Tuple, hyper, preorder_traversal, tan, tanh
 
-from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.errors import Divergent, HermitexError
 from hermitex.kernels.printers import HYPERGEOMETRIC
-from hermitex.symbolic.budget import budget
+from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import closed_form
 
@@ -25,13 +25,14 @@ def exact_or_none(node: Expr) -> Expr | None:
     """
     short, constants = _constants_named(node)
     try:
-        with budget(_CLOSED_FORM_SECONDS):
+        with effort(_CLOSED_FORM_SECONDS):
             found = closed_form(short).xreplace(constants)
     except Divergent as error:
         if constants:
             raise Divergent(error.integral.xreplace(constants), error.reason) from error
         raise
-    except (BudgetExceeded, HermitexError):
+    except HermitexError:
+        checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
         return None
     return found if all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper)) else None
 

@@ -83,7 +83,7 @@ def _shifted(f: Function, L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
 
 
 def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any], *, frequency: Any = 0,
-          most: int = 200_000) -> Sum | None:
+          most: int = 1_000_000) -> Sum | None:
     """int over the disc of radius L of f(x, y) by the trapezoid rule in both, f analytic and negligible at the rim.
 
     Two grids of different steps, neither of which holds the nodes of the other, must agree; from how far they do the next

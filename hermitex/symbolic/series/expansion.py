@@ -247,7 +247,7 @@ class Expansion:
 
     def _short(self, expr: Expr) -> str:
         try:
-            return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr).value, 6)
+            return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr, 8).value, 6)
         except HermitexError:
             return f"({expr})" if len(str(expr)) <= 40 else "(...)"
 

@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Expr, S, Symbol, simplify
 
 from hermitex.errors import HermitexError
-from hermitex.symbolic.budget import budget
+from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.zero import decide
@@ -30,14 +30,16 @@ def formulas(sigma: Any, g: Any, aligned: bool = True) -> dict[str, Expr | None]
     sigma, g : `Activation`; aligned : gamma = 1
     """
     try:
-        with budget(_PATIENCE):
+        with effort(_PATIENCE):
             upper, products = _upper(sigma, g, aligned)
     except HermitexError:
+        checkpoint()  # the budget around it is over: that is no answer
         return {"upper": None, "lower": None}
     try:
-        with budget(_PATIENCE):
+        with effort(_PATIENCE):
             lower = _lower(upper, products, aligned)
     except HermitexError:
+        checkpoint()
         lower = None
     return {"upper": upper, "lower": lower}
 

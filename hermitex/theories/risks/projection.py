@@ -16,7 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
-from hermitex.symbolic.budget import budget
+from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import z
 from hermitex.theories.conditional import activation_of, mu, mu_star
 from hermitex.theories.features.smoothed import Smoothed
@@ -273,9 +273,10 @@ def _extremes(chosen: Array, *columns: Array) -> Array:
 @lru_cache(maxsize=64)
 def _square_integrable(activation: Any) -> bool | None:
     try:
-        with budget(5):
+        with effort(5):
             return activation.in_L2
     except BudgetExceeded:
+        checkpoint()  # the budget around it is over: that is no answer
         return None
 
 
