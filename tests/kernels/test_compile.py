@@ -4,18 +4,21 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import count
 from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Max, Rational, exp, log, sign, sin, symbols, tanh
+from sympy import Abs, Max, Rational, Symbol, erf, exp, log, sign, sin, symbols, tanh
 
 import hermitex as hx
 from hermitex import E, compile
-from hermitex.errors import BadInput, Divergent, NotConverged, UnknownName
+from hermitex.errors import BadInput, BudgetExceeded, Divergent, NotConverged, UnknownName
+from hermitex.kernels.exact import exact_or_none
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.budget import budget
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import kappa, z, z1, z2, z3
 
@@ -180,3 +183,16 @@ def test_the_error_covers_rounding(text):
 def test_what_does_not_exist_is_refused_before_it_is_integrated(text):
     with pytest.raises(Divergent):
         hx.compile(text, symbols={"s": "positive"})
+
+
+def test_a_machine_under_load_finds_the_same_closed_forms(monkeypatch):
+    seconds = count(0, 100)
+    monkeypatch.setattr("hermitex.symbolic.budget.time.monotonic", lambda: float(next(seconds)))
+    assert exact_or_none(E(Max(0, z + Symbol("load", real=True)), z)) is not None
+
+
+def test_a_search_that_the_budget_cuts_short_is_no_answer():
+    node = E(erf(z + Symbol("short", real=True))*z**2, z)
+    with budget(0), pytest.raises(BudgetExceeded):
+        exact_or_none(node)
+    assert exact_or_none(node) is not None
