@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Function, Mul, Pow, Sum, Symbol, numbered_symbols
+from sympy import Expr, Mul, Sum, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.cancellation import magnitude
@@ -26,7 +26,6 @@ from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
-from hermitex.kernels.rounding import modulus
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.solvers.interval import Interval
@@ -204,17 +203,12 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks],
             break
         varying |= nodes
     reach = lowered.reach()
-    tabled = {v for s in lowered.statements if s.target in fixed and (s.axes or _dear(s.expr))
+    tabled = {v for s in lowered.statements if s.target in fixed and s.axes
               for v in (*reach[s.target], *(a.symbol for a in s.axes))}
     names = {a.identifier for a in lowered.axes if a.symbol in tabled}
     places = {name: m.resting(parameters) if name in names else m for name, m in places.items()}
     moving = {a.symbol for a in lowered.axes if places.get(a.identifier, Marks()).moves & moved}
     return lowered.independent_of(varying | moving), places
-
-
-def _dear(e: Expr) -> bool:
-    """Whether a table of `e` is worth that its nodes stay where they are: powers and products are taken again at no cost."""
-    return any(not isinstance(f, Abs | modulus) for f in e.atoms(Function)) or any(not p.exp.is_Integer for p in e.atoms(Pow))
 
 
 def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]

@@ -9,6 +9,8 @@ from itertools import count
 
 import numpy as np
 import pytest
+import scipy.special
+from scipy.integrate import simpson
 from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, tanh
 
 from hermitex.errors import BadInput, NotConverged
@@ -357,6 +359,16 @@ def test_a_step_whose_width_an_unknown_sets(size, field):
 
         assert 1 - float(found.q) == pytest.approx(lost(float(found.q)), rel=1e-12, abs=1e-15)
         assert found.converged and found.stability < 1
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7])
+def test_a_function_beside_what_an_unknown_makes_steep(size):
+    """q = E erf(z) tanh(beta q z) = 2/pi arctan(sqrt 2) - 2 int_0 erf(v) phi(v) (1 - tanh(u)) dv, v = u/(beta q)."""
+    found = System({q: E(erf(z)*tanh(beta*q*z), z)}).solve(beta=size)
+    u = np.linspace(0, 25, 100_001)
+    v = u/(size*float(found.q))
+    lost = simpson(2*scipy.special.erf(v)*np.exp(-v**2/2)/np.sqrt(2*np.pi)*(1 - np.tanh(u)), x=v)
+    assert found.converged and found.q == pytest.approx(2/np.pi*np.arctan(np.sqrt(2)) - lost, rel=1e-11)
 
 
 def test_a_small_difference_of_averages():
