@@ -244,7 +244,7 @@ def test_labels_that_the_spike_separates():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss, target, value", [("logistic", "sign", 0.3677173987), ("exp(-y*f)", "sign", 0.3681032603),
-                                                 ("hinge", "sign", 0.3794727394), ("huber:1", "sin", 0.4008728800)])
+                                                 ("hinge", "sign", 0.3794727394)])
 def test_features_that_are_silent_on_one_side_of_the_spike(loss, target, value):
     """ReLU at r = 1: far on its dark side no feature varies. By simulation at d = 400: 0.3669 +- 0.0052 for exp(-y f)."""
     found = hx.theories.one_step("relu", target, loss=loss).solve(alpha=1, lam=0.1, r=1, c=1, gamma=0.5)
