@@ -113,7 +113,7 @@ def test_the_estimate_of_a_clean_label_sees_correlated_uncertainty():
     ("z**2", "gaussian:1/4", [2.0], 500, 6),
     ("sign(z1*z2)", None, [4.25], 800, 8),
     ("sign(z1*z2)", "flip:1/20", [6.0], 500, 8),
-    ("z1*z2", None, [1.4], 1000, 8),
+    ("z1*z2", None, [1.4], 2000, 4),
     ("max(z1, z2)", None, [0.5], 500, 6),
     ("relu(z1) + relu(z2)", None, [1.0], 500, 6),
 ])
