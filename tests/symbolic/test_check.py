@@ -200,6 +200,18 @@ def test_digits_in_several_variables(left, right, order):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("left", "right", "status"), [
+    ("Max(0, Min(1, v)) + Max(0, v - 1)", "Max(0, v)", "agrees"),  # beyond 1 nothing is left of Min(1, v)'s other branch
+    ("Max(4, Abs(v - 3))*exp(v**2)", "4*exp(v**2)", "fails"), ("Max(abs(v), Min(40, v + 1))", "abs(v)", "fails"),
+    ("exp(v**2/2) + Max(0, Min(v - 30, 1))", "exp(v**2/2)", "fails"),
+    # a root that is no real number where the linear term is negative: the sides are real all the same
+    ("2*a/(b - a + c + sqrt((b - a + c)**2 + 4*a*c))*(b - a + c + sqrt((b - a + c)**2 + 4*a*c))/2", "a", "proved"),
+    ("(b + sqrt(b**2 - 4*c))*(b - sqrt(b**2 - 4*c))/(4*c)", "1", "proved"),
+])
+def test_what_another_branch_hides_is_looked_at_there(left, right, status):
+    assert hx.check(left, right, symbols=dict.fromkeys("abcv", "real")).status == status
+
+
 def test_a_turn_that_takes_long_is_tried_all_the_same():
     left, right = E(mu*(z**2 - 1)**2*(z**3 - 3*z) + tanh(mu*z)**2, z), E(tanh(mu*z)**2, z)
     assert hx.check(left, right + Max(0, mu - 69)/10**6).status == "fails"

@@ -16,7 +16,7 @@ from sympy import Dummy, Expr, Pow, Symbol, expand, preorder_traversal
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import fabs, log10
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.calculus.sides import Sides, real, without_common
+from hermitex.symbolic.calculus.sides import Sides, not_real, real, without_common
 from hermitex.symbolic.calculus.turning import INVERSE, compared
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear
@@ -111,17 +111,20 @@ def _mixed(places: Sequence[Place], tried: Sequence[Place]) -> Iterator[Place]:
 
 def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside: Sequence[Place], mixed: Iterator[Place],
                compare: Compare) -> Unseen | None:
-    """None where `e` is seen on this side of its turn, or multiplied by 0 there, wherever it was looked for."""
+    """None where `e` is seen on this side of its turn, or where nothing of it is left there: it is multiplied by 0, or another
+    branch of what it stands in holds, of which the other side is looked at by itself."""
     held = Dummy("t", real=True)
     hidden = part.xreplace({e: held})
 
     def counts(p: Place) -> bool:
-        return held in hidden.xreplace(dict(p.point)).free_symbols
+        there = held in hidden.xreplace(dict(p.point)).free_symbols
+        return there and _at(part, p) != _at(_altered(part, e, p), p)
 
     counted = sorted(filter(counts, places), key=lambda p: max(map(abs, p.point.values())))[:_PLACES]
     for place in counted:
-        shown = compare((part, _altered(part, e, place)), place, place.digits)
-        if shown is not None and shown.agree is None:
+        altered = _altered(part, e, place)
+        shown = compare((part, altered), place, place.digits)
+        if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):
             return None
     fresh = [_nearer(e, p, beside) for p in counted[:1]] + list(islice(filter(counts, mixed), _MIXED))
     for place in (*fresh, *counted[:1]):
@@ -152,16 +155,20 @@ def _nearer(e: Expr, place: Place, beside: Sequence[Place]) -> Place:
     return Place(near, place.functions)
 
 
+def _at(part: Expr, place: Place) -> Expr:
+    return put(part.xreplace(dict(place.point)), place.functions)
+
+
 def _altered(part: Expr, e: Expr, place: Place) -> Expr:
     """The part with another number for what turns, of the size that this has."""
-    value = sp.sympify(put(e.xreplace(dict(place.point)), place.functions))
+    value = sp.sympify(_at(e, place))
     return part.xreplace({e: e + 1 if value.is_zero else e*sp.Rational(11, 10)})
 
 
 def _needed(part: Expr, altered: Expr, place: Place) -> int | None:
     """The digits at which the two differ there; None where that is not known, or they are too many."""
     def number(expr: Expr) -> tuple[Any, Any]:
-        return real(put(expr.xreplace(dict(place.point)), place.functions), _ROUGH)
+        return real(_at(expr, place), _ROUGH)
 
     try:
         one, other = without_common(*(expand(p.replace(lambda n: isinstance(n, Expectation), linear)) for p in (part, altered)))

@@ -183,6 +183,12 @@ def half_real(left: Expr, right: Expr) -> Sides | None:
     return Sides(one, other, ROUGH, None)
 
 
+def not_real(side: Expr) -> bool:
+    """Is it a number that is seen not to be real?"""
+    value = _complex(side)
+    return value is not None and bool(value.imag)
+
+
 def _complex(side: Expr) -> Any:
     """A number that need not be real; None where it is not seen whether it is."""
     values = {n: real(n, 2*ROUGH) for n in side.atoms(Expectation)}
