@@ -39,7 +39,7 @@ _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
-SHORT = "the quadrature reached"
+SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 NEAR = 1e-6  # a residual from which a solution is near
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
@@ -392,7 +392,7 @@ class Run:
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
-                f"terms that cancel leave a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
+                f"{LOST} a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
                 "they are written, at these numbers" if lost[k] == quadrature[k] else
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")

@@ -19,7 +19,7 @@ from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over
 from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.systems.program import Program
-from hermitex.systems.run import NEAR, SHORT, Run
+from hermitex.systems.run import LOST, NEAR, SHORT, Run
 
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
@@ -223,8 +223,9 @@ def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndar
 
 
 def _short(found: Solution) -> list[int]:
-    """The points that miss the quadrature alone."""
-    return [k for k, r in enumerate(np.ravel(found.reason)) if str(r).startswith(SHORT) and not np.ravel(found.converged)[k]]
+    """The points that miss the digits alone."""
+    missed = [str(r).startswith((SHORT, LOST)) for r in np.ravel(found.reason)]
+    return np.flatnonzero(missed & ~np.ravel(found.converged)).tolist()
 
 
 def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[str, np.ndarray], found: Solution) -> Solution:

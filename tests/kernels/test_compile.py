@@ -178,7 +178,7 @@ def test_the_error_covers_rounding(text):
 
 
 @pytest.mark.parametrize("text", [
-    "E(1/(z1 - z2))", "E(tan(z))", "E(exp(2*z1*z2)*tanh(z1))", "E(tanh(z1)/(z1*z2))", "E(tanh(z1*z2)/abs(z3))", "E(1/(z1 - s*z2))",
+    "E(1/(z1 - z2))", "E(tan(z))", "E(exp(2*z1*z2)*tanh(z1))", "E(tanh(z1)/(z1*z2))", "E(tanh(z1*z2)/abs(z3))",
 ])
 def test_what_does_not_exist_is_refused_before_it_is_integrated(text):
     with pytest.raises(Divergent):

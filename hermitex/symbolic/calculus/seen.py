@@ -161,7 +161,7 @@ def _at(part: Expr, place: Place) -> Expr:
 
 def _altered(part: Expr, e: Expr, place: Place) -> Expr:
     """The part with another number for what turns, of the size that this has."""
-    value = sp.sympify(_at(e, place))
+    value = _at(e, place)
     return part.xreplace({e: e + 1 if value.is_zero else e*sp.Rational(11, 10)})
 
 
