@@ -36,10 +36,11 @@ page.notation({(Q11, Q12): "the overlaps of the students' rows, over the dimensi
                (A, B): "for two students, weight times residual times slope at its field", (u1, u2): "their fields",
                gamma: "the learning rate", p: "the students", (a1, v1): "the weights of the second layers",
                Delta: "the variance of the noise"})
-page.text("(i) One step. A student moves along the input by $#1$ times $A$, and time by $#2$. The product of two students "
+move = gamma/(p*sqrt(d))
+page.text("(i) One step. A student moves along the input by $A$ times the learning rate over the number of students and the root "
+          "of the dimension, and time by that rate over the number of students and the dimension. The product of two students "
           "changes by two terms of the first order and one of the second, which counts because the squared norm of $x$ is $d$ "
           "and not 1:")
-move = gamma/(p*sqrt(d))
 page.step("expanding the product", (move*sqrt(d)*(A*u2 + B*u1) + move**2*A*B*d)/d/(gamma/(p*d)), A*u2 + B*u1 + gamma/p*A*B)
 page.step("independence", E((left + sqrt(Delta)*z4)**2, z4), left**2 + Delta, "The noise of the label enters the last term only:")
 page.text("(ii) The averages. The first terms hold a field beside two functions of others. Stein's lemma moves it onto its two "

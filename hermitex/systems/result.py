@@ -63,9 +63,10 @@ class Result(Shown):
         the page, whose definition is printed; or a term, which must be part of a formula of the page."""
         made = tuple((_side(f[0]), _side(f[1])) if isinstance(f, tuple | list) else f if isinstance(f, Symbol) else _side(f)
                      for f in formulas)
-        for i in range(1, len(made) + 2 if made else 1):  # without formulas a paragraph may speak of #1
+        for i in range(1, len(made) + 2):
             if (f"$#{i}$" in words) != (i <= len(made)):
-                raise BadInput(f"{self.title}: write $#1$ to $#{len(made)}$ in the paragraph, for one formula each")
+                said = f"write $#1$ to $#{len(made)}$" if made else "give the formula of $#1$"
+                raise BadInput(f"{self.title}: {said} in the paragraph, one formula for each")
         if unknown := [f for f in made if isinstance(f, Symbol) and f not in self.definitions]:
             raise BadInput(f"{self.title}: {unknown[0]} has no definition; write page.let({unknown[0]}, ...) first")
         self.parts.append(Words(words, made))

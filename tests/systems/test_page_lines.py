@@ -159,7 +159,7 @@ def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
     assert [one.status for one in page.check().steps] == ["proved", "fails"]
     page.text("Empty: $#1$.", (a, a))
     assert page.check().steps[-1].status == "fails"
-    for words, formulas in (("$#1$ and $#2$", [(a, a)]), ("$#2$", [(a, a), (a, 2*a)]), ("none", [(a, a)])):
+    for words, formulas in (("$#1$ and $#2$", [(a, a)]), ("$#2$", [(a, a), (a, 2*a)]), ("none", [(a, a)]), ("$#1$", [])):
         with pytest.raises(BadInput, match="in the paragraph"):
             page.text(words, *formulas)
 
