@@ -119,6 +119,8 @@ def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
 def _inside(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
     if not e.args or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
         return e
+    if not all(isinstance(a, Expr) for a in e.args):  # the parameters of a hypergeometric function are no sums
+        return e
     args = [_inside(a, forms, parts) for a in e.args]
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
         shifts = [parts.shift(written(a, forms)) for a in e.args]
