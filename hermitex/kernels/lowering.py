@@ -9,7 +9,7 @@ not depend on a variable has length 1 there, so an inner expectation that no unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -79,10 +79,11 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     off = shaking(rounded, named, work.contractions, work.forms, free, unknowns) if shaken else None
     off = off or Shaken()
     work.contractions += off.contractions
-    whole = work.schedule([*outputs, *lost, *off.outputs], {**named, **off.named})
+    trembling = frozenset(symbol for symbol, _, _ in off.contractions)
+    whole = work.schedule([*outputs, *lost, *off.outputs], {**named, **off.named}, trembling)
     n, m = len(outputs), len(outputs) + len(lost)
     return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:], closed=bool(work.forms),
-                   trembling=frozenset(symbol for symbol, _, _ in off.contractions))
+                   trembling=trembling)
 
 
 def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
@@ -274,8 +275,11 @@ class _Lowering:
         return self.axes[name, depth, beside]
 
     # -- statements ------------------------------------------------------------------------------------------------
-    def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
-        """Common subexpressions over everything at once, then an order that respects every dependence."""
+    def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr], trembling: Set[Symbol] = frozenset()) -> Lowered:
+        """Common subexpressions over everything at once, then an order that respects every dependence.
+
+        trembling : averages that stand a second time, off by rounding; their notes do not print the long formula again
+        """
         named = {s: written(e, self.forms) for s, e in named.items()}
         bodies = [written(body, self.forms) for _, body, _ in self.contractions]
         exprs = [recognise(e) for e in (*named.values(), *bodies, *(written(e, self.forms) for e in outputs))]
@@ -297,8 +301,12 @@ class _Lowering:
         axes = tuple(a for a in self.axes.values() if a in used)
         results = tuple(e.xreplace(rename) for e in reduced[len(named) + len(bodies):])
         known = {e: s for s, e in named.items() if not e.is_Atom}
-        notes = {target: f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
-                 for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
+
+        def note(target: Symbol, body: Expr, over: tuple[NodeAxis, ...]) -> str:
+            whole = "as above, with what cancels off by rounding" if target in trembling else body.xreplace(known)
+            return f"{'Sum' if over[0].summed else 'E'}({whole}, {', '.join(a.identifier for a in over)})"
+
+        notes = {target: note(target, body, over) for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
         return Lowered(tuple(ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
 
