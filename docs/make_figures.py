@@ -66,7 +66,12 @@ def coefficients() -> Any:
     return figure
 
 
-_ALL = (learning_curves, staircase, overlaps, heat_map, spectrum, conditional, coefficients)
+def two_variables() -> Any:
+    """The levels of a target of two variables in grey, and the lines of its partial sums at the same levels."""
+    return hx.expand("Max(z1, z2)", order=5, basis="orthonormal").plot(new_axes(size=(4.6, 3.6)), orders=[2, 5])
+
+
+_ALL = (learning_curves, staircase, overlaps, heat_map, spectrum, conditional, coefficients, two_variables)
 FIGURES: dict[str, Callable[[], Any]] = {f.__name__: f for f in _ALL}
 
 

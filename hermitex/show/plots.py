@@ -215,12 +215,14 @@ def beside(ax: Any, x: Sequence[float], measured: Mapping[str, tuple[Any, Any]],
 
 
 def geometric(x: Sequence[float]) -> bool:
-    """Whether the values have one ratio, as those of np.geomspace, or did before some intervals were halved.
+    """Whether the values have one ratio, as those of np.geomspace, or did before some intervals were halved; of three, a large one.
 
     >>> geometric([1, 10, 100, 1000]), geometric([1, 10, 31.6227766, 100, 1000]), geometric([1, 2, 3, 4])
     (True, True, False)
+    >>> geometric([0.01, 0.1, 1]), geometric([1, 2, 4])
+    (True, False)
     """
-    if len(x) < 4 or min(x) <= 0:
+    if len(x) < 3 or min(x) <= 0 or (len(x) == 3 and max(x) < 9*min(x)):
         return False
     steps = [math.log(b/a) for a, b in itertools.pairwise(x)]
     largest = max(steps, key=abs)
@@ -243,6 +245,25 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
             _plain_ticks(axis)
     ax.figure.colorbar(drawn, ax=ax, label=axis_of(quantity))
     return _finish(ax, xlabel=f"${letter(across[0])}$", ylabel=f"${letter(up[0])}$", legend=False)
+
+
+def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequence[float]],
+                tables: Mapping[str, Sequence[Sequence[float]]], ax: Any = None, *, xlabel: str, ylabel: str, quantity: str) -> Any:
+    """A function of two variables in grey, `target[row of y][column of x]`, and lines of its levels for each table by name."""
+    from matplotlib.lines import Line2D
+
+    ax = new_axes(ax)
+    shades = ax.contourf(list(x), list(y), [_numbers(row) for row in target], levels=7, cmap="Greys", alpha=0.7)
+    handles = []
+    for i, (name, table) in enumerate(tables.items()):
+        look: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "linestyle": STYLES[i % len(STYLES)]}
+        ax.contour(list(x), list(y), [_numbers(row) for row in table], levels=shades.levels, linewidths=1.2,
+                   colors=look["color"], linestyles=[look["linestyle"]])
+        handles.append(Line2D([], [], label=_label(name), **look))
+    ax.figure.colorbar(shades, ax=ax, label=_label(quantity))
+    if handles:
+        ax.legend(handles=handles, frameon=True, framealpha=0.8, fontsize="small", loc="upper right")
+    return _finish(ax, xlabel=xlabel, ylabel=ylabel, legend=False)
 
 
 def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any = None, *,

@@ -194,3 +194,19 @@ def test_pictures():
         assert np.allclose(y, found.evaluate(np.asarray(x)))
         assert np.allclose(lines["target"].get_ydata(), np.abs(x))
         assert found.plot_coefficients().get_yscale() == "log"
+
+
+def test_a_target_of_two_variables_has_its_levels_and_those_of_its_partial_sums():
+    found = hermite_expand("z1*z2 + z2**3", order=3, basis="orthonormal")
+    ax = found.plot(orders=[2, 3])
+    filled, second, third = ax.collections
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["order 2", "order 3"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("$z_{1}$", "$z_{2}$")
+    assert list(second.levels) == list(third.levels) == list(filled.levels)
+    for level, path in zip(third.levels, third.get_paths(), strict=True):  # the third order is the target, the second is not
+        x, y = path.vertices.T
+        assert np.allclose(x*y + y**3, level, atol=0.02)
+    x, y = second.get_paths()[2].vertices.T
+    assert not np.allclose(x*y + y**3, second.levels[2], atol=0.5)
+    with pytest.raises(BadInput, match="plot_coefficients"):
+        hermite_expand("z1*z2*z3", order=3, basis="monic").plot()

@@ -19,7 +19,7 @@ from hermitex.symbolic.series.coefficients import coefficients, has_nodes, targe
 from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, order_of
 
 BASES = ("monic", "orthonormal")
-RANGE = 4  # a standard normal leaves [-4, 4] once in 16000
+RANGE, PLANE = 4, 2.5  # a standard normal leaves [-4, 4] once in 16000; of two, 24 in 25 lie within a circle of 2.5
 _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_k/k! He_k; '
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
 
@@ -169,19 +169,30 @@ class Expansion:
 
     # -- showing ---------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
-        """g and its partial sums on the range that a standard normal visits (one variable); returns the axes."""
-        from hermitex.show.plots import curves
+        """g and its partial sums on the range that a standard normal visits; returns the axes.
+
+        Of two variables the level lines of the partial sums are drawn over the target's levels in grey, by default of the
+        last order alone; more variables have `plot_coefficients`.
+        """
+        from hermitex.show.plots import curves, level_lines
         from hermitex.symbolic.digits.program import StraightLine
         from hermitex.symbolic.precise import MPMATH
 
-        if len(self.variables) > 1:
-            raise BadInput("plot shows targets of one variable; plot_coefficients shows any")
+        if len(self.variables) > 2:
+            raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
+        target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
+        g = StraightLine(target, self.variables, MPMATH)
+        if len(self.variables) == 2:
+            grid = linspace(-PLANE, PLANE, 65)
+            at = [float(p) for p in grid]
+            first, second = (f"${latex(v)}$" for v in self.variables)
+            sums = {f"order {k}": [[self.evaluate(p, q, k=k) for p in at] for q in at] for k in orders or [self.order]}
+            return level_lines(at, at, [[g(p, q) for p in grid] for q in grid], sums, ax, xlabel=first, ylabel=second,
+                               quantity=f"$g({first[1:-1]}, {second[1:-1]})$")
         if orders is None:
             nonzero = [_total(a) for a, c in self.coefficients.items() if c != 0]
             orders = sorted({*nonzero[:3], self.order})
         points = linspace(-RANGE, RANGE, 241)
-        target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
-        g = StraightLine(target, self.variables, MPMATH)
         lines = {"target": [g(p) for p in points]}
         lines |= {f"order {k}": [self.evaluate(float(p), k=k) for p in points] for k in orders}
         name = self.variables[0].name
