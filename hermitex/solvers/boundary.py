@@ -121,7 +121,7 @@ def _rest_solved(q: Problem, rest: Array, y: Array, start: Array, p: Params) -> 
         return F[rest], J[np.ix_(rest, rest)]
 
     return newton(residual, None, start, {**p, "_of": every}, names=[q.names[i] for i in rest], positive=q.positive[rest],
-                  both=both, rtol=q.rtol, contraction=False, raise_on_failure=False)
+                  bent=q.bent[rest], both=both, rtol=q.rtol, contraction=False, raise_on_failure=False)
 
 
 def _without(p: Params) -> Params:

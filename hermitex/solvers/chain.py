@@ -45,6 +45,7 @@ def robust(
     step: Field | None = None,
     positive: Any = None,
     explicit: Any = None,
+    bent: Any = None,
     sized: Both | None = None,
     rounding: Field | None = None,
     zero: Array | None = None,
@@ -62,6 +63,7 @@ def robust(
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
     explicit, sized, rounding : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
+    bent : as in `newton.newton`; the rows that are explicit if not given
     zero : the mask (n, B) of the positive unknowns that are asked at the boundary 0 first, in place of their start
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
@@ -88,13 +90,14 @@ def robust(
 
     problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
     if residual is not None and both is not None and sized is not None:
-        problem = Problem(residual, both, names, positive_mask(positive, names), np.array(explicit, dtype=bool), sized, rtol,
-                          rounding)
+        mask, rows = positive_mask(positive, names), np.array(explicit, dtype=bool)
+        bent = mask & (rows if bent is None else np.array(bent, dtype=bool))
+        problem = Problem(residual, both, names, mask, rows, bent, sized, rtol, rounding)
         sound, p = partial(run_out, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
-        return newton(residual, jacobian, y, q, both=both, max_steps=max_steps, sound=sound, **common)
+        return newton(residual, jacobian, y, q, both=both, bent=bent, max_steps=max_steps, sound=sound, **common)
 
     def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
         def run(y: Array, q: Params) -> Solution:
@@ -126,7 +129,7 @@ def robust(
     if problem is not None and not np.all(found.converged) and not over():
         found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
         open_ = np.flatnonzero(~np.asarray(found.converged))
-        again = partial(newton, problem.residual, None, both=both, sound=sound, max_steps=_AGAIN, **common)
+        again = partial(newton, problem.residual, None, both=both, bent=bent, sound=sound, max_steps=_AGAIN, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)

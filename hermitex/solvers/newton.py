@@ -4,8 +4,8 @@
 
     t halved until   |R(x(t))| < |R(x)|   or   |J_R(x)^{-1} R(x(t))| < |J_R(x)^{-1} R(x)|,
 
-with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i for that of a positive unknown:
-saddle-point equations are close to power laws, and in logarithms those are linear.
+with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i where F_i = x_i - rhs_i for a positive
+unknown: saddle-point equations are close to power laws, and in logarithms those are linear.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def newton(
     *,
     names: Sequence[str],
     positive: Any = None,
+    bent: Any = None,
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
@@ -53,6 +54,8 @@ def newton(
     x0 : array (n,) or (n, B)    start; a single point with scalar parameters gives scalars back
     p : dict of scalars or arrays whose last axis is the points
     positive : mask or names of the unknowns to be solved for in logarithms
+    bent : mask of those whose row reads x_i - rhs_i, all of them if not given: the others are ordinary rows, for F_i/x_i of any other
+        equation is small wherever x_i is large
     rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive), an equation as sum_j |J_ij| |x_j|
     both : optional function that returns (residual, Jacobian) at once, sharing their work
     sound : (x, J, p) -> for each point the unknowns whose equations hold at x to rounding only, as in `sound.run_out`
@@ -77,7 +80,8 @@ def newton(
     mask = positive_mask(positive, names)
     finite_params(p)
     feasible(x, mask, names)
-    run = _NewtonRun(residual, jacobian, both, x, p, mask, names, rtol, atol)
+    rows = mask if bent is None else mask & np.array(bent, dtype=bool)
+    run = _NewtonRun(residual, jacobian, both, x, p, mask, rows, names, rtol, atol)
     with np.errstate(all="ignore"):
         run.iterate(max_steps)
         run.settle(p)
@@ -91,10 +95,10 @@ def newton(
 class _NewtonRun:
     """The state of one call: full arrays over all points, compact ones over those not yet done."""
 
-    def __init__(self, residual: Field, jacobian: Field | None, both: Both | None, x: Array, p: Params, mask: Array,
+    def __init__(self, residual: Field, jacobian: Field | None, both: Both | None, x: Array, p: Params, mask: Array, rows: Array,
                  names: tuple[str, ...], rtol: float, atol: float) -> None:  # fmt: skip
         self.residual, self.jacobian, self.both = residual, jacobian, both
-        self.mask, self.names, self.rtol, self.floor = mask, names, rtol, atol / rtol
+        self.mask, self.rows, self.names, self.rtol, self.floor = mask, rows, names, rtol, atol / rtol
         n, points = x.shape
         self.x, self.p, self.active = x, dict(p), np.arange(points)
         self.final, self.last, self.J_final = x.copy(), np.zeros(x.shape), np.full((n, n, points), np.nan)
@@ -102,7 +106,7 @@ class _NewtonRun:
         self.steps, self.ok = np.zeros(points, dtype=int), np.zeros(points, dtype=bool)
         self.singular = np.zeros(points, dtype=bool)
         self.reason = np.full(points, "", dtype=object)
-        self.logs, self.some = np.flatnonzero(mask), bool(mask.any())
+        self.logs, self.bends, self.some = np.flatnonzero(mask), np.flatnonzero(rows), bool(mask.any())
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
         self.unit, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
 
@@ -164,7 +168,7 @@ class _NewtonRun:
         """R and the Newton step d in the coordinates with logarithms."""
         R, G = F, J
         if self.some:
-            i = self.logs
+            i = self.bends
             G = J * np.where(self.mask[:, None], self.x, 1.0)
             t = F[i] / self.x[i]
             # d(F_i/x_i)/dlog x_j = x_j J_ij/x_i - delta_ij F_i/x_i
@@ -202,7 +206,7 @@ class _NewtonRun:
     def merit(self, R: Array, size: Array) -> Array:
         """|R|^2, ordinary rows relative to the size of their terms when the step began."""
         if self.some:
-            size = np.where(self.mask[:, None], 1.0, size)
+            size = np.where(self.rows[:, None], 1.0, size)
         return np.asarray(((R / size) ** 2).sum(axis=0))
 
     def nearer(self, R: Array, d: Array, t: Array, G: Array) -> Array:
@@ -216,7 +220,7 @@ class _NewtonRun:
         if not self.some:
             return F
         R = np.array(F)
-        R[self.logs] = _bend(F[self.logs] / x[self.logs])
+        R[self.bends] = _bend(F[self.bends] / x[self.bends])
         return R
 
     def search(self, F: Array, J: Array, d: Array, R: Array) -> tuple[Array, Array, Array]:

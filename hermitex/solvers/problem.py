@@ -18,6 +18,7 @@ class Problem(NamedTuple):
     residual, both : F(x, p) -> (n, B), and (F, J) with J of shape (n, n, B)
     names, positive : the unknowns, and the mask of those that are solved for in logarithms
     explicit : the mask of the rows that read F_i = x_i - rhs_i; the others are implicit equations
+    bent : the mask of the rows that are taken in logarithms, as in `newton.newton`
     sized : (x, p) -> (F, T), and T of shape (n, B) the sum of the absolute values of the terms of each row
     rtol : what the unknowns are asked to
     rounding : (x, p) -> (n, B), how far rounding of the averages in it may move each right-hand side; none, where it is not known
@@ -28,6 +29,7 @@ class Problem(NamedTuple):
     names: tuple[str, ...]
     positive: Array
     explicit: Array
+    bent: Array
     sized: Callable[[Array, Params], tuple[Array, Array]]
     rtol: float
     rounding: Field | None = None

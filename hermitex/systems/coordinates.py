@@ -76,6 +76,11 @@ class Coordinates:
         """Which rows read u - rhs: those of x do not."""
         return [bool(e) and all(i != k for k, _ in self.some) for i, e in enumerate(explicit)]
 
+    def bent(self, explicit: Sequence[bool]) -> list[bool]:
+        """Which rows are taken in logarithms: x - rhs is u - (rhs - lo) where the interval has no upper end."""
+        ends = dict(self.some)
+        return [bool(e) and (i not in ends or np.isfinite(ends[i][0]) and not np.isfinite(ends[i][1])) for i, e in enumerate(explicit)]
+
     def back(self, found: Solution, names: Sequence[str]) -> Solution:
         """The solution in x."""
         x = self.outside(np.array([np.asarray(found[n], dtype=float) for n in names]))

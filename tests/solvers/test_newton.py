@@ -69,6 +69,16 @@ def test_the_safeguard_where_full_steps_fail(F, slope, x0, target):
     assert s["q"] == pytest.approx(target, abs=1e-8) and abs(F(s["q"], None)) < 1e-8
 
 
+@pytest.mark.parametrize("start", [3.0, 9.0])
+def test_a_row_that_is_no_difference_of_the_unknown_and_a_map_is_ordinary(start):
+    """F/x of a bounded F vanishes at infinity: in its logarithm the steps lead there."""
+    F, J = (lambda x, p: np.tanh(x - 2)), (lambda x, p: (1/np.cosh(x - 2)**2)[None])
+    ordinary = newton(F, J, [start], names=["q"], positive=True, bent=[False], raise_on_failure=False)
+    assert ordinary.converged and ordinary["q"] == pytest.approx(2, rel=1e-10)
+    bent = newton(F, J, [9.0], names=["q"], positive=True, raise_on_failure=False)
+    assert not bent.converged and bent["q"] > 1e3
+
+
 def test_a_minimum_of_the_residual_is_not_a_root():
     """x**3 - 2 x + 2 from 0: downhill ends at sqrt(2/3), where F is 0.91; a bracket finds the root."""
     def F(x, p):

@@ -9,7 +9,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import erfcx
-from sympy import Eq, Symbol, atanh, erfc, exp, log, oo, pi, sqrt, symbols, tanh
+from sympy import Eq, Float, Rational, Symbol, atanh, erfc, exp, log, oo, pi, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
@@ -69,6 +69,15 @@ def test_a_drawn_root_is_found_in_its_interval(lo, hi, seed):
     left = (log(x - lo) if below else 0) - (log(hi - x) if above else 0)
     system = hx.System({x: Eq(left, float(left.subs(x, root)))}, domain={x: (lo, hi)})
     assert system.solve()["x"] == pytest.approx(root, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("start", [0.01, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("rhs", [lambda q: 1 - tanh(q)/2, lambda q: q**2/2 + Rational(1, 4), lambda q: (1 - q)/(2 - q/3)])
+def test_steps_do_not_lead_to_the_end_of_an_interval(rhs, start):
+    q = Symbol("q", positive=True)
+    found = hx.System({q: rhs(q)}, domain={q: (0, 1)}).solve(start={q: start})
+    assert found.method == "newton" and found.iterations <= 12
+    assert found["q"] == pytest.approx(float(rhs(Float(found["q"]))), rel=1e-10)
 
 
 def test_two_unknowns_one_of_them_in_an_interval():
