@@ -63,7 +63,7 @@ def robust(
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
     explicit, sized, rounding : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
-    bent : as in `newton.newton`; the rows that are explicit if not given
+    bent : as in `newton.newton`
     zero : the mask (n, B) of the positive unknowns that are asked at the boundary 0 first, in place of their start
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
@@ -91,8 +91,8 @@ def robust(
     problem, sound, trail = None, None, np.full(x.shape[1], "", dtype=object)
     if residual is not None and both is not None and sized is not None:
         mask, rows = positive_mask(positive, names), np.array(explicit, dtype=bool)
-        bent = mask & (rows if bent is None else np.array(bent, dtype=bool))
-        problem = Problem(residual, both, names, mask, rows, bent, sized, rtol, rounding)
+        problem = Problem(residual, both, names, mask, rows, mask if bent is None else mask & np.array(bent, dtype=bool), sized,
+                          rtol, rounding)
         sound, p = partial(run_out, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:

@@ -4,8 +4,8 @@
 
     t halved until   |R(x(t))| < |R(x)|   or   |J_R(x)^{-1} R(x(t))| < |J_R(x)^{-1} R(x)|,
 
-with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i where F_i = x_i - rhs_i for a positive
-unknown: saddle-point equations are close to power laws, and in logarithms those are linear.
+with R_i = F_i for an ordinary row and R_i = -log(1 - F_i/x_i) = log x_i - log rhs_i for that of a positive unknown:
+saddle-point equations are close to power laws, and in logarithms those are linear.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def newton(
     x0 : array (n,) or (n, B)    start; a single point with scalar parameters gives scalars back
     p : dict of scalars or arrays whose last axis is the points
     positive : mask or names of the unknowns to be solved for in logarithms
-    bent : mask of those whose row reads x_i - rhs_i, all of them if not given: the others are ordinary rows, for F_i/x_i of any other
-        equation is small wherever x_i is large
+    bent : mask of those whose row is taken in logarithms, too, all of them if not given: the others are ordinary rows, for
+        F_i/x_i may be small wherever x_i is large, unless F_i is x_i - rhs_i
     rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive), an equation as sum_j |J_ij| |x_j|
     both : optional function that returns (residual, Jacobian) at once, sharing their work
     sound : (x, J, p) -> for each point the unknowns whose equations hold at x to rounding only, as in `sound.run_out`
@@ -174,9 +174,9 @@ class _NewtonRun:
             # d(F_i/x_i)/dlog x_j = x_j J_ij/x_i - delta_ij F_i/x_i
             G[i] /= self.x[i][:, None]
             G[i, i] -= t
-            G[i] /= np.maximum(1 - t, 0.5)[:, None]  # the slope of _bend
+            G[i] *= bend_slope(t)[:, None]
             R = np.array(F)
-            R[i] = _bend(t)
+            R[i] = bend(t)
         self.G = G
         d = linear.step(G, -R)
         wrong = ~((np.abs(d) / self.unit).max(axis=0) <= _ABSURD)
@@ -220,7 +220,7 @@ class _NewtonRun:
         if not self.some:
             return F
         R = np.array(F)
-        R[self.bends] = _bend(F[self.bends] / x[self.bends])
+        R[self.bends] = bend(F[self.bends] / x[self.bends])
         return R
 
     def search(self, F: Array, J: Array, d: Array, R: Array) -> tuple[Array, Array, Array]:
@@ -357,11 +357,16 @@ class _NewtonRun:
         )
 
 
-def _bend(t: Array) -> Array:
+def bend(t: Array) -> Array:
     """-log(1 - t), continued by its tangent beyond t = 1/2: monotone, zero only at t = 0.
 
-    >>> _bend(np.array([0.0, 0.5, 1.0])).round(6)
+    >>> bend(np.array([0.0, 0.5, 1.0])).round(6)
     array([0.      , 0.693147, 1.693147])
     """
     inside = np.minimum(t, 0.5)
     return np.asarray(2 * (t - inside) - np.log1p(-inside))
+
+
+def bend_slope(t: Array) -> Array:
+    """The derivative of `bend`."""
+    return np.asarray(1/np.maximum(1 - t, 0.5))

@@ -2,7 +2,11 @@
 
     F(x(u)) = 0,    dF/du = J dx/du
 
-The solvers seek log u, which is the whole line; rows stay those of x, and the answer is x again.
+The solvers seek log u, which is the whole line, and the answer is x again. A row that reads F = x - rhs is log u(x) - log u(rhs),
+
+    R = -log(1 - F/(x - lo)) + log(1 + F/(hi - x)),
+
+which grows towards both ends: F itself, or F/u, need not, and steps would lead there. Other rows stay those of x.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.interval import Interval, clipped, outside
+from hermitex.solvers.newton import bend, bend_slope
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution
 
@@ -62,24 +67,39 @@ class Coordinates:
         return slope
 
     def wrapped(self, both: Callable[..., Any], step: Callable[..., Any], sized: Callable[..., Any],
-                rounding: Callable[..., Any]) -> dict[str, Any]:
-        """Residual and Jacobian, the map, the sizes of the rows and their rounding as functions of u."""
+                rounding: Callable[..., Any], explicit: Sequence[bool]) -> dict[str, Any]:
+        """Residual and Jacobian, the map, the sizes of the rows and their rounding as functions of u.
+
+        explicit : which rows in x read x - rhs
+        """
         def both_(u: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
-            F, J = both(self.outside(u), p)
+            x = self.outside(u)
+            F, J = (np.array(v, dtype=float) for v in both(x, p))
+            for i, (lo, hi) in self.some:
+                if explicit[i]:
+                    f, slope, own = F[i].copy(), 0.0, 0.0
+                    F[i] = 0.0
+                    for gap, towards in ((x[i] - lo, 1.0), (hi - x[i], -1.0)):
+                        if np.all(np.isfinite(gap)):
+                            t = towards*f/gap
+                            F[i] += towards*bend(t)
+                            slope, own = slope + bend_slope(t)/gap, own - bend_slope(t)*t/gap
+                    J[i] *= slope
+                    J[i, i] += own
             return F, J*self.slopes(u)[None]
 
-        return {"both": both_, "residual": lambda u, p: both(self.outside(u), p)[0],
+        return {"both": both_, "residual": lambda u, p: both_(u, p)[0],
                 "step": lambda u, p: self.inside(step(self.outside(u), p)), "sized": lambda u, p: sized(self.outside(u), p),
                 "rounding": lambda u, p: rounding(self.outside(u), p)}
 
     def explicit(self, explicit: Sequence[bool]) -> list[bool]:
-        """Which rows read u - rhs: those of x do not."""
+        """Which rows read u - rhs: those with an interval do not."""
         return [bool(e) and all(i != k for k, _ in self.some) for i, e in enumerate(explicit)]
 
-    def bent(self, explicit: Sequence[bool]) -> list[bool]:
-        """Which rows are taken in logarithms: x - rhs is u - (rhs - lo) where the interval has no upper end."""
+    def plain(self, rows: int) -> list[bool]:
+        """Which rows have no interval."""
         ends = dict(self.some)
-        return [bool(e) and (i not in ends or np.isfinite(ends[i][0]) and not np.isfinite(ends[i][1])) for i, e in enumerate(explicit)]
+        return [i not in ends for i in range(rows)]
 
     def back(self, found: Solution, names: Sequence[str]) -> Solution:
         """The solution in x."""

@@ -314,15 +314,14 @@ class Run:
         plain: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized, "rounding": rounding}
         functions = plain
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
-        bent = line.bent(explicit)
         if line.some:
-            functions, explicit, x0 = line.wrapped(both, step, sized, rounding), line.explicit(explicit), line.inside(x0)
+            functions, explicit, x0 = line.wrapped(both, step, sized, rounding, explicit), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
         self.first.setdefault(name, x0)
         zero = np.stack([np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain),
                                          (self.points,)) for u, p in zip(block.torn, positive, strict=True)])
         begun = {"point": everything, START: self.first[name]}
-        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=bent, zero=zero,
+        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)), zero=zero,
                        rtol=self.tolerance, raise_on_failure=False, **functions)
         if line.some:
             found = line.back(found, block.torn)
