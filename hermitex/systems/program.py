@@ -158,9 +158,10 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     output = dict(zip(labels, lowered.outputs, strict=True))
     rounded = dict(zip(off, lowered.shaken, strict=False))
     places = marks(lowered)
-    fixed, places = _fixed(lowered, set(unknowns), places, set(parameters))
+    known = _known(lowered, set(parameters))
+    fixed, places = _fixed(lowered, set(unknowns), places, known)
     fixed -= set(members)
-    resting = {a.symbol for a in lowered.axes if not places.get(a.identifier, Marks()).moves - set(parameters)
+    resting = {a.symbol for a in lowered.axes if not places.get(a.identifier, Marks()).moves - known
                and not places.get(a.identifier, Marks()).kinks}
     lowered, fixed = _hoisted(lowered, fixed, set(parameters), resting)
     settled = fixed - lowered.along_axes()
@@ -188,11 +189,20 @@ def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
 
-def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks], parameters: set[Symbol]
+def _known(lowered: Lowered, parameters: set[Symbol]) -> set[Symbol]:
+    """The parameters, and what follows from them without an average."""
+    known = set(parameters)
+    for s in lowered.statements:
+        if not s.axes and s.needs <= known:
+            known.add(s.target)
+    return known
+
+
+def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks], known: set[Symbol]
            ) -> tuple[set[Symbol], dict[str, Marks]]:
     """What no unknown enters, not even through the nodes: those of an axis move with its break points. And the marks.
 
-    Along an axis with tables only break points and parameters move the nodes: a table is taken once.
+    Along an axis with tables only break points and what follows from parameters move the nodes: a table is taken once.
     """
     varying = set(unknowns)
     while True:
@@ -206,7 +216,7 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks],
     tabled = {v for s in lowered.statements if s.target in fixed and s.axes
               for v in (*reach[s.target], *(a.symbol for a in s.axes))}
     names = {a.identifier for a in lowered.axes if a.symbol in tabled}
-    places = {name: m.resting(parameters) if name in names else m for name, m in places.items()}
+    places = {name: m.resting(known) if name in names else m for name, m in places.items()}
     moving = {a.symbol for a in lowered.axes if places.get(a.identifier, Marks()).moves & moved}
     return lowered.independent_of(varying | moving), places
 

@@ -108,6 +108,13 @@ def test_what_is_narrow_is_found_where_its_scale_stands_in_the_formula(body):
             assert abs(found - known) <= 3e-10*whole
 
 
+def test_a_scale_that_stands_elsewhere_in_the_formula_too():
+    """1/w is computed once, and is a scale still."""
+    body = exp(z/3)/cosh((z - c)/w)**2
+    found = hx.System({x: E(body, z)/w}).solve(c=0.5, w=1.3e-5)
+    assert found["x"]*1.3e-5 == pytest.approx(graded(body, c=0.5, w=1.3e-5), rel=1e-9) and found.origin["nodes"]["z"] < 1000
+
+
 def test_scales_that_move_with_an_unknown_and_with_an_outer_variable():
     q = Symbol("q", positive=True)
     glass = hx.System({q: E(tanh(beta*(sqrt(q)*z + h))**2, z)})
