@@ -16,7 +16,8 @@ from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
-from hermitex.kernels.rounding import OFF, operations
+from hermitex.kernels.rounding import operations
+from hermitex.kernels.shaken import BY, ROUNDED, shifts
 from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -157,9 +158,10 @@ class Kernel(Shown):
         if "plain" not in self._loaded:
             self._loaded["plain"] = load(self.source)
         with np.errstate(all="ignore"):
-            off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
-            lost = np.abs(off - value)/np.abs(value)*(2*_EPSILON/OFF)
-        return float(np.max(np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
+            rounded, quad = self._loaded["plain"][_OFF], self.quadratures.arrays()
+            gap = shifts(lambda how: {"": np.ravel(rounded({**s, BY: how}, quad)["value"])}, {"": value})[""]
+            lost = np.abs(gap)/np.abs(value)*(8*ROUNDED)
+        return float(np.max(np.where(gap == 0, 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""

@@ -36,6 +36,7 @@ from sympy import (
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import loss
 from hermitex.kernels.exact import exact_or_none, independent, promising
+from hermitex.kernels.gathered import gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.rounding import Shaken, shaking, written
@@ -138,7 +139,7 @@ class _Lowering:
         known = self.taken | {s.name for s in self.letters.values()}
         free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in known]
         outer = tuple(self._axis(s.name, 0) for s in free)
-        return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
+        return self.flat(self._gathered(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)})), outer)
 
     # -- nodes -> symbols ------------------------------------------------------------------------------------------
     def flat(self, expr: Expr, outer: tuple[NodeAxis, ...]) -> Expr:
@@ -209,7 +210,8 @@ class _Lowering:
         coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
         axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
-        body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
+        body = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+        body = self.flat(self._gathered(body), (*outer, *axes))
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
             done = self._closed(whole, [a.symbol for a in axes])
@@ -223,6 +225,9 @@ class _Lowering:
             wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
             body = body if wider == whole else wider
         return self._contracted(body, axes)
+
+    def _gathered(self, e: Expr) -> Expr:
+        return gathered(e, self.hiding.union(a.symbol for a in self.axes.values()))
 
     def _form(self, done: Expr) -> Symbol:
         """The symbol of a closed form whose terms may cancel."""
