@@ -129,7 +129,7 @@ class _LeastSearch:
         for n, v, g, (lo, hi) in zip(self.names, u, slope, self.ends, strict=True):
             end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
             size = max(abs(value), 1e-300)
-            if end and abs(g) > _FLAT*size:
+            if end:
                 notes.append(f"the least {self.objective} lies at the {end} end of the bounds, {n} = {float(numbers[n]):.6g}; its "
                              f"slope there is {g/(float(numbers[n]) if self.logs[self.names.index(n)] else 1.0):.3g}")
             elif abs(g) > _FLAT*size:
