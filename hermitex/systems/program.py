@@ -297,7 +297,8 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     # Torn members are computed again under another name: from the state that is given, and so that their averages are examined.
     taken = {v.name for s in lowered.statements for v in (s.target, *s.needs)}
     again = {m: Symbol(_unused(f"{m.name}_again", taken), real=True) for m in sorted(members, key=str)}
-    everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again[u] for b in blocks for u in b.unknowns}
+    everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again.get(u, u)
+                  for b in blocks for u in b.unknowns}
     parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
     laws = {label[1]: target for label, target in output.items() if label[0] == "law"}

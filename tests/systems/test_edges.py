@@ -137,3 +137,9 @@ def test_no_rule_grows_beyond_what_memory_holds(monkeypatch):
     found = System({m: E(tanh(40*z1*z2 + m)**2, z1, z2)/2}).solve(raise_on_failure=False)
     assert np.prod(list(found.origin["nodes"].values())) <= 200_000
     assert not found.converged and "the quadrature reached" in found.reason
+
+
+def test_an_equation_that_says_nothing_of_its_unknown_has_the_least_solution_with_a_note():
+    for equations in ({x: x}, {x: y, y: x}):
+        found = System(equations).solve()
+        assert found["x"] == 0 and "rank 0" in found.notes[0]
