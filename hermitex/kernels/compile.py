@@ -22,6 +22,7 @@ from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
+from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart
@@ -236,6 +237,7 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
     """
     from hermitex.symbolic.parsing import expression, parse_with_letters
 
+    require_tolerance(tolerance)
     given: Expr = parse_with_letters(expr, symbols) if isinstance(expr, str) else expression(expr)
     formula, needed = apart(given)
     if loose := unsummed(formula):

@@ -12,6 +12,7 @@ from hermitex.solvers import branches as search
 from hermitex.solvers.batch import Array
 from hermitex.solvers.chain import assemble
 from hermitex.solvers.interval import Interval, clipped, middle, outside
+from hermitex.solvers.limit import require_tolerance
 from hermitex.solvers.solution import Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import Run
@@ -21,6 +22,7 @@ from hermitex.systems.solve import checked_start, points_of, shaped, solve
 def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
              tolerance: float = 1e-11) -> tuple[Solution, ...]:
     """The solutions at every point; see `System.branches`."""
+    require_tolerance(tolerance)
     program, numbers = program.bound(numbers, "branches")
     flat, shape = points_of(program, numbers)
     given = {label: checked_start(program, start, shape) for label, start in starts.items()}

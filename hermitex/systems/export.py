@@ -29,6 +29,7 @@ from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
 from hermitex.show.columns import ridge
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
+from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
@@ -126,6 +127,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     except NO_NUMBER:
         raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None
     check_place(path)
+    require_tolerance(tolerance)
     how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
     left: list[str] = []
     points = _reference(system, reference, first, how, left)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.interval import middle, outside, said
-from hermitex.solvers.limit import limited, over, ran_out
+from hermitex.solvers.limit import limited, over, ran_out, require_tolerance
 from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, refused, shaped, solved
 from hermitex.systems.states import States
@@ -43,6 +43,7 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
     Of an iteration `solution.history` holds {unknown: its values from the start on, step by step}, of one batch of points.
     """
     _require_known("solve", method, damping)
+    require_tolerance(tolerance)
     if method == "newton":
         return solved(program, numbers, start=start, tolerance=tolerance, budget=budget)
     program, rest = program.bound(numbers)

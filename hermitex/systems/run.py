@@ -145,6 +145,8 @@ class Run:
             self.s.update(tables)
             if good.all() or over():
                 break
+        if not good.all():  # on the nodes in force, which were refined last
+            self._into(self.s, self.s, ("tables",), None)
         self.unsettled = self._row(self.quad.reached("tables"))
 
     def _into(self, s: State, out: State, names: tuple[str, ...], average: Any) -> None:

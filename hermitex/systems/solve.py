@@ -16,7 +16,7 @@ from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
-from hermitex.solvers.limit import limited, over
+from hermitex.solvers.limit import limited, over, require_tolerance
 from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import LOST, NEAR, SHORT, Run
@@ -41,7 +41,8 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
 
     Raises
     ------
-    BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite. NotConverged otherwise.
+    BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite; a tolerance that is none.
+    NotConverged otherwise.
     """
     found = solved(program, numbers, start=start or {}, tolerance=tolerance, budget=budget)
     return found.require() if raise_on_failure else found
@@ -50,6 +51,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
 def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
            budget: float | None) -> Solution:
     """The solution at every point, converged or not: what the session and an exported file share."""
+    require_tolerance(tolerance)
     program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)
     points = int(np.prod(shape)) if shape else 1

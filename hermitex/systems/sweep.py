@@ -22,7 +22,7 @@ from hermitex.show.columns import ridge
 from hermitex.solvers.grid import Piece, digest
 from hermitex.solvers.grid import grid as points
 from hermitex.solvers.journal import PASSING
-from hermitex.solvers.limit import limited, over
+from hermitex.solvers.limit import limited, over, require_seconds, require_tolerance
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.sweep import Progress
 from hermitex.solvers.sweep import sweep as sweep_grid
@@ -77,8 +77,9 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     >>> round(float(table["V"][2]), 6)
     0.844289
     """
-    if budget is not None and not budget >= 0:
-        raise BadInput(f"sweep: budget = {budget!r} is not a number of seconds")
+    require_seconds(budget)
+    if tolerance is not None:
+        require_tolerance(tolerance)
     until = None if budget is None else time.time() + budget
     require_method("sweep", method, damping)
     how = (method, float(damping))

@@ -477,7 +477,9 @@ class System(Shown):
         from hermitex.systems.branches import branches
 
         names = by_name("branches", numbers, keywords, parameters=[p.name for p in self.parameters])
-        return branches(self.compile(), {str(k): by_name("start", s) for k, s in (starts or {}).items()}, names,
+        if not isinstance(starts or {}, Mapping):
+            raise BadInput(f"branches: starts have names, {{'informed': {{'m': 1}}}}, not {brief(starts)}")
+        return branches(self.compile(), {str(k): begin(s, "'m': 1") for k, s in (starts or {}).items()}, names,
                         tolerance=tolerance)
 
     # -- showing -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.solvers.interval import clipped, outside, said
-from hermitex.solvers.limit import over, ran_out
+from hermitex.solvers.limit import over, ran_out, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.solvers.solution import REFUSED
 from hermitex.systems.solve import points_of, refused
@@ -252,6 +252,7 @@ def _at_end(found: Trajectory) -> Trajectory:
 def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: Any, *, domain: Mapping[str, tuple[float, float]],
          tolerance: float, method: str = "auto", events: Sequence[str] = (), terminal: Sequence[str] = ()) -> Trajectory:
     """The trajectory at every point of the broadcast numbers; the times are the last axis. What a session and a file share."""
+    require_tolerance(tolerance)
     program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)
     times, x0 = checked_times(t), checked_start([u for u in program.unknowns if u != TIME], domain, start)

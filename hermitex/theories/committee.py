@@ -19,7 +19,7 @@ from sympy import DiracDelta, Symbol
 
 from hermitex.errors import BadInput, NotConverged, NoValue
 from hermitex.show.display import shorten
-from hermitex.solvers.limit import limited
+from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.budget import budget as bounded
@@ -166,8 +166,8 @@ class Committee(Theory):
         budget : seconds; what was not integrated by then is missing, and the reason says so; where it ends within the search for
             closed forms, or within one average, BudgetExceeded
         """
-        if not (tolerance is None or (isinstance(tolerance, int | float) and 0 < tolerance < 1)):
-            raise BadInput(f"committee: tolerance is a number between 0 and 1, not {tolerance!r}")
+        if tolerance is not None:
+            require_tolerance(tolerance)
         given = self.complete(self.given({**numbers, **begin(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
             raise NoValue("committee", "t", "(0, 20)")

@@ -14,7 +14,7 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownName, brief
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
-from hermitex.solvers.limit import limited
+from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
@@ -118,6 +118,7 @@ class Theory(Shown):
         """
         given = self.given(numbers)
         require_method(self.name, method, damping)
+        require_tolerance(tolerance)
         how = {} if method == "newton" else {"method": method, "damping": damping}
         with limited(budget):
             found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)

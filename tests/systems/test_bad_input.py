@@ -15,6 +15,8 @@ a = symbols("a", real=True)
 V = symbols("V", positive=True)
 eta, beta = IndexedBase("eta"), IndexedBase("beta")
 k = Idx("k", Symbol("N", integer=True))
+GLM = hx.theories.glm()
+PLAIN = hx.System({V: a/(1 + V)})
 MODES = hx.System({V: 1 + Sum(eta[k]*beta[k]/(eta[k] + V), k)})
 Q11, Q12, Q22 = symbols("Q11 Q12 Q22", real=True)
 Q = ImmutableMatrix([[Q11, Q12], [Q12, Q22]])
@@ -46,8 +48,31 @@ def spec(**sections):
     (lambda: hx.System({Q: a*Q + eye(2)}).solve(a=0.5, start={"Q": [[1, 2, 3]]}), "Q has no entry Q13"),
     (lambda: spec(equations='q = "1/(1 + q)"', domain="q = 1"), r"^spec: \[domain\] q: an open interval is a text"),
     (lambda: spec(flow='q = "q = -q"'), "rate dq/dt alone"),
+    (lambda: PLAIN.branches([{"V": 1}], a=1), "starts have names"),
+    (lambda: PLAIN.branches({"one": 3}, a=1), "start is a mapping"),
 ])
 def test_it_is_said_in_one_line(wrong, says):
     with pytest.raises(BadInput, match=says) as caught:
         wrong()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1, 5.0, float("nan"), float("inf"), "x", None, True, [1e-9]], ids=repr)
+def test_a_tolerance_that_is_none_is_refused(wrong, tmp_path):
+    """-1 and inf were taken, and what came of them was called converged."""
+    flow = hx.Flow({V: -V}, start={V: 1})
+    ways = [lambda: PLAIN.solve(a=1, tolerance=wrong), lambda: PLAIN.solve(a=1, tolerance=wrong, method="iterate"),
+            lambda: PLAIN.branches(a=1, tolerance=wrong), lambda: PLAIN.follow("a", (1, 2), tolerance=wrong),
+            lambda: PLAIN.minimise("V", over="a", bounds=(1, 2), tolerance=wrong), lambda: flow.solve(t=1, tolerance=wrong),
+            lambda: PLAIN.export(tmp_path/"file.py", tolerance=wrong), lambda: GLM.solve(alpha=1, lam=1, tolerance=wrong),
+            lambda: hx.compile(a*z, tolerance=wrong), lambda: hx.sweep(PLAIN, {"a": [1]}, tolerance=2 if wrong is None else wrong)]
+    for way in ways:
+        with pytest.raises(BadInput, match=r"^tolerance = .* is not a number between 0 and 1$"):
+            way()
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), "x", True, [1]], ids=repr)
+def test_a_budget_that_is_none_is_refused(wrong):
+    for way in (lambda: PLAIN.solve(a=1, budget=wrong), lambda: hx.sweep(PLAIN, {"a": [1]}, budget=wrong)):
+        with pytest.raises(BadInput, match=r"^budget = .* is not a number of seconds$"):
+            way()

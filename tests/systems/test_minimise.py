@@ -115,7 +115,8 @@ def test_several_parameters_at_once():
 def test_an_end_and_an_edge_are_said():
     end = RIDGE.minimise("V", over="lam", bounds=(0.1, 5), alpha=2)
     assert end["lam"] == pytest.approx(5) and "upper end" in end.notes[-1]
-    assert "upper end" in hx.System({x: 1 + 1/a}).minimise("x", over="a", bounds=(0.01, 1e6)).notes[-1]  # the slope is nearly 0 there
+    # The slope is nearly 0 at the end too.
+    assert "upper end" in hx.System({x: 1 + 1/a}).minimise("x", over="a", bounds=(0.01, 1e6)).notes[-1]
     edge = hx.System({x: hx.parse("abs(a - 2)", symbols={"a": a})}).minimise("x", "a", (0.5, 9))
     assert edge["a"] == pytest.approx(2, abs=1e-6) and "edge" in edge.notes[-1]
 

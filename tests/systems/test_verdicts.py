@@ -294,6 +294,13 @@ def test_a_budget_ends_a_solve_with_its_last_state(tmp_path, capsys):
         module.main(["--c", "2", "--budget", "-1"])
 
 
+def test_what_no_unknown_enters_is_on_the_nodes_in_force_when_the_time_is_up():
+    """The table of the logistic function was left on fewer nodes than the tanh beside it."""
+    system = System({p: 1 + E(tanh(z)*tanh(p + 1/(1 + exp(-c*z))), z)})
+    cut = system.solve(c=30, budget=0, raise_on_failure=False)
+    assert not cut.converged and "the budget of 0 s ran out" in cut.reason
+
+
 def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
     from hermitex.systems.sweep import sweep
 
