@@ -36,6 +36,7 @@ class Names:
     Parameters
     ----------
     taken : further identifiers that mean something where the names are used
+    generated : whether that is a generated source, where `s`, `quad`, `np` and the helpers mean something
     first : names that keep their spelling if they can: those that are identifiers as they stand come before the others
 
     Examples
@@ -45,8 +46,8 @@ class Names:
     ['a_b_2', 'a_b', 'lamda', 'np_', 'hatq', 'q_prime']
     """
 
-    def __init__(self, taken: Iterable[str] = (), first: Iterable[str] = ()) -> None:
-        self._reserved, self._found, self._taken = frozenset(taken), dict[str, str](), set[str]()
+    def __init__(self, taken: Iterable[str] = (), first: Iterable[str] = (), *, generated: bool = True) -> None:
+        self._generated, self._reserved, self._found, self._taken = generated, frozenset(taken), dict[str, str](), set[str]()
         for name in sorted(first, key=lambda n: (n != _plain(n), n)):
             self(name)
 
@@ -70,7 +71,7 @@ class Names:
         return found
 
     def _means(self, name: str) -> bool:
-        return name in self._reserved or reserved(name)
+        return name in self._reserved or keyword.iskeyword(name) or (self._generated and reserved(name))
 
 
 def _plain(name: str) -> str:

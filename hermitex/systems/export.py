@@ -351,7 +351,7 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
     """{parameter: keyword of `solve` and option of the command line}, which shadow nothing of either."""
-    names = Names(_taken(own), first=[p.name for p in parameters])
+    names = Names(_taken(own), first=[p.name for p in parameters], generated=False)
     return {p.name: names(p) for p in parameters}
 
 

@@ -131,7 +131,8 @@ def values(text):
 
 def main(argv=None):
     """Print the self-test or a table; exit 0, or 1 if something failed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0].replace("%(", "% ("), conflict_handler="resolve")
+    parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0].replace("%(", "% ("), conflict_handler="resolve",
+                                     allow_abbrev=False)
     words = dict(zip(CODE.names, solve.__code__.co_varnames, strict=False))  # the options are the keywords of `solve`
     words_of_arrays = set(list(words.values())[len(CODE.parameters):])
     for name, word in words.items():

@@ -192,6 +192,19 @@ def test_names_that_python_reserves_are_spelled_otherwise(tmp_path):
     assert load(tmp_path / "solver.py").solve(alpha=2.0, lamda=0.1)["V"] == pytest.approx(0.844289, abs=1e-6)
 
 
+def test_a_parameter_keeps_its_name_in_the_file(tmp_path):
+    """What means something within the formulas means nothing to `solve`: s was --s_, and --s a part of two options."""
+    names = ["s", "np", "quad", "tables", "t", "h"]
+    x = Symbol("x", positive=True)
+    System({x: sum(Symbol(n, positive=True) for n in names)/(1 + x)}).export(tmp_path / "solver.py")
+    given = {n: 0.5 + k for k, n in enumerate(names)}
+    there = run(tmp_path / "solver.py", "--json", *(f"--{n}={v}" for n, v in given.items()))
+    total = sum(given.values())
+    assert json.loads(there.stdout)["x"] == pytest.approx([((1 + 4*total)**0.5 - 1)/2], rel=1e-12)
+    assert load(tmp_path / "solver.py").solve(**given)["x"] == json.loads(there.stdout)["x"][0]
+    assert "unrecognized arguments: --tab" in run(tmp_path / "solver.py", "--tab=1", *(f"--{n}=1" for n in names)).stderr
+
+
 def test_a_system_without_parameters(tmp_path):
     x = Symbol("x", positive=True)
     System({x: 1/(1 + x)}).export(tmp_path / "solver.py")
