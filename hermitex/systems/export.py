@@ -45,8 +45,8 @@ from hermitex.systems.verified import verified
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
 _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
-_STANDARD = ("import argparse", "import json", "import sys")
-_PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "selftest", "solve", "values"})
+_STANDARD = ("import argparse", "import json", "import os", "import sys")
+_PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "run", "selftest", "solve", "values"})
 _WIDTH = 116
 _TRIES, _POINTS = 24, 3
 _ENTRIES, _LONGEST = 5, 60  # of an array in a reference point

@@ -120,13 +120,24 @@ def selftest():
 # -- the command line --------------------------------------------------------------------------------------------------
 def values(text):
     """0.5, or 0.2,0.9, or first:last:points, or for an array FILE.npy."""
-    if text.endswith(".npy"):
-        return np.load(text)
-    if ":" in text:
-        first, last, points = text.split(":")
-        check_size("a range", {"values": int(points)})
-        return np.linspace(float(first), float(last), int(points))
-    return np.array([float(v) for v in text.split(",")])
+    try:
+        if text.endswith(".npy"):
+            if not os.path.isfile(text):
+                raise ValueError("it is no file")
+            return np.asarray(np.load(text), dtype=float)
+        if text.count(":") not in (0, 2):
+            raise ValueError("a range is first:last:points")
+        if ":" in text:
+            first, last, points = text.split(":")
+            check_size("a range", {"values": int(points)})
+            found = np.linspace(float(first), float(last), int(points))
+        else:
+            found = np.array([float(v) for v in text.split(",")])
+        if not found.size:
+            raise ValueError("a range has one point or more")
+        return found
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r}: {error}") from None
 
 
 def main(argv=None):
@@ -189,10 +200,31 @@ def main(argv=None):
     return 0
 
 
-if __name__ == "__main__":
-    if sys.stdout:
+def run():
+    """`main` and its exit status; what keeps it from its end is said in one line."""
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # where it is closed, nothing of it goes elsewhere
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
-    sys.exit(main())
+        status = main()
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        status, why = 130, "interrupted"
+    except BrokenPipeError:  # the reader has what it wanted
+        status, why = 0, ""
+    except OSError as error:
+        status, why = 2, f"standard output: {error.strerror or error}"
+    if sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
+    if why:
+        print(why, file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run())
 ''')
 
 # What differs where the equations are rates, {what a file for a System says: what one for a Flow says}.

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -125,6 +126,43 @@ def test_a_file_that_fails_its_own_self_test_is_not_written(tmp_path, monkeypatc
         assert [p.name for p in tmp_path.iterdir()] == ["solver.py"] and (tmp_path / "solver.py").read_text() == "old"
 
 
+NUMBERS = ("--lam", "0.1", "--Delta", "0.25", "--rho", "1")
+
+
+def test_what_is_no_number_is_said_in_one_line(ridge_file, monkeypatch, capsys):
+    monkeypatch.chdir(ridge_file.parent)
+    os.mkfifo("pipe.npy")
+    module = load(ridge_file)
+    for values in ("x", "", "1,,2", "1:2", "1:2:3:4", "1:2:0", "1:2:-3", "1:2:1e3", "0:1:1000000000", "none.npy", "pipe.npy", "nan",
+                   "1e400"):
+        with pytest.raises(SystemExit, match="2"):
+            module.main([f"--alpha={values}", *NUMBERS])
+        done = capsys.readouterr()
+        assert not done.out and re.search(r"\n.*: error: .*alpha.*\n\Z", done.err), values
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends, status, said", [
+    ("| head -n 1", 0, r".* alpha .*\n"), (">/dev/full", 2, "standard output: No space left on device\n"),
+    (">&-", 2, "standard output: it is closed\n"), ("--alpha x 2>&-", 2, ""), ("2>&- >&-", 2, "")])
+def test_streams_that_are_closed_or_full(ends, status, said, ridge_file):
+    given = " ".join(NUMBERS if "x" in ends else ("--alpha", "0.5:2:2000", *NUMBERS))
+    line = f"set -o pipefail; {sys.executable} -I {ridge_file} {given} {ends}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status and re.fullmatch(said, done.stdout + done.stderr)
+
+
+@pytest.mark.slow
+def test_an_interrupt_is_one_line(ridge_file):
+    """It comes while the file solves."""
+    code = ("import os, runpy, signal, sys, threading\nsys.argv = ['solver.py', *sys.argv[2:]]\n"
+            "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            f"runpy.run_path({str(ridge_file)!r}, run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", code, "", "--alpha", "0.5:2:1000", "--lam", "0.01:1:900", *NUMBERS[2:]],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130 and done.stderr == "interrupted\n" and not done.stdout
+
+
 def test_a_planted_error_fails_the_self_test(ridge_file, tmp_path):
     text = ridge_file.read_text()
     for before, after in [("V = 1/t0", "V = 1.0001/t0"), ('mhat = s["mhat"]', 'mhat = s["m"]')]:
@@ -192,17 +230,19 @@ def test_names_that_python_reserves_are_spelled_otherwise(tmp_path):
     assert load(tmp_path / "solver.py").solve(alpha=2.0, lamda=0.1)["V"] == pytest.approx(0.844289, abs=1e-6)
 
 
-def test_a_parameter_keeps_its_name_in_the_file(tmp_path):
+def test_a_parameter_keeps_its_name_in_the_file(tmp_path, capsys):
     """What means something within the formulas means nothing to `solve`: s was --s_, and --s a part of two options."""
     names = ["s", "np", "quad", "tables", "t", "h"]
-    x = Symbol("x", positive=True)
-    System({x: sum(Symbol(n, positive=True) for n in names)/(1 + x)}).export(tmp_path / "solver.py")
     given = {n: 0.5 + k for k, n in enumerate(names)}
-    there = run(tmp_path / "solver.py", "--json", *(f"--{n}={v}" for n, v in given.items()))
-    total = sum(given.values())
-    assert json.loads(there.stdout)["x"] == pytest.approx([((1 + 4*total)**0.5 - 1)/2], rel=1e-12)
-    assert load(tmp_path / "solver.py").solve(**given)["x"] == json.loads(there.stdout)["x"][0]
-    assert "unrecognized arguments: --tab" in run(tmp_path / "solver.py", "--tab=1", *(f"--{n}=1" for n in names)).stderr
+    x = Symbol("x", positive=True)
+    system = System({x: sum(Symbol(n, positive=True) for n in names)/(1 + x)})
+    (tmp_path / "solver.py").write_text(export.render(system, [(given, system.solve(given).value)], how={"tolerance": 1e-11}))
+    module = load(tmp_path / "solver.py")
+    assert module.main(["--json", *(f"--{n}={v}" for n, v in given.items())]) == 0 and module.selftest() == 0
+    assert module.solve(**given)["x"] == json.loads(capsys.readouterr().out)["x"][0]
+    with pytest.raises(SystemExit):
+        module.main(["--tab=1", *(f"--{n}=1" for n in names)])
+    assert "unrecognized arguments: --tab" in capsys.readouterr().err
 
 
 def test_a_system_without_parameters(tmp_path):
