@@ -60,7 +60,7 @@ class Lines:
                 letters |= declared({key: kind})
             except HermitexError as error:
                 self.fail(section, key, error)
-        return letters | self._laws(letters)
+        return declared(letters | self._laws(letters))
 
     def _laws(self, letters: dict[str, Any]) -> dict[str, Any]:
         """The random variables, whose parameters are formulas of the letters."""

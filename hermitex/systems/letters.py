@@ -60,4 +60,5 @@ def read(part: Mapping[Any, Any], known: Mapping[str, Any]) -> dict[Any, Any]:
     >>> read({"V": "1/(lamda + Vhat)"}, letters(["V", "Vhat"], None))
     {'V': 1/(Vhat + lamda)}
     """
+    known = declared(known) if any(isinstance(v, str) for v in part.values()) else known
     return {key: parse(value, symbols=known) if isinstance(value, str) else value for key, value in part.items()}

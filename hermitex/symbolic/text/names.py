@@ -68,21 +68,25 @@ def _exact(name: str) -> Any:
     return getattr(special, name, None) or getattr(sympy, name)
 
 
-def declared(given: Any) -> dict[str, Any]:
-    """Parameters by name, from ``{"mu": "real"}``, ``"mu, s>0"`` or Symbols.
+class Declared(dict[str, Any]):
+    """What `declared` has read: for many texts with the same letters it is read once."""
+
+
+def declared(given: Any) -> Declared:
+    """Parameters by name, from ``{"mu": "real"}``, ``"mu, s>0"`` or Symbols; what was read before stays as it is.
 
     >>> {n: s.is_positive for n, s in declared("mu, s>0").items()}
     {'mu': None, 's': True}
     """
-    if given is None:
-        return {}
+    if given is None or isinstance(given, Declared):
+        return Declared() if given is None else given
     if isinstance(given, str):
         given = _once(_declaration(part) for part in given.split(",") if part.strip())
     elif not isinstance(given, Mapping):
         if not isinstance(given, Iterable):
             raise BadInput(f"parameters are declared as 'mu, s>0' or {{'mu': 'real'}}, not {str(given)[:40]!r}")
         given = _once((str(s), s) for s in given)
-    return {str(name): kind if is_random(kind) else _parameter(str(name), kind) for name, kind in given.items()}
+    return Declared((str(name), kind if is_random(kind) else _parameter(str(name), kind)) for name, kind in given.items())
 
 
 def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
