@@ -14,11 +14,13 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
+from hermitex.show.files import check_source
 
 _LARGEST, _PARTS = 1_000_000, 20
 _DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
@@ -101,11 +103,8 @@ def load(text: str) -> Spec:
 
 def _text(path: Path) -> str:
     """The text of a file; a device, a pipe or a file that is too large for a spec is refused before it is read."""
+    check_source(path, _LARGEST)
     try:
-        if path.exists() and not path.is_file():
-            raise BadInput(f"{path} is {'a folder' if path.is_dir() else 'no file but a device or a pipe'}; a spec is a file")
-        if path.exists() and path.stat().st_size > _LARGEST:
-            raise BadInput(f"{path} has {path.stat().st_size:,} bytes; a spec has {_LARGEST:,} at most")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
@@ -167,10 +166,12 @@ class _SpecReader(Lines):
         except BadInput as error:
             self.fail(None, None, error)
         known |= {"lam"} if "lamda" in known else set()
-        for name in ("parameters", "grid"):
-            for key in self.section(name):
+        for name, lines in (("parameters", {k: [v] for k, v in numbers.items()}), ("grid", grid)):
+            for key, line in lines.items():
                 if key not in known:
                     self.fail(name, key, UnknownName(key, known, "parameter"))
+                if not (is_theory(system) or all(map(isfinite, line))):
+                    self.fail(name, key, "infinity is not a value; every parameter is finite")
         arrays = self._arrays(system)
         how: dict[str, Any] = {k: options[k] for k in ("method", "damping") if k in self.section("sweep")}
         return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]), how, arrays)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hermitex.errors import NO_NUMBER, BadInput
+from hermitex.show.files import check_source
 
 _MOST = 100_000_000  # bytes of a file; entries of a formula are an eighth of it
-_RANGE = re.compile(r"(.*),\s*(\d{1,9})\s*\.\.\s*(\d{1,9})\s*", re.S)
+_RANGE = re.compile(r"(.*),\s*(\d{1,18})\s*\.\.\s*(\d{1,18})\s*", re.S)
 
 
 def read_array(value: Any, folder: Path) -> Any:
@@ -22,6 +23,17 @@ def read_array(value: Any, folder: Path) -> Any:
     >>> read_array("k**(-3/2), 1..3", Path()).round(4).tolist()
     [1.0, 0.3536, 0.1925]
     """
+    import numpy as np
+
+    found = _array(value, folder)
+    if not found.size:
+        raise BadInput("it is empty")
+    if not np.isfinite(found).all():
+        raise BadInput(f"it holds {found[~np.isfinite(found)][0]}; every entry must be finite")
+    return found
+
+
+def _array(value: Any, folder: Path) -> Any:
     import numpy as np
 
     if isinstance(value, list):
@@ -42,11 +54,10 @@ def read_array(value: Any, folder: Path) -> Any:
 def _file(path: Path) -> Any:
     import numpy as np
 
+    check_source(path, _MOST)
     try:
-        if not path.is_file():
+        if not path.exists():
             raise BadInput(f"there is no file {path}")
-        if path.stat().st_size > _MOST:
-            raise BadInput(f"{path} has {path.stat().st_size:,} bytes; an array has {_MOST:,} at most")
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), dtype=float)
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.show.files import check_source
 
 
 def module_of(path: Path) -> ModuleType:
@@ -20,7 +21,8 @@ def module_of(path: Path) -> ModuleType:
     ------
     BadInput : no such file, or its code raised; one line that names the file and what was raised.
     """
-    if not path.is_file():
+    check_source(path)
+    if not path.exists():
         raise BadInput(f"{path}: no such file{_near(path)}")
     name = f"_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -42,6 +42,26 @@ def check_place(path: str | os.PathLike[str] | None) -> None:
         _refuse(path, "the folder is not writable")
 
 
+def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
+    """Refuse what is not read to its end: a folder, a device, a pipe, and a file of more than `most` bytes.
+
+    What is not there is left to whoever opens it.
+
+    Raises
+    ------
+    BadInput : one line.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError, TypeError):
+        return
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file but a device or a pipe"
+        raise BadInput(f"{path} is {kind}")
+    if most is not None and found.st_size > most:
+        raise BadInput(f"{path} has {found.st_size:,} bytes; {most:,} at most are read")
+
+
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
     """Write a file so that it is at every moment either the old one or the new one; a failure leaves nothing behind.
 

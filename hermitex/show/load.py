@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from hermitex.errors import BadInput
+from hermitex.show.files import check_source
 
 _WORDS = ("reason", "method", "branch")
 
@@ -19,6 +20,7 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
     ------
     BadInput : there is no such file, or it is no table; one line.
     """
+    check_source(path)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]

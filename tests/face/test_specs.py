@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
 from hermitex.face import cli, spec
 from hermitex.systems.sweep import sweep
@@ -116,6 +117,34 @@ def test_a_device_a_pipe_a_folder_and_a_huge_file_are_no_specs(tmp_path, capsys)
             assert cli.main(verb) == 2
             told = capsys.readouterr().err
             assert told.count("\n") == 1 and str(path) in told
+
+
+def test_no_other_file_is_read_without_an_end(tmp_path):
+    """hx.load("/dev/zero") filled the memory; a pipe was waited for."""
+    os.mkfifo(tmp_path / "pipe.npy")
+    os.symlink("/dev/zero", tmp_path / "zero.npy")
+    for name in ("pipe.npy", "zero.npy"):
+        (tmp_path / "code.py").unlink(missing_ok=True)
+        (tmp_path / "code.py").symlink_to(tmp_path / name)
+        for read in (lambda n: hx.load(tmp_path / n), lambda n: _with_arrays(tmp_path, f"eta = '{n}'"),
+                     lambda n: spec.load(f"{tmp_path}/code.py:s")):
+            with pytest.raises(BadInput, match=r"is no file but a device or a pipe$"):
+                read(name)
+
+
+@pytest.mark.parametrize("line, said", [
+    ("eta = []", "it is empty"), ("eta = [1, nan]", "it holds nan"), ("eta = [1, inf]", "it holds inf"),
+    ('eta = "k**k**k, 1..100"', "it holds inf"), ('eta = "k, 1..100000000000"', "the range 1..100000000000 has"),
+    ('eta = "none.npy"', "there is no file")])
+def test_an_array_or_a_number_that_is_none_is_named(line, said, tmp_path):
+    with pytest.raises(BadInput, match=rf"^\S+ridge.toml: \[arrays\] eta: .*{said}"):
+        _with_arrays(tmp_path, line)
+
+
+@pytest.mark.parametrize("section, number", [("parameters", "inf"), ("parameters", "-1e400"), ("grid", "[1, inf]")])
+def test_an_infinite_number_is_named(section, number):
+    with pytest.raises(BadInput, match=rf"^spec: \[{section}\] a: infinity is not a value"):
+        spec.from_toml(f"[equations]\nV = 'a/(1 + V)'\n[{section}]\na = {number}")
 
 
 @pytest.mark.parametrize("line", [
