@@ -23,7 +23,7 @@ FLOORS = (
      "sizes", "sums", "series.polynomials", "engine.tidy"),
     ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity", "scales"),
     ("bounds", "growth"),
-    ("engine", "integrals", "existence", "radial"),
+    ("engine", "integrals", "existence", "fewer", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
     ("calculus", "series", "activations", "derivation", "hermite", "invariance", "losses", "moreau", "partial_tensors", "stein",

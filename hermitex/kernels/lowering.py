@@ -43,6 +43,7 @@ from hermitex.kernels.rounding import Shaken, shaking, written
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.fewer import over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
@@ -221,6 +222,8 @@ class _Lowering:
             if done is not None and lost is not None and self.cancelling and not (self.losses and index):
                 self.lost.append(lost)
                 return self._form(done)
+        if not node.free_symbols & self.hiding and not node.body.has(ArraySum) and (short := over_fewer(node)) is not None:
+            return self.flat(short, outer)
         if not whole.free_symbols & self.hiding:
             wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
             body = body if wider == whole else wider

@@ -28,8 +28,8 @@ from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.digits.summation import Sum, plane
 from hermitex.symbolic.digits.swift import Swift
 from hermitex.symbolic.existence import exists_on_line, require_existence, settled
-from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.radial import radial
+from hermitex.symbolic.fewer import over_fewer
+from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.scales import scales
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
@@ -195,11 +195,9 @@ def integrate(node: Expectation, bits: int) -> Sum:
         signs = signs_of(node, bits)
         if signs is not None:
             return signs
-    along = radial(*node.open()) if node.independent else None
-    if along is not None:
-        one: Expr = E(*along)
-    else:
-        one = nested(node) if len(node.bound) > 1 or not node.independent else node
+    if (short := _shorter(node)) is not None:
+        return _of_constant(short, bits)
+    one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if isinstance(one, Expectation) and len(node.bound) == 2 and one.body.has(Expectation):
         both = _plane(node, bits)
         if both is not None:
@@ -226,6 +224,11 @@ def integrate(node: Expectation, bits: int) -> Sum:
             raise
         why = str(error) or "division by zero"
         raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
+
+
+def _shorter(node: Expectation) -> Expr | None:
+    """An average over several variables by averages over fewer; None where that is not seen."""
+    return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
 
 
 def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:

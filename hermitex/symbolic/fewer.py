@@ -1,0 +1,114 @@
+"""E f(A z) = E f((A A^T)^(1/2) u), and E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(s) ds for f(r s) = r^a f(s) in two:
+averages over several normals as averages over fewer.
+
+Factors without a common variable have averages of their own. What sees k linear forms is an average over k of them; what
+sees the length only, over one; what is homogeneous, over the circle. The circle is taken as the edge of a square, on which
+what is algebraic stays so: ds = dt/(1 + t^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Abs, Add, And, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, exp, eye, gamma, pi, sign, sqrt
+
+from hermitex.symbolic.conditioning import cholesky
+from hermitex.symbolic.engine.several import Matrix, linear_forms
+from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.radial import radial
+
+_JUMPS = (sign, Heaviside)
+
+
+def over_fewer(node: Expectation) -> Expr | None:
+    """The average over fewer independent standard normals, or None where nothing of this applies.
+
+    Parameters
+    ----------
+    node : an average over independent standard normals that exists, without averages inside
+
+    Examples
+    --------
+    >>> from sympy import cos
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z1, z2
+    >>> over_fewer(E(exp(cos(3*z1 + 4*z2)), z1, z2))
+    E(exp(cos(5*z1)), z1)
+    >>> over_fewer(E(exp(cos(z1) + cos(z2)), z1, z2))
+    E(exp(cos(z1)), z1)**2
+    >>> over_fewer(E(z1**4/(z1**2 + z2**2)**2 - cos(z1), z1, z2)) is None
+    True
+    """
+    body, variables = node.open()
+    if len(variables) < 2 or body.has(Expectation):
+        return None
+    groups = _connected(body, variables)
+    if len(groups) > 1:
+        return Mul(*(bind(Mul(*factors), own, None) for own, factors in groups))
+    if (seen := linear_forms(body, variables, Matrix(eye(len(variables))))) is not None:
+        inside, names, law, _ = seen
+        fresh, lower = variables[:len(names)], cholesky(law)
+        swap = {v: Add(*(lower[i, j]*fresh[j] for j in range(i + 1))) for i, v in enumerate(names)}
+        return bind(inside.xreplace(swap), fresh, None)
+    if (along := radial(body, variables)) is not None:
+        return bind(along[0], along[1:], None)
+    return _over_circle(body, variables) if len(variables) == 2 and not body.is_polynomial(*variables) else None
+
+
+def _connected(body: Expr, variables: Sequence[Symbol]) -> list[tuple[tuple[Symbol, ...], list[Expr]]]:
+    """The factors of a product, those of exp(a + b) too, by the variables that they have in common."""
+    factors = [exp(a) if isinstance(f, exp) else a for f in Mul.make_args(body)
+               for a in (Add.make_args(f.exp) if isinstance(f, exp) else (f,))]
+    groups: list[tuple[set[Expr], list[Expr]]] = []
+    for factor in factors:
+        seen, mine = factor.free_symbols.intersection(variables), [factor]
+        for own, others in [g for g in groups if g[0] & seen]:
+            groups.remove((own, others))
+            seen, mine = seen | own, others + mine
+        groups.append((seen, mine))
+    return [(tuple(v for v in variables if v in seen), mine) for seen, mine in groups]
+
+
+def _over_circle(body: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
+    power = degree(body, variables)
+    if power is None or not (power + 2).is_positive:
+        return None
+    x, t = variables
+    sides = Add(*(body.xreplace(dict(zip((x, t), at, strict=True))) for s in (S.One, -S.One) for at in ((s, t), (t, s))))
+    weight = 2**(power/2 - 1)*gamma(1 + power/2)*sqrt(2/pi)*exp(t**2/2)*(1 + t**2)**(-1 - power/2)
+    return bind(Piecewise((weight*sides, And(t > -1, t < 1)), (S.Zero, True)), (t,), None)
+
+
+def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
+    """The number a with e(r z) = r^a e(z) for r > 0; None where there is none, or it is not seen.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> degree(Max(z1, z2)*Abs(z1 - z2)**S.Half/(z1**2 + z2**2), (z1, z2)), degree(1 + z1, (z1, z2))
+    (-1/2, None)
+    """
+    if e == 0 or e.free_symbols.isdisjoint(variables):
+        return S.Zero
+    if e in variables:
+        return S.One
+    if isinstance(e, Piecewise):
+        return None
+    below = [degree(a, variables) for a in e.args]
+    if None in below:
+        return None
+    if isinstance(e, Mul):
+        return Add(*below)
+    if isinstance(e, Add | Max | Min):
+        found = {d for a, d in zip(e.args, below, strict=True) if a != 0}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(e, Pow):
+        return e.exp*below[0] if e.exp.is_Rational else None
+    if isinstance(e, Abs):
+        return below[0]
+    if isinstance(e, _JUMPS):
+        return S.Zero
+    return S.Zero if all(d == 0 for d in below) else None
+
+
+__all__ = ["degree", "over_fewer"]
