@@ -8,6 +8,7 @@ thread that raised it beside another's work would change the digits of that work
 
 from __future__ import annotations
 
+import copyreg
 from typing import TYPE_CHECKING, Any
 
 from mpmath import MPContext
@@ -41,6 +42,15 @@ class Arithmetic(MPContext):  # type: ignore[misc]
 
 
 mp: Any = Arithmetic()
+
+
+def number(parts: Any) -> Any:
+    """The number of mpmath's tuple, or of two of them: what pickle and copy call, as mpmath's own classes bear the same names."""
+    return mp.make_mpc(parts) if len(parts) == 2 else mp.make_mpf(parts)
+
+
+copyreg.pickle(mp.mpf, lambda x: (number, (x._mpf_,)))
+copyreg.pickle(mp.mpc, lambda x: (number, (x._mpc_,)))
 if not TYPE_CHECKING:
     mpf = mp.mpf
 

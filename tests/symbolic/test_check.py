@@ -356,6 +356,14 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
 # -- functions that round to a constant --------------------------------------------------------------------------------
 SATURATED = (
     (lambda u: pi/2 - atan(exp(u)), lambda u: atan(exp(-u))), (lambda u: 1 - erf(u), erfc),
+@pytest.mark.parametrize("claim", [(E(z*f(z), z), 2*E(D(f)(z), z)), ("log(u**2)", "2*log(u)"), (Max(mu, 5), 5), (f(mu), 2*f(mu))])
+def test_a_counter_example_pickles(claim):
+    found = hx.check(*claim, symbols={"u": "real"})
+    for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert back == found and repr(back) == repr(found)
+        assert back.counter_example.left == found.counter_example.left
+
+
     (lambda u: 1 + erf(u), lambda u: erfc(-u)),
     (lambda u: log(1 + exp(u)) - u, lambda u: log(1 + exp(-u))),
     (lambda u: E(Heaviside(z - u)*z**2, z), lambda u: erfc(u/sqrt(2))/2 + u*exp(-u**2/2)/sqrt(2*pi)),
