@@ -175,7 +175,7 @@ def _sift_product(body: Expr, variables: Sequence[Symbol]) -> Expr | None:
 def _mass(delta: DiracDelta, rest: Expr, v: Symbol, slope: Expr) -> Expr | None:
     """int delta^(n)(s v + m) rest(v) phi(v) dv = (-1)^n (rest phi)^(n)(-m/s) / (s^n |s|)."""
     order = delta.args[1] if len(delta.args) > 1 else 0
-    at = expand(v - delta.args[0]/slope)
+    at = expand(-delta.args[0].xreplace({v: S.Zero})/slope)
     density = exp(-v**2/2)/sqrt(2*pi)
     if jumps_at(rest, v, at):
         return None

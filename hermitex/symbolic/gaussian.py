@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Symbol, Tuple, eye, sympify
+from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Mod, Symbol, Tuple, eye, floor, sympify
 from sympy.core.evalf import evalf_table
 from sympy.printing.precedence import PRECEDENCE
 
@@ -269,7 +269,7 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
         expr = hooks.parse(expr, symbols=symbols, letters=True)
     elif callable(expr) and not isinstance(expr, Basic):
         expr = hooks.formula(expr)
-    body = field.standard(_scalar(expr))
+    body = field.standard(_scalar(expr)).rewrite(Mod, floor)
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
     cov = None if cov is None else by_pairs(cov, chosen or list(field.normals(body)))
     if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):

@@ -130,6 +130,11 @@ def one_function(*exprs: Expr) -> dict[UndefinedFunction, UndefinedFunction]:
             for group in groups.values() if len(group) > 1 for f in group}
 
 
+def arguments(expr: Expr, f: UndefinedFunction) -> int:
+    """How many arguments f has, at most."""
+    return max((len(e.args) for e in expr.atoms(AppliedUndef) if _base(e)[0] == f), default=1)
+
+
 def derivative_order(expr: Expr, f: UndefinedFunction) -> int:
     """The highest derivative of f that occurs."""
     return max((n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f), default=0)
@@ -164,7 +169,7 @@ def _from_subs(e: Subs) -> Expr:
     return inner.xreplace({e.variables[0]: e.point[0]})
 
 
-def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[[Any], Any]]) -> Expr:
+def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:
     """The expression with concrete functions in the place of undefined ones, derivatives (weak ones) included.
 
     Examples
@@ -177,7 +182,7 @@ def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[[Any], Any]])
     """
     def value(e: AppliedUndef) -> Expr:
         base, order = _base(e)
-        return _nth_derivative(functions[base], order, e.args[0])
+        return functions[base](*e.args) if order == 0 else _nth_derivative(functions[base], order, e.args[0])
 
     return tidy(expr).replace(lambda e: isinstance(e, AppliedUndef) and _base(e)[0] in functions, value)
 

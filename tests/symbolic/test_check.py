@@ -11,12 +11,15 @@ from identities import D, E, f, false_identity, g, mu, n, s, true_identity, w
 from known import TEXTS, identity
 from sympy import (
     Abs,
+    Derivative,
     DiracDelta,
+    Dummy,
     Function,
     Heaviside,
     Integral,
     Max,
     Min,
+    Mod,
     Piecewise,
     Product,
     Rational,
@@ -25,6 +28,7 @@ from sympy import (
     asin,
     atan,
     beta,
+    binomial,
     cos,
     cosh,
     erf,
@@ -37,6 +41,7 @@ from sympy import (
     sech,
     sign,
     sin,
+    sinh,
     sqrt,
     tanh,
 )
@@ -44,6 +49,7 @@ from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, Divergent
+from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbols import kappa, rho, z, z1, z2
@@ -170,7 +176,10 @@ def test_agreement_is_relative_to_the_sides(left, right):
 @pytest.mark.parametrize(("left", "right"), [
     (Abs(mu - 3), 3 - mu), (Max(mu, 5), 5), (sqrt((w - 2)**2), 2 - w), (E(Max(0, mu - 10)*z**2, z), 0), (asin(sin(mu/2)), mu/2),
     ((n - 2)*(n - 3)*(n - 4), 0), (floor(n/5), 0), (Piecewise((mu, mu < 50), (50, True)), mu), (Max(0, mu*w - 4000), 0),
-    (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0),
+    (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0), (Mod(n, 1000), n), (binomial(n, 40), 0),
+    (E(Abs((mu - 40)*z), z), (40 - mu)*sqrt(2/pi)),
+    pytest.param(E(Heaviside((mu + 50)*z1*z2)*z1*z2, z1, z2), 1/pi, marks=pytest.mark.slow),
+    (Integral(Abs((mu - 40)*w)*exp(-w**2), (w, -oo, oo)), 40 - mu),
     pytest.param(Max(0, E(Max(0, z + mu), z) - 30), 0, marks=pytest.mark.slow),
 ])
 def test_points_lie_on_both_sides_of_every_turn(left, right):
@@ -212,6 +221,34 @@ def test_what_another_branch_hides_is_looked_at_there(left, right, status):
     assert hx.check(left, right, symbols=dict.fromkeys("abcv", "real")).status == status
 
 
+_h = Function("h")
+
+
+@pytest.mark.parametrize(("left", "right", "status"), [
+    (_h(mu, w), _h(mu, 2*w), "fails"), (_h(mu, w), _h(w, mu), "fails"), (E(_h(z1, z2), z1, z2), E(_h(z, z), z), "fails"),
+    (E(z1*_h(z1, z2), z1, z2), E(z2*_h(z1, z2), z1, z2), "fails"), (E(_h(z, mu), z), E(_h(-z, mu), z), "proved"),
+    (Function("h", real=True)(mu, w), _h(mu, w), "proved"),
+    (E(z1*_h(2*z1, z2), z1, z2), E(Derivative(_h(2*z1, z2), z1), z1, z2), "proved"),
+    (Derivative(_h(mu, w), mu), Derivative(_h(mu, w), w), "fails"),
+])
+def test_functions_of_several_arguments_depend_on_each_of_them(left, right, status):
+    found = hx.check(left, right)
+    assert found.status == status
+    assert found.factor is None or not found.factor.atoms(Dummy)
+
+
+def test_letters_that_are_not_real_are_not_passed():
+    assert hx.check(Abs(Symbol("u", complex=True))**2, Symbol("u", complex=True)**2).status == "undetermined"
+    assert hx.check(Abs(Symbol("u", imaginary=True)), 3*Symbol("u", imaginary=True)).status == "undetermined"
+    assert hx.check(2*Symbol("u", complex=True), Symbol("u", complex=True)).status == "fails"
+
+
+def test_the_mass_of_a_delta_names_no_bound_variable():
+    (after,) = hx.stein(z*Heaviside((mu - 40)*z - 1), z).steps[-1:]
+    assert not after.after.atoms(Bound, Dummy)
+    assert hx.check(after.after, (mu - 40)/Abs(mu - 40)*exp(-1/(2*(mu - 40)**2))/sqrt(2*pi))
+
+
 def test_a_turn_that_takes_long_is_tried_all_the_same():
     left, right = E(mu*(z**2 - 1)**2*(z**3 - 3*z) + tanh(mu*z)**2, z), E(tanh(mu*z)**2, z)
     assert hx.check(left, right + Max(0, mu - 69)/10**6).status == "fails"
@@ -232,6 +269,18 @@ def test_a_turn_where_no_number_can_be_written_is_not_passed():
     left, right = exp(exp(mu))**2, exp(2*exp(mu))
     assert hx.check(left, right)
     assert hx.check(left, right + Max(0, mu - 40)).status == "undetermined"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_turn_where_both_sides_round_to_nothing_is_looked_at_in_more_digits(seed):
+    """1 - erf(mu) is 10^-546 at mu = 35, where erfc(27) is 10^-319: both are 0 to the digits that serve elsewhere."""
+    place = Random(seed).randint(25, 30)
+    left, right = [
+        (1 - erf(mu), erfc), (1 - tanh(16*mu), lambda u: 2/(1 + exp(32*u))), (cosh(9*mu) - sinh(9*mu), lambda u: exp(-9*u)),
+        (log(1 + exp(-40*mu)), lambda u: Max(0, -40*u) + log(1 + exp(-40*Abs(u)))),
+    ][seed]
+    assert hx.check(left, right(Min(place, mu))).status == "fails"
+    assert hx.check(left, right(mu))
 
 
 def test_what_is_small_beside_both_sides_is_seen_in_their_closed_forms():
@@ -307,6 +356,14 @@ def test_derivatives_pickle_and_read_back(expr):
         assert hx.parse(to_text(expr), symbols="f: function, h: function, mu") == expr
 
 
+@pytest.mark.parametrize("claim", [(E(z*f(z), z), 2*E(D(f)(z), z)), ("log(u**2)", "2*log(u)"), (Max(mu, 5), 5), (f(mu), 2*f(mu))])
+def test_a_counter_example_pickles(claim):
+    found = hx.check(*claim, symbols={"u": "real"})
+    for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert back == found and repr(back) == repr(found)
+        assert back.counter_example.left == found.counter_example.left
+
+
 def test_a_page_of_such_nodes_pickles():
     page = hx.stein(z*f(mu + z), z)
     assert pickle.loads(pickle.dumps(page)) == page == copy.deepcopy(page)
@@ -356,14 +413,6 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
 # -- functions that round to a constant --------------------------------------------------------------------------------
 SATURATED = (
     (lambda u: pi/2 - atan(exp(u)), lambda u: atan(exp(-u))), (lambda u: 1 - erf(u), erfc),
-@pytest.mark.parametrize("claim", [(E(z*f(z), z), 2*E(D(f)(z), z)), ("log(u**2)", "2*log(u)"), (Max(mu, 5), 5), (f(mu), 2*f(mu))])
-def test_a_counter_example_pickles(claim):
-    found = hx.check(*claim, symbols={"u": "real"})
-    for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
-        assert back == found and repr(back) == repr(found)
-        assert back.counter_example.left == found.counter_example.left
-
-
     (lambda u: 1 + erf(u), lambda u: erfc(-u)),
     (lambda u: log(1 + exp(u)) - u, lambda u: log(1 + exp(-u))),
     (lambda u: E(Heaviside(z - u)*z**2, z), lambda u: erfc(u/sqrt(2))/2 + u*exp(-u**2/2)/sqrt(2*pi)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, MatrixBase, MatrixExpr, Rational, SympifyError, exp, expand, powsimp, sympify
+from sympy import Expr, MatrixBase, MatrixExpr, Mod, Rational, SympifyError, exp, expand, floor, powsimp, sympify
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
@@ -76,17 +76,18 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points, needed)
-    if left != right and (rest := undone(left, right)) is not None:
-        if letters := slopes(left, right):
-            found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
-            return replace(found, lhs=left, rhs=right)
-        return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     try:
         forms = _forms(left, right)
     except Divergent as error:
         return Check(left, right, OPEN, str(error).splitlines()[0])
     if forms is not None and (_is_zero(forms[0] - forms[1]) or _related(left - right)):
         return Check(left, right, PROVED, "both sides have the same normal form")
+    if (rest := undone(left, right)) is not None:
+        if letters := slopes(left, right):
+            found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
+            back = {letter: slope for slope, letter in letters.items()}
+            return replace(found, lhs=left, rhs=right, factor=found.factor and found.factor.xreplace(back), identity=None)
+        return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     test = Test(left, right, digits, needed)
@@ -138,7 +139,7 @@ def _read(side: Any, declared: Any) -> tuple[Expr, tuple[Condition, ...]]:
         side = sympify(side, strict=True)
     except SympifyError:
         raise BadInput(f"check compares texts, numbers and SymPy expressions, not {brief(side)}") from None
-    expr, needed = apart(read_sums(tidy(side)))
+    expr, needed = apart(read_sums(tidy(side.rewrite(Mod, floor))))
     refuse_loose(expr)
     if not isinstance(expr, Expr):
         raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")

@@ -99,9 +99,9 @@ class _CountableTest(Test):
             return None
         return found
 
-    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides:
+    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None, **ways: Any) -> Sides:
         """A point far out; one at which a sum is not known is left, too."""
-        return super()._bounded(parameters, functions, digits) or LEFT
+        return super()._bounded(parameters, functions, digits, **ways) or LEFT
 
 
 def _last_turn(node: ArraySum) -> int | None:
@@ -155,7 +155,7 @@ def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:
         return "its sums have too many terms together"
     sides = [written_out(side, counts) for side in (left, right)]
     further = [written_out(side, {k: n + n//2 for k, n in counts.items()}) for side in (left, right)]
-    found = compare(sides, digits + 2, deep=False, zeros=zeros)
+    found = compare(sides, digits + 2, deep=0, zeros=zeros)
     if found is None:
         return "a side is not finite"
     for before, after in zip(sides, further, strict=True):

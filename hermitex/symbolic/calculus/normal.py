@@ -126,7 +126,7 @@ def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDe
     0
     """
     n = len(variables)
-    if n > _EXCHANGED or body.count_ops() > SMALL//factorial(n):
+    if n > _EXCHANGED or body.count_ops() > SMALL//factorial(n) or body.has(sympy.Derivative, sympy.Subs):
         return body
     flips = [diag(*signs) for signs in product((1, -1), repeat=n)]
     exchanges = [Matrix(n, n, lambda i, j, order=order: int(j == order[i])) for order in permutations(range(n))]
@@ -196,6 +196,8 @@ def _over_arguments(core: Expr, variables: Sequence[Symbol], cov: ImmutableDense
     constant, core = core.as_independent(*variables, as_Add=False)
     if not core.has_free(*variables):
         return constant*core, S.One
+    if core.has(sympy.Derivative, sympy.Subs):  # by letters that must stand as they are
+        return constant, over(core, variables, cov)
     forms: list[Expr] = []
     slots: list[Symbol] = []
 

@@ -19,7 +19,7 @@ from hermitex.symbolic.terms import linear
 
 ROUGH = 8  # digits that most wrong claims differ in: tried before all of them are paid for
 PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
-SHALLOW = 60  # binary digits that are added at first where terms cancel
+SHALLOW, DEEP, DEEPEST = 60, 420, 5000  # binary digits that are added at first where terms cancel, then, and about a turn
 INTEGRALS = (Expectation, Integral, Sum)
 
 
@@ -30,6 +30,7 @@ class Sides(NamedTuple):
     right: Any
     asked: int
     agree: int | None
+    error: Any = 0  # of two that are 0 as far as can be seen
 
     @property
     def nothing(self) -> bool:
@@ -135,23 +136,23 @@ def on_grids(expr: Expr, digits: int) -> bool:
     return all(trials.widest(node) < 2 or in_plane(node, digits) for node in expr.atoms(Expectation))
 
 
-def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: bool = True) -> Sides | None:
+def compare(sides: list[Expr], asked: int, *, deep: int, zeros: bool, confirm: bool = True) -> Sides | None:
     """The sides as numbers with their errors; that they differ is believed only if more digits say so too.
 
-    `deep`: much precision is added where terms cancel; `zeros`: also where nothing at all is left of them; `confirm`: a
+    `deep`: binary digits that may be added where terms cancel; `zeros`: also where nothing at all is left of them; `confirm`: a
     difference is looked at again in more digits.
     """
-    depth: int | None = SHALLOW  # the second look at a difference has the depth of the first
+    depth = SHALLOW  # the second look at a difference has the depth of the first
     (left, e), (right, d) = (real(side, asked, depth) for side in sides)
     if not (isfinite(left) and isfinite(right)):
         return None
     size, error = max(fabs(left), fabs(right)), e + d
     if deep and fabs(left - right) <= 8*error and error > size*mp.mpf(10)**(1 - asked) and (zeros or size > 4*error):
-        depth = None
+        depth = deep
         (left, e), (right, d) = (real(side, asked, depth) for side in sides)
     gap, size, error = fabs(left - right), max(fabs(left), fabs(right)), e + d
     if size <= 4*error:
-        return Sides(left, right, asked, 0)
+        return Sides(left, right, asked, 0, error)
     if gap > 8*error and not confirm:
         return Sides(left, right, asked, None)
     if gap > 8*error:
@@ -166,10 +167,9 @@ def compare(sides: list[Expr], asked: int, *, deep: bool, zeros: bool, confirm: 
     return Sides(left, right, asked, asked if not lost else max(1, min(asked, int(-log10(lost)))))
 
 
-def real(expr: Expr, digits: int, against_cancellation: int | None = None) -> tuple[Any, Any]:
+def real(expr: Expr, digits: int, against_cancellation: int = DEEP) -> tuple[Any, Any]:
     """(value, error)."""
-    value, error = (evaluate_with_error(expr, digits) if against_cancellation is None else
-                    evaluate_with_error(expr, digits, against_cancellation=against_cancellation))
+    value, error = evaluate_with_error(expr, digits, against_cancellation=against_cancellation)
     return mp.own(value), mp.own(mp.convert(error))
 
 

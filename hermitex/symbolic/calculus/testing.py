@@ -22,6 +22,8 @@ from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.seen import Pair, Place, unseen
 from hermitex.symbolic.calculus.sides import (
+    DEEP,
+    DEEPEST,
     INTEGRALS,
     PLANE,
     ROUGH,
@@ -42,10 +44,10 @@ from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
-from hermitex.symbolic.undefined import derivative_order, put, undefined_functions
+from hermitex.symbolic.undefined import arguments, derivative_order, put, undefined_functions
 
-DEEP = 60  # digits where no integral is left
-DEEPER = 125  # digits of a constant: as far as `zero.decide` looks
+PLAIN = 60  # digits where no integral is left
+CONSTANT = 125  # digits of a constant: as far as `zero.decide` looks
 FEW = 5  # digits that tell whether another formula holds beyond a turn, where more take too long
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
@@ -135,6 +137,8 @@ class Test:
                 for few in (PLANE, FEW) if kind == TURN else ():  # another formula may hold there
                     if found is LEFT:
                         found = self._bounded(parameters, functions, few)
+                if kind == TURN and self.elementary and found is not None and found.nothing and found.error:
+                    found = self._bounded(parameters, functions, deep=DEEPEST)
                 if found is LEFT:
                     if kind == TURN:
                         tried.unturned.append(dict(parameters))
@@ -154,7 +158,7 @@ class Test:
             if found.agree >= FEW - 1 and not found.nothing:
                 short = None if found.agree >= self.digits - SLACK else found.agree
                 tried.places.append(Place(parameters, {f: t.build for f, t in functions.items()}, short))
-            if kind == TURN and found.agree < FEW - 1 and max(fabs(found.left), fabs(found.right)) > mp.mpf(10)**-self.digits:
+            if kind == TURN and found.agree < FEW - 1 and (found.error or not found.nothing):
                 tried.unturned.append(dict(parameters))  # no zeros, but digits that are lost: another formula may hold there
             elif found.nothing:
                 tried.zeros += 1
@@ -190,6 +194,10 @@ class Test:
         if hidden is not None:
             how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but beyond a turn of {hidden.part} "
                    f"({ranges([hidden.place.point])}) it alters none of these, and more take too long")
+            return Check(left, right, OPEN, how, tried.digits)
+        if (beyond := [s for s in self.parameters if s.is_complex and s.is_real is None]):
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and {beyond[0]} is declared complex: only real "
+                   "numbers were tried")
             return Check(left, right, OPEN, how, tried.digits)
         part = weightless(self.parts, tried.points, self.deepest if self.elementary else tried.digits)
         if part is not None:
@@ -246,13 +254,13 @@ class Test:
         """A function for each undefined one, smooth enough for the derivatives that occur."""
         out = {}
         for n, f in enumerate(self.functions):
-            order = max(derivative_order(side, f) for side in self.sides)
-            out[f] = (trials.plain(n, order, several=self.several) if i == 0 else
-                      trials.drawn(Random(101*i + n), i + n, order, several=self.several, levels=self.levels))
+            order, count = (max(of(side, f) for side in self.sides) for of in (derivative_order, arguments))
+            out[f] = (trials.plain(n, order, several=self.several, arguments=count) if i == 0 else
+                      trials.drawn(Random(101*i + n), i + n, order, several=self.several, levels=self.levels, arguments=count))
         return out
 
     # -- one point -------------------------------------------------------------------------------------------------
-    def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: bool = True,
+    def at(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: int = DEEP,
            parts: tuple[Expr, Expr] | None = None, confirm: bool = True, rough: bool = False) -> Sides | None:
         """Both sides at one point, or what stands for them; None where one of them cannot be evaluated.
 
@@ -265,7 +273,7 @@ class Test:
         return found
 
     def compared(self, parts: Pair, parameters: Mapping[Symbol, Expr], chosen: Mapping[Any, Any], digits: int | None = None, *,
-                 deep: bool = True, confirm: bool = True, rough: bool = False) -> Sides | None:
+                 deep: int = DEEP, confirm: bool = True, rough: bool = False) -> Sides | None:
         """Two expressions at one point, with these for the undefined functions."""
         try:
             concrete = [reduced(as_averages(put(p.xreplace(parameters), chosen))) for p in parts]
@@ -277,7 +285,7 @@ class Test:
             # Of functions drawn at random, two values that cancel to 0 are passed over.
             found = None
             if rough and asked > ROUGH and any(e.has(*INTEGRALS) for e in concrete):
-                found = compare(concrete, ROUGH, deep=False, zeros=False)
+                found = compare(concrete, ROUGH, deep=0, zeros=False)
             if found is None or found.agree is not None:
                 if asked == PLANE and all(on_grids(e, wanted) for e in concrete):
                     asked = wanted
@@ -295,12 +303,12 @@ class Test:
     def _depth(self, concrete: list[Expr], moving: bool) -> int:
         if any(e.has(*INTEGRALS) for e in concrete):
             return self.digits + 2
-        return max(self.digits + 2, DEEP if moving else DEEPER)
+        return max(self.digits + 2, PLAIN if moving else CONSTANT)
 
     @property
     def deepest(self) -> int:
         """The digits compared where no integral is left."""
-        return max(self.digits, DEEP if self.parameters or self.functions else DEEPER)
+        return max(self.digits, PLAIN if self.parameters or self.functions else CONSTANT)
 
     def _as_written(self, parameters: Point, chosen: Mapping[Any, Any], found: Sides) -> Sides:
         """The sides as they were given, where they can be shown to the digits in which they differ."""
@@ -310,7 +318,7 @@ class Test:
             return found
         return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
 
-    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None) -> Sides | None:
+    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: int = DEEP) -> Sides | None:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
             with effort(GIVEN_UP):
@@ -318,7 +326,7 @@ class Test:
                     found = self.at(parameters, functions, parts=self.exact)
                     if found is not None:
                         return found if found.agree is not None else self._differ(found, parameters, functions)
-                return self.at(parameters, functions, digits, deep=self.elementary)
+                return self.at(parameters, functions, digits, deep=deep*self.elementary)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")  # the caller's own budget
             return LEFT
@@ -335,7 +343,7 @@ class Test:
     def _differ(self, exact: Sides, parameters: Point, functions: Functions) -> Sides:
         """Exact values that differ, as they must by less than the sides themselves show where these agree."""
         try:
-            given = self.at(parameters, functions, PLANE, deep=False, confirm=False)
+            given = self.at(parameters, functions, PLANE, deep=0, confirm=False)
         except BudgetExceeded:
             return exact
         if given is None or not given.agree:
@@ -361,8 +369,9 @@ class Test:
         return self._may_be(parameters) and sum(_is_real_at(side, parameters) for side in self.sides) == 1
 
     def _may_be(self, parameters: Mapping[Symbol, Expr]) -> bool:
-        """Do the laws allow the point, and can what stands there be written?"""
-        return all(value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
+        """Do the laws allow the point, is it real as it must be, and can what stands there be written?"""
+        return all(s.is_real is not False for s in parameters) and all(
+            value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
             too_large(side, parameters) for side in self.sides)
 
 

@@ -1,4 +1,4 @@
-"""f(x) = a g(b x + c) + d: what is put in for an undefined function when an equality is tried.
+"""f(x) = a g(b x + c) + d, and of two arguments a g(x + b y) + c x y + d: what stands for an undefined function in a trial.
 
 The first are plain, so that a counter-example reads well. Those drawn afterwards have no special value at 0, no parity,
 both signs and several sizes; some have a kink or a jump, where no derivative of the claim forbids it.
@@ -7,19 +7,20 @@ both signs and several sizes; some have a kink or a jump, where no derivative of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, erf, exp, sin, tanh
+from sympy import Abs, Add, Expr, Heaviside, Max, Rational, Symbol, cos, erf, exp, sin, tanh
 
 from hermitex.symbolic.gaussian import Expectation
 
 
 class Trial(NamedTuple):
-    """A concrete function: its text in x, the function, and the derivatives that it has as functions (None: all)."""
+    """A concrete function: its text in x (x1, x2, ...), the function, and the derivatives that it has as functions (None: all)."""
 
     text: str
-    build: Callable[[Any], Expr]
+    build: Callable[..., Expr]
     order: int | None = None
 
 
@@ -50,13 +51,15 @@ _OTHER: tuple[tuple[Callable[..., Expr], int | None], ...] = (
 _SIZES = (Rational(1), Rational(7, 3), Rational(40), Rational(1, 9), Rational(600))
 
 
-def plain(n: int, order: int, *, several: bool) -> Trial:
+def plain(n: int, order: int, *, several: bool, arguments: int = 1) -> Trial:
     """The plain function for the n-th undefined one, of which derivatives up to `order` occur."""
+    if arguments > 1:
+        return drawn(Random(n), n, order, several=several, arguments=arguments)
     fit = [t for t in PLAIN if (t.order is None or order <= t.order) and not (several and t.build in (tanh, erf))]
     return fit[n] if n < len(fit) else drawn(Random(n), n, order, several=several)
 
 
-def drawn(random: Random, n: int, order: int, *, several: bool, levels: Sequence[Expr] = ()) -> Trial:
+def drawn(random: Random, n: int, order: int, *, several: bool, levels: Sequence[Expr] = (), arguments: int = 1) -> Trial:
     """The n-th function drawn: the shapes in turn, slopes, shifts, sizes and signs at random.
 
     Parameters
@@ -64,6 +67,7 @@ def drawn(random: Random, n: int, order: int, *, several: bool, levels: Sequence
     order : the highest derivative that occurs
     several : whether averages over several variables are taken of it
     levels : numbers of the claim; some functions vary about them, so that a switch there is passed
+    arguments : of the function; one of several varies with each of them, differently, and not by a sum
     """
     shapes = _EXACT if several else (*_OTHER[:1], *_EXACT, *_OTHER[1:])
     fit = [shape for shape, most in shapes if most is None or order <= most]
@@ -75,10 +79,15 @@ def drawn(random: Random, n: int, order: int, *, several: bool, levels: Sequence
     offset = level + size*_number(random, 10, 60)
     shape = fit[n % len(fit)]
 
-    def build(u: Any) -> Expr:
-        return size*shape(u, slope, shift) + offset
+    weights = [_number(random, 40, 160) for _ in range(arguments - 1)]
 
-    return Trial(str(build(Symbol("x", real=True))), build, order)
+    def build(u: Any, *others: Any) -> Expr:
+        one = Add(u, *(w*v for w, v in zip(weights, others, strict=False)))
+        pairs = [a*b/(3 + k) for k, (a, b) in enumerate(pairwise((u, *others)))]
+        return size*Add(shape(one, slope, shift), *pairs) + offset
+
+    names = ["x"] if arguments == 1 else [f"x{k + 1}" for k in range(arguments)]
+    return Trial(str(build(*(Symbol(name, real=True) for name in names))), build, order)
 
 
 def _number(random: Random, low: int, high: int) -> Expr:

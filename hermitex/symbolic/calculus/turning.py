@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from math import isfinite
 
 import sympy as sp
 from sympy import Expr, Integral, Rational, Symbol, preorder_traversal
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
 from hermitex.symbolic.breaks.algebraic import near_roots
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
@@ -30,13 +29,14 @@ _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.3
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
 _BISECTIONS = 60
+_HUGE = 1e300  # what is larger is real all the same, and what is smaller than its inverse is not 0
 _SHORT = 40  # operations of a polynomial whose roots are found as such
 MOST = 12  # places a parameter
 FEW = 40  # expressions looked at, the shortest first
 
 
 def turning(*sides: Expr) -> tuple[Expr, ...]:
-    """The expressions in the parameters at whose zeros a side may turn; bound variables stand at 0, where they are centred.
+    """The expressions in the parameters at whose zeros a side may turn, with numbers for the bound variables.
 
     Examples
     --------
@@ -49,19 +49,28 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
     for side in sides:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
             for a in compared(part):
-                rough = _summed(a)
-                plain = dict.fromkeys(rough.atoms(Bound), sp.S.Zero) | dict.fromkeys(rough.atoms(Index), sp.S.One)
-                for centred in _at_ends(rough.xreplace(plain), side):
-                    if centred.free_symbols and not centred.has(Expectation, ArraySum, AppliedUndef, sp.nan, sp.zoo):
-                        found[centred] = None
+                rough = _summed(a).xreplace(dict.fromkeys(a.atoms(Index), sp.S.One))
+                for numbers in _within(rough):
+                    for number in _at_ends(rough.xreplace(numbers), side):
+                        if number.free_symbols and not number.has(Expectation, ArraySum, AppliedUndef, sp.nan, sp.zoo):
+                            found[number] = None
     return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a)))[:FEW])
 
 
+def _within(a: Expr) -> list[dict[Bound, Expr]]:
+    """Numbers for the bound variables: where they are centred, and near there, as (mu - 40) z is 0 at 0 for every mu."""
+    bound = sorted(a.atoms(Bound), key=str)
+    return [dict.fromkeys(bound, sp.S.Zero), {b: Rational(10 + 3*i, 10) for i, b in enumerate(bound)}][:1 + bool(bound)]
+
+
 def _at_ends(a: Expr, side: Expr) -> list[Expr]:
-    """`a` with the variable of an integral at the ends of its range, where a kink enters it; any other that is bound: nothing."""
+    """`a` with the variable of an integral at the ends of its range, where a kink enters it, and inside; any other that is
+    bound: nothing."""
     within = [a]
-    for x, *ends in (span for e in side.atoms(Integral) for span in e.limits):
-        within += [u.xreplace({x: end}) for u in within if x in u.free_symbols for end in ends if end.is_finite is not False]
+    for x, low, high in (span for e in side.atoms(Integral) for span in e.limits if len(span) == 3):
+        ends = [end for end in (low, high) if end.is_finite is not False]
+        inside = (low + high)/2 if len(ends) == 2 else ends[0] + (1 if ends[0] == low else -1) if ends else sp.S.One
+        within += [u.xreplace({x: at}) for u in within if x in u.free_symbols for at in (*ends, inside)]
     return [u for u in within if u.free_symbols <= side.free_symbols]
 
 
@@ -157,12 +166,15 @@ def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[
 
     def value(at: float) -> float | None:
         try:
-            found = complex(g(mpf(at), *numbers))
+            found = mp.mpc(g(mpf(at), *numbers))
         except BudgetExceeded:
             raise
         except (ValueError, TypeError, ArithmeticError, HermitexError):
             return None
-        return found.real if isfinite(found.real) and abs(found.imag) <= 1e-12*abs(found) else None
+        if not isfinite(found) or abs(found.imag) > 1e-12*abs(found):
+            return None
+        size = min(max(fabs(found.real), 1/_HUGE), _HUGE) if found.real else 0
+        return float(size if found.real > 0 else -size)
 
     return value
 
