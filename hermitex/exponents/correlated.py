@@ -57,6 +57,3 @@ def _number(value: Any) -> Expr:
     if not found.is_finite:
         raise BadInput(f"covariance: {plain(found)} is no finite number; put numbers in, [[2, 1], [1, 2]]")
     return found
-
-
-__all__ = ["whitened"]

@@ -262,6 +262,3 @@ def _share(part: Array, weight: Array) -> Array:
     share = np.where(seen, weight/np.where(seen, part[0], 1.0), 0.0).ravel()
     A = part[1:].reshape(len(part) - 1, -1)
     return np.asarray((A*share) @ A.T)
-
-
-__all__ = ["BinnedOutput"]

@@ -156,6 +156,3 @@ def _range(N: Array) -> Array:
     m, R = np.linalg.eigh(N)
     span = R[:, m > 1e-6*m.max()]
     return np.asarray(span @ span.T)
-
-
-__all__ = ["LEAST", "TRIVIAL", "Branches", "Stage"]

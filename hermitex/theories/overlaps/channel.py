@@ -267,6 +267,3 @@ def full_points(axes: Sequence[LabelAxis], s: float, fineness: float) -> tuple[A
     points = np.stack([g.ravel() for g in grid], axis=1)
     kept = np.sum(points**2, axis=1) < 75
     return points[kept], weight[kept]
-
-
-__all__ = ["Coarser", "FiniteOutput", "Output", "full_points", "is_diagonal"]

@@ -323,6 +323,3 @@ def critical_points(plane: Plane) -> Array:
         if ok == 1 and np.abs(z).max() < 3.3 and not any(np.abs(z - old).max() < 1e-4 for old in found):
             found.append(np.where(np.abs(z) < 1e-7, 0.0, z))
     return np.array(found[:12]).reshape(-1, 2)
-
-
-__all__ = ["ContourOutput"]

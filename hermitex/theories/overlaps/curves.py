@@ -288,6 +288,3 @@ def slope(g: Expr, names: Sequence[Symbol], i: int) -> Callable[[Sequence[Array]
         return np.asarray((f[0] - 8*f[1] + 8*f[2] - f[3])/(12*e))
 
     return difference
-
-
-__all__ = ["REACH", "Plane", "parity"]

@@ -157,6 +157,3 @@ def few_values(of: Callable[[Sequence[Array]], Array], r: int) -> Array | None:
     z = np.random.default_rng(0).standard_normal((r, 8000))*np.linspace(1.0, _WIDER, 8000)
     found = np.unique(np.round(of(list(z)), 10))
     return found if len(found) <= _FEW else None
-
-
-__all__ = ["FibreOutput", "few_values"]

@@ -129,6 +129,3 @@ def unfolded(F: Array, M: Array, alike: Sequence[Array]) -> Array:
     """E[A A^T] from half of the fields, as `eigen_nodes` halves them: the entries that the other half cancels are zero."""
     frame = frame_of(M, alike)
     return frame.back(frame.R.T @ F @ frame.R*frame.shown)
-
-
-__all__ = ["Frame", "eigen_nodes", "field_nodes", "frame_of", "unfolded"]

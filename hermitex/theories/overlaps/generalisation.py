@@ -175,6 +175,3 @@ class Generalisation:
         density: Any = dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)*values(self.g, self.names)(list(points.T))
         away = ((omega[k:k + 200, None] - points[None]) @ L.T for k in range(0, len(omega), 200))
         return np.concatenate([np.exp(-np.sum(a**2, axis=-1)/2) @ density for a in away])
-
-
-__all__ = ["Generalisation"]

@@ -163,6 +163,3 @@ def contracted(f: Array, factors: Sequence[Array]) -> Array:
     for p in factors:
         f = np.tensordot(f, p, axes=(1, 0))  # the axis of n goes last: after r steps the order is right
     return f
-
-
-__all__ = ["WINDOW", "LabelAxis", "LabelGrid", "contracted", "intervals", "merged", "nonnegative", "normal_nodes", "panels", "rung"]

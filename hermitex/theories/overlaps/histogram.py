@@ -149,6 +149,3 @@ def _sorted(parts: Sequence[tuple[Array, Array, Array]], cells: int, bins: int) 
     chance = np.bincount(back, weights=chance, minlength=len(key))
     cut = np.searchsorted(key, cells*np.arange(bins + 1))
     return tuple((key[a:b] % cells, chance[a:b]) for a, b in pairwise(cut))
-
-
-__all__ = ["REACH", "Histogram", "histogram", "uniform_sums"]

@@ -238,6 +238,3 @@ class LevelOutput(Output):
             if near.any():
                 found[near] = self.atoms.g_out(y[near], omega[near], np.diag(v))
         return found
-
-
-__all__ = ["LevelOutput"]

@@ -132,6 +132,3 @@ class OverlapLine:
                                        options={"xatol": 1e-9})
                 found.append((self.alpha(float(best.x)), float(best.x)))
         return found
-
-
-__all__ = ["OverlapLine"]

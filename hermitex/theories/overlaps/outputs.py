@@ -245,6 +245,3 @@ def _custom(law: Channel, names: tuple[Symbol, ...]) -> Output:
     t = np.arange(-3.0, 3.0 + 1e-9, 1/32)
     y = np.sinh(np.pi/2*np.sinh(t))
     return _integrated(density, y, np.pi/2*np.cosh(t)*np.cosh(np.pi/2*np.sinh(t))/32, axes, 0.3, "this channel")
-
-
-__all__ = ["output"]

@@ -185,6 +185,3 @@ def compressed(basis: Array, K: Array) -> list[Array]:
     rows = np.array([(K @ S @ K).ravel() for S in basis])
     _, s, V = np.linalg.svd(rows)
     return [v.reshape(K.shape) for v in V[:int(np.sum(s > 1e-9))]]
-
-
-__all__ = ["SEED", "OverlapPath", "accelerated", "compressed", "kept_face"]

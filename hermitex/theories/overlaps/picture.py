@@ -96,6 +96,3 @@ def _distinct(curve: Curve, beside: Curve | None) -> dict[str, str]:
         same = next((k for k in found if all(np.allclose(c[k], c[name], atol=1e-9, equal_nan=True) for c in both)), None)
         found.setdefault(same or name, []).append(name)
     return {k: " = ".join(f"$M_{{{n[1:]}}}$" for n in v) for k, v in found.items()}
-
-
-__all__ = ["OverlapCurve", "overlaps"]

@@ -31,6 +31,3 @@ def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float
         return output.doubt*float(np.abs(np.linalg.solve(np.eye(len(free)) - J, moved.T)).max())
     except np.linalg.LinAlgError:
         return float("inf") if moved.any() else 0.0
-
-
-__all__ = ["quadrature_error"]

@@ -166,6 +166,3 @@ def _orderings(index: Array) -> Array:
 
     repeats = np.array([np.prod([factorial(c) for c in np.unique(row, return_counts=True)[1]]) for row in index])
     return factorial(index.shape[1])/repeats
-
-
-__all__ = ["ProductOutput"]

@@ -167,6 +167,3 @@ def _projector(rows: Array) -> Array:
     """The projector on the span of some rows."""
     q, _ = np.linalg.qr(np.asarray(rows, dtype=float).T)
     return np.asarray(q @ q.T)
-
-
-__all__ = ["Reached", "reached"]

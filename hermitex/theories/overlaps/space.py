@@ -108,6 +108,3 @@ def _group(generators: Sequence[tuple[Array, int]], r: int, most: int = 200) -> 
             if len(found) < most and not any(np.allclose(product[0], Q) for Q, _ in found):
                 found.append(product)
     return found
-
-
-__all__ = ["FixedPoint", "OverlapSpace", "overlap_space"]

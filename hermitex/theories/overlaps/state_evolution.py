@@ -241,6 +241,3 @@ def _kind_is_sure(cheap: StateEvolution, x: Array, free: list[int], alpha: float
         return True
     beside = [cheap.solve(alpha*f, informed) for f in (1 - _MARGIN, 1 + _MARGIN)]
     return all(p.converged and np.array_equal(np.isin(p.x, (0, 1)), np.isin(x, (0, 1))) for p in beside)
-
-
-__all__ = ["FixedPoint", "StateEvolution"]

@@ -115,6 +115,3 @@ def below_both(h: Array, k: Array, rho: float) -> Array:
         tails = owens_t(h, (k/h - rho)/root) + owens_t(k, (h/k - rho)/root)
     found = (ndtr(h) + ndtr(k))/2 - tails - np.where((h > 0) == (k > 0), 0.0, 0.5)
     return np.asarray(np.maximum(found, 0.0))
-
-
-__all__ = ["StepOutput", "below_both", "boxes"]

@@ -134,7 +134,3 @@ def branches_and_plateaus(f: Expr, x: Symbol, reach: float) -> tuple[list[Any], 
         elif b > a:
             branches += monotone_branches(piece.expr, x, *(float(exact_point(e)) for e in (a, b)))
     return branches, flat
-
-
-__all__ = ["LabelSections", "Pattern", "axis", "branches_and_plateaus", "indicator", "kinks", "label_values", "sections",
-           "step_cuts", "values"]

@@ -181,6 +181,3 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
         x[k] = 1.0
         reached = max([first, *(a for a, *_ in spinodals)])
     return Transitions(theory, float(first if first is not None else np.inf), tuple(spinodals), tuple(stages))
-
-
-__all__ = ["Transitions", "transitions"]

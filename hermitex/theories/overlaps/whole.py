@@ -198,6 +198,3 @@ def all_near(evolution: WholeMap, x: Array) -> bool:
 
 def _limit(evolution: WholeMap) -> float:
     return float(evolution.smallest.max())
-
-
-__all__ = ["WholeMap", "all_near", "by_newton", "continued", "followed", "resolved", "stable"]
