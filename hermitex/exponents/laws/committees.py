@@ -1,8 +1,8 @@
 """1/alpha_c = E[s^2], s = (E[sum z_i^2 | Y, u] - u^2)/(K - 1) - 1, u = (z_1 + ... + z_K)/sqrt(K): committees given their mean.
 
 Permutations leave the label and u alone, and nothing orthogonal to u is left alone by all of them but multiples of the
-identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. For labels that see the intervals of
-the z_i, and for sums of functions with two slopes, the law of (Y, u) is made of sums of normals held to intervals.
+identity (the standard representation of S_K is irreducible): G_U = s 1, for every K. For sums of functions with two slopes
+(one of them 0: steps) the law of (Y, u) is made of sums of normals held to intervals.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import pairwise, product
+from itertools import pairwise
 from math import factorial, prod
 from typing import Any, NamedTuple
 
@@ -18,11 +18,10 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.channels import Named
-from hermitex.exponents.label import peel, split_products
+from hermitex.exponents.label import peel
 from hermitex.exponents.labels.levels import monotone
 from hermitex.exponents.laws.density import WINDOW
-from hermitex.exponents.laws.discrete import collect, intervals
+from hermitex.exponents.laws.discrete import collect
 from hermitex.kernels.panels import distinct, gauss, on_panels, to_series
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.parity import parity
@@ -30,15 +29,13 @@ from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix
 
-_CELLS = 4096
 _ORDER, _COARSE = 22, 17
 _WIDTH = 2.0  # of a panel: the series of exp(-x^2/2) of that order is exact to double precision there
-_GRADED = 14
 _NEGLIGIBLE = 1e-18
 
 
-def committee(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -> tuple[float, float] | None:
-    """(1/alpha_c, its error) given u, for a label that every permutation of the (signed) variables leaves alone; None if not seen.
+def committee(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[float, float] | None:
+    """(1/alpha_c, its error) given u, for a label y = g(z) with the level sets of such a sum; None if it is not seen to be one.
 
     Parameters
     ----------
@@ -48,7 +45,7 @@ def committee(g: Expr, law: Named, variables: Sequence[Symbol], known: Matrix) -
     if turned is None:
         return None
     try:
-        return _of_steps(turned[0], law, turned[1]) or _of_lines(turned[0], law, turned[1])
+        return _of_lines(*turned)
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -116,66 +113,13 @@ def summands(g: Expr, used: Sequence[Symbol]) -> list[Expr] | None:
     return [Add(*parts[x]) for x in used]
 
 
-# -- labels of intervals -----------------------------------------------------------------------------------------------
-def _of_steps(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | None:
-    """y = F(n_1, ..., n_m), n_j the number of variables in the j-th interval."""
-    g = split_products(g)
-    sides = intervals(g, used[0])
-    if sides is None or len(sides) ** len(used) > _CELLS:
-        return None
-    for x in used[1:]:
-        other = intervals(g, x)
-        if other is None or [(p.lo, p.hi) for p in other] != [(p.lo, p.hi) for p in sides]:
-            return None
-    labels: dict[tuple[int, ...], Expr] = {}
-    for cell in product(range(len(sides)), repeat=len(used)):
-        label = g.xreplace({x: sides[n].expr for x, n in zip(used, cell, strict=True)})
-        # The label of every cell is looked at: that is the proof that it is symmetric.
-        if labels.setdefault(tuple(cell.count(j) for j in range(len(sides))), label) != label:
-            return None
-    kernel = _kernel(list(labels.values()), law)
-    if kernel is None:
-        return None
-    sums, k = _SumsOfParts(sides), len(used)
-    laws = [a for counts in labels if (a := sums.of(counts)) is not None]
-    weights = np.array([float(_ways(counts)) for counts in labels])[:, None]
-    knots = distinct(np.concatenate([a.knots for a in laws]))
-    if law.name == "gaussian":
-        # Next to a knot one composition sets in as a power of the distance, and noise brings in the others, however few.
-        knots = distinct(np.concatenate([knots, *(knots[1:-1] + t * 4.0**-n for n in range(_GRADED) for t in (-1, 1))]))
-
-    def at(order: int) -> tuple[float, float]:
-        s, w = panels(knots, order)
-        both = np.array([a.pair(s) for a in laws]).transpose(1, 0, 2) * weights
-        return _squares(kernel @ both[0], kernel @ both[1], w, s, k)
-
-    return _compared(at)
-
-
-def _kernel(labels: list[Expr], law: Named) -> np.ndarray | None:
-    """P(y | label), shape (values of y, labels): a density times the weight of its node where y is continuous."""
-    if law.name in ("deterministic", "random_sign"):
-        classes: list = []
-        for n, label in enumerate(labels):
-            collect(classes, abs(label) if law.name == "random_sign" else label, {(n,): S.One})
-        return np.array([[float((n,) in members) for n in range(len(labels))] for _, members in classes])
-    values = np.array([float(evaluate(v, 20)) for v in labels])
-    if law.name == "gaussian":
-        scale = float(law.parameter or 0) ** 0.5
-        y, w = panels(distinct(np.concatenate([values, [values.min() - 9 * scale, values.max() + 9 * scale]])), _ORDER, scale)
-        return np.exp(-((y[:, None] - values) / scale) ** 2 / 2) / (scale * np.sqrt(2 * np.pi)) * w[:, None]
-    w = Dummy("w", real=True)
-    rows = [[float(evaluate(p.xreplace({w: v}), 20)) for v in labels] for p in law.labels(w).probabilities]
-    return np.array(rows) if rows else None
-
-
 # -- sums of piecewise linear functions --------------------------------------------------------------------------------
-def _of_lines(g: Expr, law: Named, used: list[Symbol]) -> tuple[float, float] | None:
+def _of_lines(g: Expr, used: list[Symbol]) -> tuple[float, float] | None:
     """y = sum f(z_i), f with two slopes a_0, a_1: y = a_0 X_0 + a_1 X_1 + c, sum z_i = X_0 + X_1 invert to (X_0, X_1).
 
     Where all the variables have one slope, y = a sum z_i + c: a mass on a line of the plane of (y, u).
     """
-    f = _summand(g, used) if law.name == "deterministic" else None
+    f = _summand(g, used)
     if f is None:
         return None
     x = used[0]
@@ -318,21 +262,21 @@ def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
     return _tabulated(IntervalSum(count, knots, lambda x: _convolved(a, b, x)))
 
 
-def panels(knots: np.ndarray, order: int = _ORDER, width: float = _WIDTH) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights (n,) between the knots (k,), on panels no wider than `width`."""
-    x, w = on_panels(_edges(knots, width), order)
+def panels(knots: np.ndarray, order: int = _ORDER) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights (n,) between the knots (k,)."""
+    x, w = on_panels(_edges(knots), order)
     return x.ravel(), w.ravel()
 
 
-def _edges(knots: np.ndarray, width: float) -> np.ndarray:
-    cells = [np.linspace(a, b, int(np.ceil((b - a) / width)) + 1)[:-1] for a, b in pairwise(knots)]
+def _edges(knots: np.ndarray) -> np.ndarray:
+    cells = [np.linspace(a, b, int(np.ceil((b - a) / _WIDTH)) + 1)[:-1] for a, b in pairwise(knots)]
     return np.concatenate([*cells, knots[-1:]])
 
 
 def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
     """int over t of the products at t and x - t, cut at the knots of both."""
     y, w = gauss(_ORDER)
-    cuts = np.concatenate([np.broadcast_to(_edges(a.knots, _WIDTH), (len(x), len(_edges(a.knots, _WIDTH)))),
+    cuts = np.concatenate([np.broadcast_to(_edges(a.knots), (len(x), len(_edges(a.knots)))),
                            x[:, None] - b.knots], axis=1)
     low = np.maximum(a.knots[0], x - b.knots[-1])[:, None]
     high = np.minimum(a.knots[-1], x - b.knots[0])[:, None]
@@ -348,7 +292,7 @@ def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
 
 
 def _tabulated(law: IntervalSum) -> IntervalSum:
-    edges = _edges(law.knots, _WIDTH)
+    edges = _edges(law.knots)
     values = law.pair(on_panels(edges, _ORDER)[0].ravel()).reshape(2, -1, _ORDER)
     series = np.einsum("kx,cpx->cpk", to_series(_ORDER), values)
 

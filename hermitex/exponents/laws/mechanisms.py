@@ -20,7 +20,7 @@ from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.label import independent_labels, label, shown, without_silent_sign
+from hermitex.exponents.label import independent_labels, label, without_silent_sign
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import averaged_over
@@ -155,9 +155,9 @@ def _two_terms(q: Question) -> Value | None:
 def _committee(q: Question) -> Value | None:
     g, law, variables, known = q.target
     # Over one hidden direction what follows may be exact.
-    if not isinstance(law, Named) or len(variables) - known.rows < 2:
+    if not isinstance(law, Named) or law.name != "deterministic" or len(variables) - known.rows < 2:
         return None
-    found = committee(shown(g, law), law, variables, known)
+    found = committee(g, variables, known)
     return None if found is None else measured(*found)
 
 
