@@ -16,8 +16,10 @@ from hermitex.show.escape import markdown as words_of
 from hermitex.show.escape import prose, tex
 from hermitex.show.line import Line
 
-# Inside a document \@nodocument is \relax; there the file adds its sections only.
+# Inside a document \@nodocument is \relax; there the file adds its sections only. \fitted prints smaller what is too wide.
 _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside a document with amsmath.
+\providecommand\fitted[2]{\setbox0\hbox{$\displaystyle #2$}\ifdim\wd0>#1\linewidth
+  \ifdefined\resizebox\resizebox{#1\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 \makeatletter
 \ifx\@nodocument\relax\else
   \documentclass{article}
@@ -38,7 +40,8 @@ _FOOT = r"""
 """
 _WRONG = {"misprints": "Misprints of the sources", "variants": "What would go wrong"}
 _HEADED = {"notation": "Notation", "not shown": "Not shown"}
-_WIDEST = 76  # signs on one line of an align block; a longer right side is broken at its + and -
+_DEEPEST = 3  # brackets in each other in which a line may end
+_WIDEST = 62  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
 def document(sections: Iterable[str], keys: Sequence[str]) -> str:
@@ -62,14 +65,14 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
     out = [rf"\section{{{prose(' '.join(title.split()))}}}", ""]
     for kind, content in _gathered(blocks):
         if kind == "claim":
-            out += [rf"\paragraph{{Claim{where}.}} {prose(content)}{cite}", ""]
+            out += [rf"\paragraph{{Claim{where}.}} {prose(_displayed(content))}{cite}", ""]
         elif kind == "assumptions":
             out += [r"\paragraph{Assumptions.}", *_items(f"{prose(words)} [{badge}{_cited(source)}{_at(place)}]"
                                                          for words, badge, source, place in content), ""]
         elif kind in _HEADED:
             out += [rf"\paragraph{{{_HEADED[kind]}.}} {prose(content)}", ""]
         elif kind == "text":
-            out += [prose(content)]
+            out += [prose(_displayed(content))]
         elif kind == "align":
             out += [*_margin(content, slug), _align(content, slug=slug)]  # no blank line: the text goes on in the same paragraph
         elif kind == "facts":
@@ -174,7 +177,7 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, 
     unnumbered = r" \nonumber \\" if numbered else r" \\"
     written = []
     for line, note, said, label in zip(rows, notes, words, labels, strict=True):
-        *most, (left, right) = line
+        *most, (left, right) = [(left, _shrunk(right, signs(left) and before) if numbered else right) for left, right in line]
         if note and not beside:
             fits = before + signs(right) + signs(said) <= _WIDEST
             most, right, left = (most, rf"{right} \qquad {note}", left) if fits else ([*most, (left, right)], rf"\qquad {note}", "")
@@ -183,6 +186,23 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, 
         written.append(f"{unnumbered}\n".join(f"{a} &{b}".strip() for a, b in [*most, (left, right)]) + label)
     name = "align" if numbered else "aligned"
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
+
+
+def _shrunk(row: str, before: int = 0) -> str:
+    """A row that is too wide beside what stands `before` it, and has no place to be cut, is printed smaller."""
+    room = max(_WIDEST - before, _WIDEST//3)
+    return rf"\fitted{{{0.9*room/_WIDEST:.2f}}}{{{row}}}" if signs(row) > room and len(broken(row, room, room)) == 1 else row
+
+
+def _displayed(words: str) -> str:
+    """Words in which a formula that is wider than a line is a display of its own."""
+    def one(found: re.Match[str]) -> str:
+        if signs(found[1]) <= _WIDEST:
+            return found[0]
+        rows = (_shrunk(row) for row in broken(found[1], _WIDEST, _WIDEST))
+        return "$$\\begin{gathered}" + r" \\ ".join(rows) + "\\end{gathered}$$"
+
+    return re.sub(r"(?<!\$)\$([^$]+)\$(?!\$)", one, words)
 
 
 def _cited(source: str | None) -> str:
@@ -212,7 +232,9 @@ def _rows(left: str, sign: str, right: str, room: int, column: int) -> list[tupl
 
     column : how wide the left sides of the block are.
     """
-    if signs(left) > room // 2 and signs(left) + signs(right) > room:
+    if signs(left) > room // 2 and signs(left) + signs(right) <= room:   # else it would push all other right sides out
+        return [("", f"{left} {sign} {right}")]
+    if signs(left) > room // 2:
         first, *more = broken(left, room, room)
         begin, *rest = broken(right, room, room)
         return [("", first), *(("", rf"\quad {p}") for p in more), ("", rf"\qquad {sign} {begin}"),
@@ -266,21 +288,16 @@ def broken(tex: str, first: int, room: int) -> list[str]:
     """
     if signs(tex) <= first:
         return [tex]
-    chunks = _terms(tex)
+    chunks = next((found for found in (_terms(_opened(tex, k), k) for k in range(_DEEPEST + 1)) if len(found) > 1), [tex])
     if len(chunks) == 1:
-        opened = _opened(tex)
-        if opened == tex:
-            return [tex]
-        chunks = _terms(opened, inside=1)
-        if len(chunks) == 1:
-            return [tex]
+        return [tex]
     lines = [""]
     for chunk in chunks:
         limit = first if len(lines) == 1 else room
         if lines[-1] and signs(lines[-1]) + signs(chunk) > limit:
             lines.append("")
             limit = room
-        if signs(chunk) > limit and _opened(chunk) != chunk:
+        if signs(chunk) > limit and chunk != tex:
             *more, last = broken(chunk, limit, room)
             for piece in more:
                 lines[-1] += piece
@@ -311,13 +328,13 @@ def _terms(tex: str, inside: int = 0) -> list[str]:
     return [tex[a:b] for a, b in zip(cuts, [*cuts[1:], len(tex)], strict=True)]
 
 
-def _opened(tex: str) -> str:
-    r"""The outermost \left( ... \right) of a product as \Bigl( ... \Bigr), inside which a line may end."""
+def _opened(tex: str, levels: int) -> str:
+    r"""The outer \left( ... \right) of a product as \Bigl( ... \Bigr), where a line may end; `levels` of them in each other."""
     opened: list[bool] = []
     braces, i, out = 0, 0, []
     while i < len(tex):
         if tex.startswith(r"\left", i) and not tex[i + 5:i + 6].isalpha():
-            opened.append(not opened and braces == 0 and not tex.startswith(r"\begin", i + 6))   # not those of a matrix
+            opened.append(len(opened) < levels and braces == 0 and not tex.startswith(r"\begin", i + 6))   # not those of a matrix
             out.append(r"\Bigl" if opened[-1] else r"\left")
             i += 5
         elif tex.startswith(r"\right", i) and not tex[i + 6:i + 7].isalpha():

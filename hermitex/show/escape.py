@@ -88,16 +88,26 @@ def tex(text: object) -> str:
 
 
 _MATH = re.compile(r"(\$\$[^$]*\$\$|\$[^$]*\$|\\cite\{[\w:.+/-]*\})")
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 def prose(text: str) -> str:
-    r"""Words with formulas between dollars (two of them: a display) and \cite{key} as LaTeX; all else is plain text.
+    r"""Words with formulas between dollars (two of them: a display), `code` and \cite{key} as LaTeX; all else is plain text.
 
     >>> print(prose(r"50% of $x_1$ \cite{stein1981}, and 5$"))
     50\% of $x_1$ \cite{stein1981}, and 5\$
     """
-    return "".join(_formula(p) if k % 2 else "".join(c if c == "\n" else _character(c) for c in p)
+    return "".join(_formula(p) if k % 2 else "".join(_code(q) if j % 2 else _plain(q) for j, q in enumerate(_CODE.split(p)))
                    for k, p in enumerate(_MATH.split(text)))
+
+
+def _plain(words: str) -> str:
+    return "".join(c if c == "\n" else _character(c) for c in words)
+
+
+def _code(words: str) -> str:
+    """What one types; a line may end after a sign."""
+    return r"\texttt{" + "".join(_character(c) + r"\allowbreak{}"*(c in ".,(=*") for c in words) + "}"
 
 
 def _formula(piece: str) -> str:

@@ -1,11 +1,15 @@
 """Every derivation holds, from its first step to the formula that the package uses."""
 
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from hermitex import Result
 from hermitex.face.userfile import module_of
+from hermitex.show.appendix import document
 from hermitex.systems.conclusion import Conclusion
 
 FOLDER = Path(__file__).parents[2]/"derivations"
@@ -36,3 +40,17 @@ def test_the_bibliography_holds_what_is_cited():
 
     keys = [k for name in FILES for v in vars(module_of(FOLDER/name)).values() if isinstance(v, Result) for k in v.sources]
     assert (FOLDER/"references.bib").read_text() == bibtex(dict.fromkeys(keys))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex")
+def test_all_pages_compile_as_an_appendix_and_stay_on_the_paper(tmp_path):
+    pages = [v for name in FILES for v in vars(module_of(FOLDER/name)).values() if isinstance(v, Result)]
+    (tmp_path/"all.tex").write_text(document([p.latex() for p in pages], [k for p in pages for k in p.sources]))
+    for _ in range(2):   # for the references
+        done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"], cwd=tmp_path,
+                              capture_output=True, text=True, errors="replace", check=False, timeout=200)
+        assert done.returncode == 0, done.stdout[-2000:]
+    log = (tmp_path/"all.log").read_text(errors="replace")
+    assert "undefined references" not in log and "undefined citations" not in log
+    assert max(map(float, re.findall(r"Overfull .hbox \(([\d.]+)pt", log))) < 100

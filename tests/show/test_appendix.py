@@ -123,3 +123,19 @@ def test_a_matrix_is_never_cut_inside():
     page.step("wide", Inverse(wide), 2*wide + 3*wide)
     for piece in page.latex().splitlines():
         assert piece.count(r"\begin{matrix}") == piece.count(r"\end{matrix}")
+
+
+def test_a_line_may_end_inside_two_brackets_and_what_cannot_be_cut_is_printed_smaller():
+    rows = broken(latex(hx.E(z*(sum(a[:20])*f(z) + 1), z)), 60, 60)
+    assert len(rows) > 1 and max(map(signs, rows)) <= 76
+    page = _page()
+    page.step("algebra", 2*a[0], (sum(a[:30]) + 1)/(sum(a[:30]) + 2))
+    assert r"\fitted{" in page.latex() and r"\fitted" not in page.markdown()
+    assert r"\providecommand\fitted" in document([page.latex()], [])
+
+
+def test_a_long_formula_in_words_is_a_display_and_code_is_code():
+    page = _page()
+    page.text("So $#1$ holds; type `hx.E(f)`.", (LONG*2, LONG + LONG + f(0)))
+    assert r"$$\begin{gathered}" in page.latex() and r"\texttt{hx.\allowbreak{}E(\allowbreak{}f)}" in page.latex()
+    assert "gathered" not in page.markdown() and "`hx.E(f)`" in page.markdown()
