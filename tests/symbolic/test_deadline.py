@@ -109,7 +109,7 @@ def test_the_alarm_of_an_outer_budget_is_told_by_the_outer_one():
     assert caught.value.seconds == 0.2 and time.monotonic() - start < 8
 
 
-@pytest.mark.parametrize("body", ["(z1+z2+z3)**60*(z1-z2)**40", "(z1+z2+z3+z4)**30*sign(z1)", "exp(z1*z2/3)*(z1+z2)**40"])
+@pytest.mark.parametrize("body", ["(z1+z2+z3)**60*(z1-z2)**40", "(z1+z2+z3+z4)**31*sign(z1)", "exp(z1*z2/3)*(z1+z2)**40"])
 @pytest.mark.parametrize("how", ["doit", "evalf"])
 def test_an_expectation_ends_with_its_budget(body, how):
     node = hx.E(body)
