@@ -38,7 +38,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Flow": ("systems.flow", "Flow"),
     "Trajectory": ("solvers.ode", "Trajectory"),
     "Branch": ("systems.follow", "Branch"),
-    "Result": ("systems.result", "Result"),
+    "Result": ("pages.result", "Result"),
     "Solution": ("solvers.solution", "Solution"),
     "Sweep": ("solvers.table", "Sweep"),
     "load": ("solvers.load", "load"),

@@ -13,9 +13,9 @@ import pytest
 import hermitex
 
 ROOT = Path(hermitex.__file__).parent
-ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4,
-         "exponents": 5, "theories": 6, "experiments": 7, "face": 8,
-         "__main__": 9}
+ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4, "pages": 5,
+         "exponents": 6, "theories": 7, "experiments": 8, "face": 9,
+         "__main__": 10}
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "held", "arithmetic", "special"),

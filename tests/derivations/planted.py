@@ -25,11 +25,11 @@ from sympy import MatrixBase, MatrixExpr
 import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
-from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.given import Notation
-from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Words
-from hermitex.systems.typed_terms import terms
-from hermitex.systems.used import contents, enters, unused
+from hermitex.pages.conclusion import Conclusion
+from hermitex.pages.given import Notation
+from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Words
+from hermitex.pages.typed_terms import terms
+from hermitex.pages.used import contents, enters, unused
 
 PAGES = Path(__file__).parents[2]/"derivations"
 

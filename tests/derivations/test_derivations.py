@@ -9,8 +9,8 @@ import pytest
 
 from hermitex import Result
 from hermitex.face.userfile import module_of
+from hermitex.pages.conclusion import Conclusion
 from hermitex.show.appendix import document
-from hermitex.systems.conclusion import Conclusion
 
 FOLDER = Path(__file__).parents[2]/"derivations"
 FILES = sorted(p.name for p in FOLDER.glob("*.py") if not p.name.startswith("_"))

@@ -150,8 +150,8 @@ def _files(paths: list[str]) -> Iterator[Path]:
 def _pages(path: Path) -> list[tuple[str, Any]]:
     """The results and derivations that a file defines at its top, in order."""
     from hermitex.face.userfile import module_of
+    from hermitex.pages.result import Result
     from hermitex.symbolic.derivation import Derivation
-    from hermitex.systems.result import Result
 
     found = {id(v): (k, v) for k, v in vars(module_of(path)).items() if isinstance(v, Result | Derivation)}
     if not found:
@@ -161,7 +161,7 @@ def _pages(path: Path) -> list[tuple[str, Any]]:
 
 def _checked(path: Path, page: Any, budget: float, out: TextIO | None) -> Any:
     """Every check of a page within the budget; each is shown as it ends. A page without any establishes nothing."""
-    from hermitex.systems.checked import Checked
+    from hermitex.pages.checked import Checked
 
     if out is not None:
         print(f"{line(path.name)}: {line(page.title)}", file=out)
@@ -190,7 +190,7 @@ def _checked(path: Path, page: Any, budget: float, out: TextIO | None) -> Any:
 
 
 def _as_result(name: str, derived: Any) -> Any:
-    from hermitex.systems.result import Result
+    from hermitex.pages.result import Result
 
     page = Result(derived.name or name, derived.text)
     page.derivation(derived)

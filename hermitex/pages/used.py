@@ -7,12 +7,12 @@ from typing import Any
 
 from sympy import Basic, Expr, Symbol
 
+from hermitex.pages.conclusion import Conclusion
+from hermitex.pages.given import Notation
+from hermitex.pages.page import Agreement, Equality, Fact, Let, Words
+from hermitex.pages.typed_terms import Content
 from hermitex.show.display import latex
-from hermitex.systems.conclusion import Conclusion
-from hermitex.systems.given import Notation
-from hermitex.systems.page import Agreement, Equality, Fact, Let, Words
 from hermitex.systems.scope import written_out
-from hermitex.systems.typed_terms import Content
 
 
 def formulas(part: Any) -> Iterator[Basic]:

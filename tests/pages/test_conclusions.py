@@ -8,8 +8,8 @@ from sympy import Function, Integral, Limit, Subs, Symbol, exp, sqrt, symbols
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
 from hermitex.errors import BadInput
+from hermitex.pages.conclusion import _holds
 from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, r, z
-from hermitex.systems.conclusion import _holds
 
 sigma = Function("sigma")
 u = r*kappa + sqrt(c)*z

@@ -8,8 +8,8 @@ from typing import Any
 from sympy import Dummy, Expr
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.pages.checked import digits_of
 from hermitex.symbolic.derivation import check
-from hermitex.systems.checked import digits_of
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
+from hermitex.pages.agreement import agreement, untied, untied_systems
+from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
+from hermitex.pages.fold import folded
+from hermitex.pages.given import Notation, NotShown, Premise
 from hermitex.show.display import latex
 from hermitex.show.line import Line
 from hermitex.symbolic.calculus.unevaluated import explicit
 from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide
-from hermitex.systems.agreement import agreement, untied, untied_systems
-from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
-from hermitex.systems.fold import folded
-from hermitex.systems.given import Notation, NotShown, Premise
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 

@@ -21,15 +21,15 @@ from sympy import Equality as Implicit
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.errors import BadInput
+from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
+from hermitex.pages.page import FEWEST, Agreement, Equality, Fact
+from hermitex.pages.typed_object import typed_object
 from hermitex.symbolic.derivation import Check, check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.undefined import put, undefined_functions
-from hermitex.systems.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
-from hermitex.systems.page import FEWEST, Agreement, Equality, Fact
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
-from hermitex.systems.typed_object import typed_object
 
 _LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
 Equation = tuple[Expr, Expr]

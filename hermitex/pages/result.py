@@ -14,16 +14,16 @@ from typing import Any
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
+from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
+from hermitex.pages.conclusion import Conclusion, premises_of
+from hermitex.pages.given import Notation, NotShown, Premise, typed
+from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
+from hermitex.pages.used import adrift, loose, unused, words_of
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
-from hermitex.systems.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
-from hermitex.systems.conclusion import Conclusion, premises_of
-from hermitex.systems.given import Notation, NotShown, Premise, typed
-from hermitex.systems.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.systems.system import System
-from hermitex.systems.used import adrift, loose, unused, words_of
 
 
 class Result(Shown):
