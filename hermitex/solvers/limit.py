@@ -5,16 +5,35 @@ What has run out of its time ends with its last state, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from numbers import Real
 from time import monotonic
 from typing import Any
 
 from ..errors import BadInput, brief
 
-_END: ContextVar[tuple[float, float]] = ContextVar("end", default=(float("inf"), float("inf")))  # (when, of how many seconds)
+_FOREVER = float("inf")
+_BEYOND = 2.0  # so much dearer is a number in arrays that are larger than those before: caches are left behind
+
+
+class OutOfTime(Exception):
+    """The time is up, or would be before what is asked for is done."""
+
+
+@dataclass
+class _Limit:
+    """When it ends, of how many seconds; whether what was asked for no longer fits; {name: (size, seconds)} as measured."""
+
+    when: float = _FOREVER
+    seconds: float = _FOREVER
+    out: bool = False
+    known: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+_END: ContextVar[_Limit] = ContextVar("end", default=_Limit())  # noqa: B039
 
 
 def require_tolerance(tolerance: Any) -> None:
@@ -47,8 +66,8 @@ def limited(seconds: float | None) -> Iterator[None]:
     """
     require_seconds(seconds)
     outer = _END.get()
-    mine = (monotonic() + seconds, seconds) if seconds is not None else outer
-    token = _END.set(min(mine, outer))
+    mine = _Limit(monotonic() + seconds, seconds) if seconds is not None else outer
+    token = _END.set(min(mine, outer, key=lambda limit: limit.when))
     try:
         yield
     finally:
@@ -57,9 +76,29 @@ def limited(seconds: float | None) -> Iterator[None]:
 
 def over() -> bool:
     """Whether the time is up."""
-    return monotonic() > _END.get()[0]
+    limit = _END.get()
+    return limit.out or monotonic() > limit.when
+
+
+def timed(name: str, size: float, run: Callable[[], Any]) -> Any:
+    """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
+
+    Raises OutOfTime where that is not so; never where there is no limit.
+    """
+    limit, begun = _END.get(), monotonic()
+    if limit.when == _FOREVER:
+        return run()
+    before, seconds = limit.known.get(name) or max(limit.known.values(), default=(size, 0.0))
+    expected = seconds*size/before*(_BEYOND if size > before else 1.0)
+    if limit.out or begun + expected > limit.when:
+        limit.out = True
+        raise OutOfTime
+    value = run()
+    if size >= before:
+        limit.known[name] = size, max(monotonic() - begun, seconds if size == before else 0.0)
+    return value
 
 
 def ran_out(steps: str = "the steps ran out") -> str:
     """What ended an iteration: the time, or `steps`."""
-    return f"the budget of {_END.get()[1]:g} s ran out" if over() else steps
+    return f"the budget of {_END.get().seconds:g} s ran out" if over() else steps

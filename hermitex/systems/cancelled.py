@@ -27,14 +27,14 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     here = {n: row(v) for n, v in verdict.items()}
 
     def off(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
-        return shifts(lambda how: {n: row(v) for n, v in program.call("rounded", {**s, BY: how}, run.used).items()}, here)
+        return shifts(lambda how: {n: row(v) for n, v in run.ask("rounded", {**s, BY: how}, run.used).items()}, here)
 
     shift = off(run.s, here)
     gaps = {n: np.abs(v)*ROUNDED for n, v in shift.items()}
     if not ok.all():
         s = {**run.s, **{u: run._column(np.where(ok, row(run.s[u]), here[f"rhs/{u}"]))
                          for u in program.unknowns if u not in program.implicit}}
-        there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in program.call(name, s, run.used).items()}
+        there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in run.ask(name, s, run.used).items()}
         gaps = {n: np.fmax(gaps[n], np.abs(v)*ROUNDED) for n, v in off(s, there).items()}
     state, home = {u: row(run.s[u]) for u in program.unknowns}, {u: k for k, b in enumerate(program.blocks) for u in b.unknowns}
     kinds = {u: program.blocks[k].kind for u, k in home.items()}
@@ -51,7 +51,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         block = program.blocks[int(name.removeprefix("block_")) - 1]
-        out = dict(program.call(name, s, run.used))
+        out = dict(run.ask(name, s, run.used))
         for u in block.unknowns:
             change = shift[f"rhs/{u}"]
             label = f"constant/{u}" if block.kind == "linear" else u if u in block.members else f"rhs/{u}"
@@ -60,7 +60,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
 
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
     s = moved(program.blocks, call, run.s, before, run.points)
-    last = program.call("observables", s, run.used) if program.observables else {}
+    last = run.ask("observables", s, run.used) if program.observables else {}
     parts = [part(u, np.abs(row(s[u]) - state[u])*ROUNDED) for u in program.unknowns]
     parts += [np.abs(row(last[o]) + shift[o] - here[o])*ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     return first, _worst(parts, run.points), own

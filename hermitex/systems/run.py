@@ -17,7 +17,7 @@ from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
-from hermitex.solvers.limit import over
+from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
@@ -36,6 +36,7 @@ _CHEAP = 100_000  # numbers in the largest array of a point
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
+_PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
@@ -71,8 +72,31 @@ class Run:
         """A vector over the points as an array with every axis."""
         return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
 
+    def ask(self, name: str, s: State, quad: Mapping[str, Any], average: Any = None) -> dict[str, Any]:
+        """What a function of the program returns. Raises OutOfTime where a budget leaves no time for it."""
+        size = float(max((np.size(v) for v in s.values() if np.ndim(v) and np.shape(v)[0] == np.size(v)), default=1))
+        for nodes, _, *moving in (v for n, v in quad.items() if n):
+            size *= nodes.size*(1 + _PER_GRADE*max(moving[1], 0) if moving else 1)
+        return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average))
+
     def solution(self) -> Solution:
         """Solve, and refine the quadrature until every average of a solution holds its tolerance, point by point."""
+        try:
+            return self._solution()
+        except OutOfTime:
+            return self._unfinished()
+
+    def _unfinished(self) -> Solution:
+        """Where the points stand when the time is up."""
+        none = np.full(self.points, np.nan)
+        values = {u: self._row(self.s.get(u, self.guess.get(u, none))) for u in self.program.unknowns}
+        return Solution({**values, **dict.fromkeys(self.program.observables, none)}, residual=np.full(self.points, np.inf),
+                        converged=np.zeros(self.points, dtype=bool), iterations=np.zeros(self.points, dtype=int), stability=none,
+                        error=none, method="none", reason=np.full(self.points, ran_out(), dtype=object),
+                        unknowns=self.program.unknowns,
+                        origin={"tolerance": self.tolerance, "quadrature_error": np.inf, "nodes": self.quad.nodes})
+
+    def _solution(self) -> Solution:
         quality = max(self.tolerance / 3, 1e-15)
         while True:
             with np.errstate(all="ignore"):
@@ -153,7 +177,7 @@ class Run:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
         absolute = partial(average, floor=FLOOR) if average else None
         for name in names:
-            out.update(self.program.call(name, s, self.quad.arrays(), absolute if name == "observables" else average))
+            out.update(self.ask(name, s, self.quad.arrays(), absolute if name == "observables" else average))
 
     def _again(self, out: State, average: Any) -> None:
         """Tables, right-hand sides and observables at the solution, on the nodes in force, and how far it moves on them."""
@@ -163,9 +187,9 @@ class Run:
         self._into({**self.s, **tables}, out, _VERDICT, average)
         if first:
             arrays = self.quad.arrays()
-            s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, arrays), {**self.s, **tables}, self.outputs,
+            s = moved(self.program.blocks, lambda name, s: self.ask(name, s, arrays), {**self.s, **tables}, self.outputs,
                       self.points)
-            seen = self.program.call("observables", s, arrays) if self.program.observables else {}
+            seen = self.ask("observables", s, arrays) if self.program.observables else {}
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
             self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
 
@@ -204,7 +228,7 @@ class Run:
         return short
 
     def _call(self, name: str) -> dict[str, Any]:
-        return self.program.call(name, self.s, self.quad.arrays())
+        return self.ask(name, self.s, self.quad.arrays())
 
     # -- blocks ------------------------------------------------------------------------------------------------------
     def _block(self, k: int, block: BlockCode) -> Solution:
@@ -273,7 +297,7 @@ class Run:
         def outputs(x: np.ndarray, p: Mapping[str, Any]) -> State:
             s = local(np.atleast_1d(np.asarray(p["point"], dtype=int)))
             s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
-            return self.program.call(name, s, self.quad.arrays())
+            return self.ask(name, s, self.quad.arrays())
 
         last: list[np.ndarray] = []  # a state of all points, its residual and its Jacobian: a start is looked at twice
 
@@ -283,6 +307,7 @@ class Run:
             F, J = chain_of(block, outputs(x, p), x)
             if x.shape[1] == self.points:
                 last[:] = x.copy(), F, J
+                self.s.update({u: self._column(v) for u, v in zip(block.torn, x, strict=True)})
             return F, J
 
         def step(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
@@ -303,7 +328,7 @@ class Run:
         def rounding(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
             s = local(np.atleast_1d(np.asarray(p["point"], dtype=int)))
             s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
-            left = rounding_of_averages(lambda average: self.program.call(name, s, self.quad.arrays(), average))
+            left = rounding_of_averages(lambda average: self.ask(name, s, self.quad.arrays(), average))
             return np.stack([np.broadcast_to(np.ravel(left[f"rhs/{u}"]), x[0].shape) for u in block.torn])
 
         def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
@@ -332,14 +357,14 @@ class Run:
                                 **plain)
         s = dict(self.s)
         s.update({u: self._column(found[u]) for u in block.torn})
-        out = self.program.call(name, s, self.quad.arrays())
+        out = self.ask(name, s, self.quad.arrays())
         return found.extended({m: self._row(out[m]) for m in block.members}), out
 
     def _beside(self, k: int, size: float) -> State:
         """What block k returns with the unknowns that are 0 moved to `size`."""
         unknowns = {u for b in self.program.blocks for u in b.torn}
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
-        return self.program.call(f"block_{k + 1}", s, self.used)
+        return self.ask(f"block_{k + 1}", s, self.used)
 
     def _first(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
         """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
@@ -359,7 +384,7 @@ class Run:
         if known and unsaid:
             inner = {u: self._column(self._first(u, positive.get(u, False), guess)[0]) for u in block.unknowns}
             later = {u: np.float64(0.0) for u in self.program.unknowns if u not in self.s}
-            out = self.program.call("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
+            out = self.ask("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
             guess |= {u: self._row(out[f"rhs/{u}"]) for u in unsaid}
         starts, given = zip(*(self._first(u, p, guess) for u, p in positive.items()), strict=True)
         return np.stack(starts), np.stack(given)
@@ -370,7 +395,7 @@ class Run:
         below = {u: -self._row(self.s[u]) for u in self.program.positive}
         # An average that is nearly 0 is known to the rounding of its terms only.
         if np.any(found.converged & ((residual > most) | (np.max([*below.values(), np.zeros(self.points)], axis=0) > most*SMALL))):
-            left = rounding_of_averages(lambda average: self.program.call(_VERDICT[0], self.s, self.used, average))
+            left = rounding_of_averages(lambda average: self.ask(_VERDICT[0], self.s, self.used, average))
             known = max(min(self.asked, 1e-11)/OF_AVERAGE, 1.0)  # an average is held to what was asked of it, relative to E|F|
             for name, v in left.items():
                 u = name.removeprefix("rhs/")

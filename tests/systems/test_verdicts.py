@@ -15,7 +15,7 @@ from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, 
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import alpha, beta, lamda, z
+from hermitex.symbols import alpha, beta, lamda, z, z1
 from hermitex.systems.system import System
 
 x, m, b = (Symbol(n, real=True) for n in ("x", "m", "b"))
@@ -299,6 +299,25 @@ def test_what_no_unknown_enters_is_on_the_nodes_in_force_when_the_time_is_up():
     system = System({p: 1 + E(tanh(z)*tanh(p + 1/(1 + exp(-c*z))), z)})
     cut = system.solve(c=30, budget=0, raise_on_failure=False)
     assert not cut.converged and "the budget of 0 s ran out" in cut.reason
+
+
+@pytest.mark.slow
+def test_a_budget_holds_where_one_evaluation_is_dear(tmp_path):
+    """What is not to be had in the time that is left is not begun: finer nodes of nested averages cost a hundred times as much."""
+    from hermitex.systems.sweep import sweep
+
+    nested = System({x: E(tanh(b*(x*z + E(tanh(c*(z1 + z*x))**2, z1)))**2, z)})
+    module = module_of(nested, tmp_path, {"b": 1.0, "c": 1.0})
+    for solve, values in ((nested.solve, 50.0), (nested.solve, np.linspace(1, 50, 300)), (module.solve, 50.0)):
+        begun = time.process_time()
+        with pytest.raises((NotConverged, module.NotSolved), match=r"the budget of 0\.5 s ran out"):
+            solve(b=values, c=80.0, budget=0.5)
+        assert time.process_time() - begun < 1.6
+    begun = time.process_time()
+    cut = sweep(nested, {"b": np.linspace(40, 60, 5), "c": [80.0]}, budget=0.5, checkpoint=tmp_path/"kept", chunk=2)
+    assert time.process_time() - begun < 1.6 and not np.any(cut["converged"])
+    easy = nested.solve(b=1.0, c=1.0, budget=60)
+    assert easy.converged and easy["x"] == nested.solve(b=1.0, c=1.0)["x"]
 
 
 def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
