@@ -29,6 +29,7 @@ _SURELY = 1e-8  # a panel whose two rules differ by more is halved, however much
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
+_STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
 _GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
 _MOST_NUMBERS = 10**8  # in one array, of which there are some at once
 _FITS = 60_000_000  # numbers in one array that no finer rule may exceed
@@ -161,17 +162,17 @@ class Quadratures:
         if key not in self._other:
             ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way]
                     for (name, way), rule in zip(key, self.rules.values(), strict=True)}
-            self._other[key] = self._laid(ways, _FURTHER)
+            self._other[key] = self._laid(ways, _FURTHER, _STIR)
         return self._other[key]
 
-    def _laid(self, rules: dict[str, tuple], further: float = 0.0) -> dict[str, tuple]:
+    def _laid(self, rules: dict[str, tuple], further: float = 0.0, stir: float = 0.0) -> dict[str, tuple]:
         arrays: dict[str, Any] = {a.identifier: tuple(place(v, i, self.ndim) for v in rules[a.identifier])
                                     for i, a in enumerate(self.axes, start=1) if not a.summed}
         arrays[""] = self.nodes  # of the rules in force: blocks of sums are the same on all nodes
         for name in self.kinked:
             rule = self.rules[name]
             moving = rule.kind == "unit"
-            arrays[name] += (rule.window + further, self.grades[name] if moving else -1, None)
+            arrays[name] += (rule.window + further, self.grades[name] if moving else -1, stir, None)
         return arrays
 
     def examine(self, run: Callable[[Callable], Any], tolerance: float, part: str = "",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from sympy import Abs, Symbol, atan, cos, cosh, erf, exp, lambdify, sin, sqrt, symbols, tan, tanh
 
 import hermitex as hx
@@ -113,6 +114,16 @@ def test_a_scale_that_stands_elsewhere_in_the_formula_too():
     body = exp(z/3)/cosh((z - c)/w)**2
     found = hx.System({x: E(body, z)/w}).solve(c=0.5, w=1.3e-5)
     assert found["x"]*1.3e-5 == pytest.approx(graded(body, c=0.5, w=1.3e-5), rel=1e-9) and found.origin["nodes"]["z"] < 1000
+
+
+def test_rounding_of_nodes_that_a_narrow_integrand_feels_is_told():
+    """About a centre of its own a bump is known to the rounding of the nodes beside its width."""
+    draw = np.random.default_rng(3)
+    kernel = hx.compile(E(exp(-((z - c)/w)**2)*tanh(z)**2, z), tolerance=1e-6)
+    for width in [1e-9]*12 + [1e-8, 1e-10]*6:
+        centre = mpf(float(draw.uniform(-2.5, 2.5)))
+        known = mpf(width)/mp.sqrt(2)*mp.tanh(centre)**2*mp.exp(-centre**2/2)  # to second order in the width
+        assert abs(kernel(c=float(centre), w=width)/known - 1) < kernel.error/2
 
 
 def test_scales_that_move_with_an_unknown_and_with_an_outer_variable():
