@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import sympy as sp
 from sympy import Add, Expr, Integer, Mul, Pow, Symbol
+from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.breaks.algebraic import near_roots
+from hermitex.symbolic.gaussian import Expectation
 
 _STEEP = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sech, sp.csch, sp.coth, sp.acot, sp.asinh)
 _WAVES = (sp.sin, sp.cos, sp.besselj, sp.Si, sp.sinc, sp.fresnels, sp.fresnelc)
@@ -25,6 +28,7 @@ _HARMONICS = 16  # of a wave inside another function
 _SLOW = 3  # frequencies and inverse widths up to which nothing is said
 _REACH = 8  # half the window in which a nonlinear argument is looked at
 _MOST = 24  # of one kind
+_SAMPLES = 256  # half the places at which signs are looked at
 
 
 class Scales(NamedTuple):
@@ -90,16 +94,18 @@ def _at_roots(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
     if line is not None:
         return [line]
     slope, found = sp.diff(g, x), []
-    for c in roots(g, x)[:_MOST]:
+    for c in _seen(g, x):
         k = slope.xreplace({x: c})
         found.append((k, -k * c))
     return found
 
 
 def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
-    """A Gaussian about its centre, exp of a polynomial about its stationary points."""
-    if not g.is_polynomial(x) or linear(g, x) is not None:
+    """A Gaussian about its centre, any other exponential about the stationary points of its exponent."""
+    if linear(g, x) is not None or g.has(sp.I, *_WAVES):
         return []
+    if not g.is_polynomial(x):
+        return [(k, -k * c) for c in _seen(sp.diff(g, x), x) if (k := sp.sqrt(_size(sp.diff(g, x, 2).xreplace({x: c})))) != 0]
     p = sp.Poly(g, x)
     if p.degree() == 2:
         A, B = p.coeff_monomial(x**2), p.coeff_monomial(x)
@@ -131,6 +137,9 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
             pairs = [(sp.re(r), sp.im(r)) for r in near if sp.im(r) > 0]
             return [(1 / _rational(w), -_rational(c) / _rational(w)) for c, w in pairs]
         return []
+    if not base.has(sp.exp, *_WAVES):  # near a minimum m + s (x - c)^2/2 it meets 0 in the plane at a distance (2 m/s)^(1/2)
+        found = [(c, base.xreplace({x: c}), sp.diff(base, x, 2).xreplace({x: c})) for c in _seen(sp.diff(base, x), x)]
+        return [(k, -k * c) for c, m, s in found if m != 0 for k in (sp.sqrt(_size(s / (2 * m))),)]
     turning = [pair for f in base.atoms(sp.cosh, sp.sinh) for pair in _at_roots(f.args[0], x)]
     inside = [(e, line) for e in Add.make_args(base) for f in e.atoms(sp.exp) if (line := linear(f.exp, x)) is not None]
     if len(Add.make_args(base)) == 2 and len(inside) == 1:
@@ -251,6 +260,37 @@ def _roots(g: Expr, x: Symbol) -> list[Expr]:
     if isinstance(f, sp.sin | sp.cos) and (inner := linear(f.args[0], x)) is not None:
         return _of_wave(f, value, inner)
     return []
+
+
+def _seen(g: Expr, x: Symbol) -> list[Expr]:
+    """The roots of a smooth function as formulas, else, where it has no letters, near changes of its sign."""
+    if isinstance(g, Mul):
+        return list(dict.fromkeys(c for factor in g.args for c in _seen(factor, x)))[:_MOST]
+    if x not in g.free_symbols:
+        return []
+    return (roots(g, x) or _changes(g, x))[:_MOST]
+
+
+def _changes(g: Expr, x: Symbol) -> list[Expr]:
+    if g.free_symbols != {x} or not g.is_real or g.has(AppliedUndef, Expectation, sp.Integral, sp.Sum, sp.DiracDelta):
+        return []
+    f = sp.lambdify(x, g, ["math"])
+
+    def at(place: float) -> float:
+        try:
+            return float(f(place))
+        except (ArithmeticError, ValueError, TypeError, NameError):
+            return 0.0
+
+    places = [_REACH * (k + 0.37) / _SAMPLES for k in range(-_SAMPLES, _SAMPLES)]
+    found = []
+    for (a, u), (b, v) in pairwise((p, at(p)) for p in places):
+        if min(u, v) < 0 < max(u, v):
+            for _ in range(60):
+                middle = (a + b) / 2
+                a, b = (middle, b) if at(middle) * u > 0 else (a, middle)
+            found.append(sp.Rational(a))
+    return found
 
 
 def _of_polynomial(p: sp.Poly) -> list[Expr]:

@@ -59,6 +59,10 @@ def test_what_a_formula_shows_of_its_scales():
     assert scales(1/(1 + exp(-a*x - c)), x).narrow == ((-a, -c),)
     assert scales(tanh(x)*exp(x/2)*cos(x), x) == ((), ())
     assert scales(log(1 + exp(50*x)), x).narrow == ((50, 0),)
+    ((k, b),) = scales(exp(-10**8*(x + exp(x))**2 + tanh(x)), x).narrow  # at -W(1), where the slope of the exponent changes sign
+    assert abs(-b/k + 0.567143290410) < 1e-8 and 2e4 < k < 3e4
+    ((k, b),) = scales(1/(1 + 10**12*(tanh(x) - Rational(1, 2))**2), x).narrow
+    assert abs(k/750000 - 1) < 1e-9 and abs(b/k + mp.atanh(mpf("0.5"))) < 1e-9
     assert set(roots((x - 2)*(x**2 - a), x)) == {2, sqrt(a), -sqrt(a)}
 
 

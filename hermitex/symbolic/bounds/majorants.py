@@ -161,7 +161,7 @@ class MajorantRules:
     def signed(self, u: Expr) -> tuple[Fraction, Fraction, Fraction]:
         """(c, a, b) with u <= c + a t + b t^2 for t >= start."""
         c = a = b = ZERO
-        u = sp.expand(u)
+        u = sp.Add(*(e for term in sp.Add.make_args(u) for e in self._written_out(term)))
         powers: dict[Fraction, Fraction] = {}
         for term in sp.Add.make_args(u):
             coefficient, rest = term.as_independent(*self.symbols, as_Add=False)
@@ -173,6 +173,12 @@ class MajorantRules:
             c, a, b = c + dc, a + da, b + db
         dc, da, db = self._signed_powers(powers)
         return c + dc, a + da, b + db
+
+    def _written_out(self, term: Expr) -> tuple[Expr, ...]:
+        """A term multiplied out; nothing of one that is negative as a whole: bounded one by one its parts would grow."""
+        parts = sp.Add.make_args(sp.expand(term))
+        whole = len(parts) > 1 and term.is_nonpositive and not term.is_polynomial(*self.symbols)
+        return () if whole else parts
 
     def _exponent(self, rest: Expr) -> Fraction | None:
         """k where rest = t^k."""

@@ -52,13 +52,18 @@ def shortened(value: Fraction, direction: int) -> Fraction:
     return Fraction(whole) / (Fraction(2) ** shift)
 
 
-_LEAST = Fraction(-4000)
+_LEAST, _MOST = Fraction(-4000), Fraction(10**6)
 
 
 def exp_above(x: Fraction) -> Fraction:
-    """A rational >= exp(x). Below exp(-4000) one bound serves all: millions of digits are no use to it."""
+    """A rational >= exp(x). Below exp(-4000) one bound serves all: millions of digits are no use to it.
+
+    Raises Unbounded where it would have a million digits before the point.
+    """
     if x == 0:
         return ONE
+    if x > _MOST:
+        raise Unbounded
     x = max(x, _LEAST)
     from hermitex.symbolic.arithmetic import mp
 
