@@ -41,6 +41,7 @@ _POLES = 24.0  # beyond the frequency that stands in a formula: what the rest of
 _TURN = 24.0  # radians on one panel
 _PANEL, _MANY = 31, 256
 _FINEST = 20 / 2**15  # the least step that a formula may ask for
+_LEAST, _NONE = 1e-290, np.zeros(1, dtype=bool)
 _OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
 
 
@@ -145,6 +146,12 @@ class Quadratures:
     def reached(self, part: str) -> np.ndarray:
         """The error of one part alone, 0 where it has no averages."""
         return self._errors.get(part, np.zeros(1))
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Point by point: was nothing but 0 met at all nodes of an average over all axes? There may be something between them."""
+        sizes = [size for taken in self._taken.values() for _, _, size in taken if all(size.shape[i] == 1 for i in self._between)]
+        return np.any(np.stack(np.broadcast_arrays(*(size.reshape(-1) <= _LEAST for size in sizes))), axis=0) if sizes else _NONE
 
     def arrays(self) -> dict[str, tuple]:
         """What generated code reads: {axis: (nodes, weights, ...)}, laid along the axes."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, Rational
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels.adaptive import Quadratures, require_room
@@ -31,6 +31,7 @@ from hermitex.symbolic.sums import arrays, unsummed
 _EPSILON = 4*float(np.finfo(float).eps)
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about
+_LOOKED_AT = 200  # points where an average is 0 at all nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,8 @@ class Kernel(Shown):
         arrays, rest = ({}, given) if self.arrays is None else self.arrays.read(given, self.quadratures.ndim, "kernel")
         return arrays, {n: _number(n, v) for n, v in rest.items()}
 
-    def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray], *, alone: bool = True) -> np.ndarray:
+        """The values at one array of points; not `alone` where it takes over from a closed form, which says of 0 what it knows."""
         quad = self.quadratures
         s = {n: v.reshape(-1, *[1] * (quad.ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
         s |= arrays
@@ -122,7 +124,7 @@ class Kernel(Shown):
                 if points > 1 and quad.largest > _CHUNK:  # the rules have become too fine for so many at once
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
-                    return np.concatenate([self._evaluate(half, arrays) for half in halves])
+                    return np.concatenate([self._evaluate(half, arrays, alone=alone) for half in halves])
         value, losses = np.asarray(out[0]["value"]), [v for n, v in out[0].items() if n.startswith("loss")]
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
         if why := next(filter(None, unlawful(out[0], value.shape)), ""):
@@ -133,6 +135,8 @@ class Kernel(Shown):
             value, error, beyond = self._uncancelled(value, error, losses, (values, arrays))
         elif self.cancels:
             beyond = self._rounding(value, s)
+        if alone and np.any(hidden := np.broadcast_to(quad.unseen, value.shape) & (value == 0)):
+            beyond = max(beyond, self._hidden(np.flatnonzero(hidden), values))
         self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
         self._verdict(value, error, values)
         return value
@@ -149,7 +153,8 @@ class Kernel(Shown):
             return value, error, 0.0
         values, arrays = given
         self.integrated._last["error"] = 0.0
-        again = np.ravel(self.integrated._evaluate({n: v[some] if v.ndim else v for n, v in values.items()}, arrays))
+        few = {n: v[some] if v.ndim else v for n, v in values.items()}
+        again = np.ravel(self.integrated._evaluate(few, arrays, alone=False))
         below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
         value[some], error[some] = again, self.integrated.error
         return value, error, below
@@ -163,6 +168,17 @@ class Kernel(Shown):
             gap = shifts(lambda how: {"": np.ravel(rounded({**s, BY: how}, quad)["value"])}, {"": value})[""]
             lost = np.abs(gap)/np.abs(value)*(8*ROUNDED)
         return float(np.max(np.where(gap == 0, 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
+
+    def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> float:
+        """1 where nothing but 0 was met at all nodes, unless the formula is 0 there (E tanh(q z)^2 at q = 0)."""
+        from hermitex.symbolic.parsing import parse
+
+        if self.arrays is not None or len(points) > _LOOKED_AT:
+            return 1.0
+        formula = parse(self.formula, symbols=dict.fromkeys(self.parameters, "real"))
+        letters = {s.name: s for s in formula.free_symbols}
+        return float(any(formula.xreplace({letters[n]: Rational(float(np.broadcast_to(v, points.max() + 1)[p])) for n, v in
+                                           values.items() if n in letters}) != 0 for p in points))
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from sympy import Abs, Symbol, atan, cos, cosh, erf, exp, lambdify, sin, sqrt, symbols, tan, tanh
+from sympy import Abs, Integer, Rational, Symbol, atan, besselj, cos, cosh, erf, exp, lambdify, sin, sqrt, symbols, tan, tanh
 
 import hermitex as hx
 from hermitex.errors import Divergent, NotConverged
@@ -124,6 +124,27 @@ def test_rounding_of_nodes_that_a_narrow_integrand_feels_is_told():
         centre = mpf(float(draw.uniform(-2.5, 2.5)))
         known = mpf(width)/mp.sqrt(2)*mp.tanh(centre)**2*mp.exp(-centre**2/2)  # to second order in the width
         assert abs(kernel(c=float(centre), w=width)/known - 1) < kernel.error/2
+
+
+@pytest.mark.parametrize("g, start", [(tanh(z) - Rational(1, 2), 0.6), (z + exp(z), -0.5), (cosh(z) - 2, 1.3)], ids=str)
+def test_what_an_exponent_hides_is_found_beside_what_is_wide(g, start):
+    body, f = exp(-10**8*g**2), lambdify(z, g, "mpmath")
+    with mp.workdps(30):
+        place = mp.findroot(f, start)
+        ends = [place + k*mpf(10)**-5 for k in (-100, -40, -10, 0, 10, 40, 100)]
+        known = mp.quad(lambda t: mp.exp(-10**8*f(t)**2)*mp.npdf(t), ends)*(1 + g.has(cosh))  # there are two places
+    for rest in (0, tanh(z)**2):
+        kernel, plain = hx.compile(E(body + rest, z)), E(rest + Integer(0), z) if rest else Integer(0)
+        assert abs(kernel() - float(known + plain.evalf(25))) < 1e-10*known
+        assert abs((E(body + rest, z) - plain).evalf(20) - known) < 1e-12*known
+
+
+def test_where_nothing_but_zero_is_met_nothing_is_known():
+    q = Symbol("q", real=True)
+    unknown = hx.compile(E(exp(-10**8*(besselj(0, z) - Rational(1, 3))**2), z))
+    assert unknown() == 0 and unknown.error == 1
+    zero = hx.compile(E(tanh(q*z)**2, z))
+    assert list(zero(q=[0.0, 0.0])) == [0, 0] and zero.error < 1e-14
 
 
 def test_scales_that_move_with_an_unknown_and_with_an_outer_variable():
