@@ -18,6 +18,7 @@ from hermitex import symbols as field
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import averaged, is_random, random_variables, required
 
@@ -98,11 +99,13 @@ class Expectation(Expr):
     def subs(self, *args: Any, **kwargs: Any) -> Any:
         return super().subs(*map(self._read, args), **kwargs)
 
-    def evalf(self, n: int = 15, subs: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if subs:  # exactly: of exp(a*(z - b)) - 1 with rounded numbers the zero at b is lost
-            values = {k: hooks.expression(v) for k, v in self._read(subs).items()}
-            return self.subs(values).evalf(int(n), None, *args, **kwargs)
-        return super().evalf(int(n), None, *args, **kwargs)
+    def evalf(self, n: int = 15, subs: Any = None, *args: Any, budget: float | None = None, **kwargs: Any) -> Any:
+        """N digits; within a `budget` of seconds, if one is given."""
+        with deadline(budget):
+            if subs:  # exactly: of exp(a*(z - b)) - 1 with rounded numbers the zero at b is lost
+                values = {k: hooks.expression(v) for k, v in self._read(subs).items()}
+                return self.subs(values).evalf(int(n), None, *args, **kwargs)
+            return super().evalf(int(n), None, *args, **kwargs)
 
     n = evalf
 
@@ -170,8 +173,12 @@ class Expectation(Expr):
         return hooks.differentiate(self, symbol)
 
     def doit(self, **hints: Any) -> Expr:
-        """The exact value where a rule of `integrals` applies; else the node with what is inside it done."""
-        return hooks.integrate(self, deep=hints.get("deep", True))
+        """The exact value where a rule of `integrals` applies; else the node with what is inside it done.
+
+        ``budget=30`` bounds it to so many seconds.
+        """
+        with deadline(hints.get("budget")):
+            return hooks.integrate(self, deep=hints.get("deep", True))
 
     def _eval_evalf(self, prec: int) -> Expr:
         """N digits by mpmath, split at the kinks that stand in the expression."""

@@ -10,7 +10,7 @@ import pytest
 from sympy import Float
 
 import hermitex as hx
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded
 
 
 def forever(seconds=20.0):
@@ -118,3 +118,14 @@ def test_an_expectation_ends_with_its_budget(body, how):
         value = node.doit() if how == "doit" else node.evalf(20)
         assert value != 0 and isinstance(value.evalf(), Float)
     assert time.process_time() - start < 1.2*1 + 1
+
+
+@pytest.mark.parametrize("how", ["doit", "evalf", "n"])
+def test_a_budget_is_taken_where_it_is_typed(how):
+    node = hx.E("abs(z1-z2)*max(" + ",".join(f"{k}*z1+z2/{k}+{k*k}/7" for k in range(1, 6)) + ")*tanh(z1*z2)**2*sign(z1-z2-1)")
+    start = time.process_time()
+    with suppress(BudgetExceeded):
+        getattr(node, how)(budget=0.2)
+    assert time.process_time() - start < 1.2*0.2 + 1
+    with pytest.raises(BadInput, match="a number of seconds"):
+        getattr(node, how)(budget=-1)
