@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
 
 import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.laws.linearised import Couplings, Second
+from hermitex.exponents.laws.linearised import Second, couplings_of, tensor_of
 from hermitex.exponents.laws.value import as_array
 
 _ROUNDS = 60
@@ -36,20 +35,3 @@ def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool 
         for R in turns:
             T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
     return replace(found, couplings=couplings_of(T))
-
-
-def tensor_of(couplings: Couplings, r: int) -> np.ndarray:
-    """E[m_ij m_kl] of the couplings of order two, shape (r, r, r, r)."""
-    T = np.zeros((r,)*4)
-    for (a, b), value in couplings.items():
-        if len(a) == 2:
-            for (i, j), (k, m) in ((a, b), (b, a)):
-                T[i, j, k, m] = T[j, i, k, m] = T[i, j, m, k] = T[j, i, m, k] = value
-    return T
-
-
-def couplings_of(T: np.ndarray) -> Couplings:
-    """The couplings in a tensor of shape (r, r, r, r), without those that are zero but for rounding."""
-    pairs = list(combinations_with_replacement(range(len(T)), 2))
-    couplings = {(a, b): round(float(T[a + b]), 15) for a, b in combinations_with_replacement(pairs, 2)}
-    return {key: value for key, value in couplings.items() if value != 0}

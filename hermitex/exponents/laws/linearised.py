@@ -208,19 +208,33 @@ def supported_directions(couplings: Couplings, variables: list[int], within: flo
     first, rest = vectors[:, ~silent].T, vectors[:, silent].T
     if not len(rest):
         return first, rest, 0.0
-    basis, rows = operator(couplings, variables)
-    place = {v: n for n, v in enumerate(variables)}
-    spots = [(place[i], place[j]) for i, j in basis]
-    matrix = np.array(rows, dtype=float)
-    probes = []
-    for a, b in combinations_with_replacement(range(len(rest)), 2):
-        m = np.outer(rest[a], rest[b])
-        probes.append((m + m.T) / np.linalg.norm(m + m.T))
-    images = []
-    for m in probes:
-        image = np.zeros_like(m)
-        for (i, j), value in zip(spots, matrix @ np.array([m[i, j] for i, j in spots]), strict=True):
-            image[i, j] = image[j, i] = value
-        images.append(image)
-    table = np.array([[np.sum(p * q) for q in images] for p in probes])
-    return first, rest, float(np.linalg.eigvalsh((table + table.T) / 2)[-1])
+    return first, rest, largest(turned(couplings, rest), list(range(len(rest))))[0]
+
+
+def turned(couplings: Couplings, R: np.ndarray) -> Couplings:
+    """Couplings of order two over the coordinates x = R z, R of shape (m, r) with orthonormal rows, from those over z.
+
+    Examples
+    --------
+    >>> back = turned({((0, 0), (0, 0)): 1.0}, np.array([[0.6, -0.8], [0.8, 0.6]]))
+    >>> round(back[(0, 0), (0, 1)], 4), round(0.6**3*0.8, 4)
+    (0.1728, 0.1728)
+    """
+    return couplings_of(np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, tensor_of(couplings, R.shape[1]), optimize=True))
+
+
+def tensor_of(couplings: Couplings, r: int) -> np.ndarray:
+    """E[m_ij m_kl] of the couplings of order two, shape (r, r, r, r)."""
+    T = np.zeros((r,)*4)
+    for (a, b), value in couplings.items():
+        if len(a) == 2:
+            for (i, j), (k, m) in ((a, b), (b, a)):
+                T[i, j, k, m] = T[j, i, k, m] = T[i, j, m, k] = T[j, i, m, k] = value
+    return T
+
+
+def couplings_of(T: np.ndarray) -> Couplings:
+    """The couplings in a tensor of shape (r, r, r, r), without those that are zero but for rounding."""
+    pairs = list(combinations_with_replacement(range(len(T)), 2))
+    couplings = {(a, b): round(float(T[a + b]), 15) for a, b in combinations_with_replacement(pairs, 2)}
+    return {key: value for key, value in couplings.items() if value != 0}

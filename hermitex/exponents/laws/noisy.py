@@ -21,9 +21,9 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
-from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second
+from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second, turned
 from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.quadratic import diagonal, turned_back
+from hermitex.exponents.laws.quadratic import diagonal
 from hermitex.exponents.laws.scattered import Kernels, scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
@@ -65,7 +65,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
     if (form := diagonal(g, variables)) is not None:
         over_axes = noisy_second(form[0], channel, variables, sampling=sampling)
-        return replace(over_axes, couplings=turned_back(over_axes.couplings, form[1]))
+        return replace(over_axes, couplings=turned(over_axes.couplings, form[1].T))
     clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
     found: list[Second] = []
     try:

@@ -1,4 +1,4 @@
-"""z^T Q z = sum_i q_i x_i^2, x = R z: a quadratic form over its axes, and couplings over the axes back over the coordinates."""
+"""z^T Q z = sum_i q_i x_i^2, x = R z: a quadratic form over its axes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from sympy import Add, Expr, Mul, Rational, S, Symbol, eye
 
-from hermitex.exponents.laws.invariant import couplings_of, tensor_of
-from hermitex.exponents.laws.linearised import Couplings
 from hermitex.exponents.laws.value import as_array
 
 _SHORT = 8  # characters: longer roots are beyond the integers of arrays
@@ -43,16 +41,3 @@ def _eigenvalues(q: Any) -> list[Expr]:
         near = next((c for c in found if abs(float(c) - v) < 1e-12 * max(1.0, abs(v))), None)
         found.append(near if near is not None else Rational(f"{v:.15g}"))
     return found
-
-
-def turned_back(found: Couplings, R: np.ndarray) -> Couplings:
-    """Couplings of order two of z from those of x = R z (those of order one are zero: the form is even).
-
-    Examples
-    --------
-    >>> x = {((0, 0), (0, 0)): 1.0}
-    >>> z = turned_back(x, np.array([[0.6, 0.8], [-0.8, 0.6]]))
-    >>> round(z[(0, 0), (0, 1)], 4), round(0.6**3*0.8, 4)
-    (0.1728, 0.1728)
-    """
-    return couplings_of(np.einsum("ai,bj,ck,dm,abcd->ijkm", R, R, R, R, tensor_of(found, len(R)), optimize=True))
