@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,6 +30,16 @@ def on_panels(edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
     x, w = gauss(order)
     half = np.diff(edges)[:, None] / 2
     return edges[:-1, None] + half + half * x, half * w
+
+
+def split(knots: np.ndarray, width: float) -> np.ndarray:
+    """Edges of panels no wider than `width`: the knots, shape (k,), sorted, and evenly spaced points between them.
+
+    >>> split(np.array([0.0, 1.0, 1.5]), 0.6).tolist()
+    [0.0, 0.5, 1.0, 1.5]
+    """
+    cells = [np.linspace(a, b, max(1, int(np.ceil((b - a)/width))) + 1)[:-1] for a, b in pairwise(knots)]
+    return np.concatenate([*cells, knots[-1:]])
 
 
 @lru_cache(maxsize=16)
@@ -63,6 +74,21 @@ def graded(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2)
     a, width = breaks[..., :-1, None], np.diff(breaks, axis=-1)[..., None]
     shape = (*breaks.shape[:-1], -1)
     return (a + width * t).reshape(shape), (width * w).reshape(shape)
+
+
+def near_knots(knots: np.ndarray, side: float, rule: tuple[int, int], width: float, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights between the knots, shape (k,), each (n,): graded within `side` of a knot, plain panels in the middle.
+
+    rule : order and depth of the grading;  width, order : of the plain panels
+    """
+    t, w = half_template(*rule)
+    nodes, weights = [np.zeros(0)], [np.zeros(0)]
+    for a, b in pairwise(knots):
+        s = min((b - a)/2, side)
+        x, v = on_panels(split(np.array([a + s, b - s]), width), order)
+        nodes += [a + s*t, b - s*t, x.ravel()]
+        weights += [s*w, s*w, v.ravel()]
+    return np.concatenate(nodes), np.concatenate(weights)
 
 
 def distinct(points: np.ndarray) -> np.ndarray:

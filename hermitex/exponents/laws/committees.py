@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import pairwise
 from math import factorial, prod
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from hermitex.exponents.label import peel
 from hermitex.exponents.labels.levels import monotone
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import collect
-from hermitex.kernels.panels import distinct, gauss, on_panels, to_series
+from hermitex.kernels.panels import distinct, gauss, on_panels, split, to_series
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
@@ -264,20 +263,15 @@ def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
 
 def panels(knots: np.ndarray, order: int = _ORDER) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights (n,) between the knots (k,)."""
-    x, w = on_panels(_edges(knots), order)
+    x, w = on_panels(split(knots, _WIDTH), order)
     return x.ravel(), w.ravel()
-
-
-def _edges(knots: np.ndarray) -> np.ndarray:
-    cells = [np.linspace(a, b, int(np.ceil((b - a) / _WIDTH)) + 1)[:-1] for a, b in pairwise(knots)]
-    return np.concatenate([*cells, knots[-1:]])
 
 
 def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
     """int over t of the products at t and x - t, cut at the knots of both."""
     y, w = gauss(_ORDER)
-    cuts = np.concatenate([np.broadcast_to(_edges(a.knots), (len(x), len(_edges(a.knots)))),
-                           x[:, None] - b.knots], axis=1)
+    edges = split(a.knots, _WIDTH)
+    cuts = np.concatenate([np.broadcast_to(edges, (len(x), len(edges))), x[:, None] - b.knots], axis=1)
     low = np.maximum(a.knots[0], x - b.knots[-1])[:, None]
     high = np.minimum(a.knots[-1], x - b.knots[0])[:, None]
     cuts = np.sort(np.clip(cuts, low, np.maximum(low, high)), axis=1)
@@ -292,7 +286,7 @@ def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
 
 
 def _tabulated(law: IntervalSum) -> IntervalSum:
-    edges = _edges(law.knots)
+    edges = split(law.knots, _WIDTH)
     values = law.pair(on_panels(edges, _ORDER)[0].ravel()).reshape(2, -1, _ORDER)
     series = np.einsum("kx,cpx->cpk", to_series(_ORDER), values)
 

@@ -8,7 +8,7 @@ sign(u + v1 v2), and their like.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
@@ -16,7 +16,7 @@ from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panels import distinct, graded, zeros_on
+from hermitex.kernels.panels import distinct, graded, split, zeros_on
 
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5
@@ -76,9 +76,7 @@ class Strips:
         functions += [lambda v, p=p, q=q: p[0](*u, v) * q[1](*u, v) - q[0](*u, v) * p[1](*u, v)
                       for p, q in combinations(self.lines, 2)]
         cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, _SCAN) + 1e-5)]))
-        edges = np.concatenate([np.linspace(p, q, int(np.ceil((q - p) / _WIDTH)) + 1)[:-1]
-                                for p, q in pairwise(cuts)] + [cuts[-1:]])
-        nodes, w = graded(edges, _ORDER, _DEPTH)
+        nodes, w = graded(split(cuts, _WIDTH), _ORDER, _DEPTH)
         return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 
     def _moments(self, low: np.ndarray, high: np.ndarray, v1: np.ndarray, w1: np.ndarray) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import LEAST, Coarser, FiniteOutput, Output, ratio
@@ -30,7 +31,7 @@ from hermitex.theories.overlaps.steps import StepOutput
 _FAR = 6.8  # P(|omega| > 6.8 sqrt(m)) < 1e-11
 _FIELDS = 0.54  # of the step of the fields' nodes: F has poles in omega between the preimages of a label
 _ORDER, _DEPTH = 10, 6
-_NODE, _SHARE = (np.polynomial.legendre.leggauss(_ORDER)[k]/2 + (0.5, 0.0)[k] for k in (0, 1))  # on (0, 1)
+_NODE, _SHARE = (a[0] for a in on_panels(np.array([0.0, 1.0]), _ORDER))
 _TOLERANCE, _SMALL = 3e-9, 1e-10
 _ROUNDS = 9
 _WIDE = 1.3  # of a cell, in units of sqrt(V)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Derivative, DiracDelta, Expr, S, Subs, Symbol, diff
 
+from hermitex.kernels.panels import on_panels, split, to_series
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.grid import Array
 from hermitex.theories.overlaps.structure import axis, values
@@ -26,8 +27,8 @@ _RESOLVED = 2e-5  # the last two of 8 Legendre coefficients; what Gauss-Legendre
 _MOST = 3_000_000
 _UNSEEN = 1e-4
 _SAME = 1e-11
-_X, _W = (np.polynomial.legendre.leggauss(_ORDER)[k]/2 + (0.5, 0.0)[k] for k in (0, 1))  # on (0, 1)
-_SERIES = (2*np.arange(_ORDER)[:, None] + 1)*np.polynomial.legendre.legvander(2*_X - 1, _ORDER - 1).T*_W
+_X, _W = (a[0] for a in on_panels(np.array([0.0, 1.0]), _ORDER))
+_SERIES = to_series(_ORDER)
 _NINE = np.array([(i, j) for i in (0, 0.5, 1) for j in (0, 0.5, 1)])  # the fifth is the centre
 
 
@@ -121,8 +122,8 @@ class Plane:
             ends = np.concatenate([[-REACH], cuts[np.abs(cuts) < REACH], [REACH]])
             ends = np.unique(np.concatenate([ends, [0.0]]))
             ends = ends[ends >= 0] if flip == 1 else ends
-            edges = np.concatenate([np.linspace(a, b, max(1, int(np.ceil((b - a)/h))) + 1)[:-1] for a, b in pairwise(ends)])
-            sides.append((edges, np.append(edges[1:], REACH)))
+            edges = split(ends, h)
+            sides.append((edges[:-1], edges[1:]))
         (a, b), (c, d) = sides
         lo, hi = (np.stack(np.meshgrid(p, q, indexing="ij"), axis=-1).reshape(-1, 2) for p, q in ((a, c), (b, d)))
         inside = _meets_disc(lo, hi)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.panels import half_template
+from hermitex.kernels.panels import distinct, near_knots
 from hermitex.theories.overlaps.channel import FiniteOutput, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
 from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals
@@ -124,20 +124,9 @@ def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             middle = (a + b)/2
             a, b = (middle, b) if word(middle) == wa else (a, middle)
         turns.append((a + b)/2)
-    t, w = half_template(9, 4)
-    g, v = np.polynomial.legendre.leggauss(_ORDER)
-    found = []
-    ends = np.unique(np.clip([-_REACH, *turns, _REACH], -_REACH, _REACH))
-    for a, b in pairwise(ends):
-        if b - a < 1e-12:
-            continue
-        side = min((b - a)/2, panel)
-        edges = np.linspace(a + side, b - side, max(1, int(np.ceil((b - a - 2*side)/panel))) + 1)
-        half = np.diff(edges)[:, None]/2
-        xs = np.concatenate([a + side*t, b - side*t, (edges[:-1, None] + half*(1 + g)).ravel()])
-        ws = np.concatenate([side*w, side*w, (half*v).ravel()])
-        found += [(float(x), float(c), *_jumps(kind, x, scan)) for x, c in zip(xs, ws, strict=True) if c > 0]
-    return found
+    ends = distinct(np.clip([-_REACH, *turns, _REACH], -_REACH, _REACH))
+    xs, ws = near_knots(ends, panel, (9, 4), panel, _ORDER)
+    return [(float(x), float(c), *_jumps(kind, x, scan)) for x, c in zip(xs, ws, strict=True) if c > 0]
 
 
 def _jumps(kind: Callable[[Array, Array], Array], x: float, scan: Array) -> tuple[Array, Array]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
+
+from hermitex.kernels.panels import on_panels, split
 
 Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
@@ -67,13 +68,8 @@ def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
 
 def panels(cuts: Array, width: float, order: int = 12, reach: float = WINDOW) -> tuple[Array, Array]:
     """Gauss-Legendre panels no wider than `width` on [-reach, reach], broken at the cuts."""
-    x, w = np.polynomial.legendre.leggauss(order)
-    inside = cuts[np.abs(cuts) < reach]
-    ends = np.concatenate([[-reach], inside, [reach]])
-    edges = np.concatenate([np.linspace(a, b, max(1, int(np.ceil((b - a)/width))) + 1)[:-1]
-                            for a, b in pairwise(ends)] + [[reach]])
-    half = np.diff(edges)[:, None]/2
-    return (edges[:-1, None] + half*(1 + x)).ravel(), (half*w).ravel()
+    x, w = on_panels(split(np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]]), width), order)
+    return x.ravel(), w.ravel()
 
 
 def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Array]:

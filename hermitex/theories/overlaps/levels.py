@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.panels import half_template, zeros_on
+from hermitex.kernels.panels import near_knots, zeros_on
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted, normal_nodes
 from hermitex.theories.overlaps.structure import LabelSections, branches_and_plateaus
@@ -104,21 +103,8 @@ class LevelOutput(Output):
         knots = np.unique(np.concatenate([[b.lo, b.hi], b.preimage(inner), *self._crossings(b)]))
         knots = knots[np.concatenate([[True], np.diff(knots) > 1e-11])]
         knots = np.clip(knots, -REACH, REACH)
-        t, w = half_template(_ORDER, _DEPTH)
-        g, v = np.polynomial.legendre.leggauss(_PLAIN)
-        nodes, weights = [], []
-        for a, c in pairwise(knots):
-            if c - a <= 0:
-                continue
-            side = min((c - a)/2, 0.6)
-            nodes += [a + side*t, c - side*t]
-            weights += [side*w, side*w]
-            edges = np.linspace(a + side, c - side, int(np.ceil((c - a - 2*side)/0.8)) + 1)
-            half = np.diff(edges)[:, None]/2
-            nodes.append((edges[:-1, None] + half*(1 + g)).ravel())
-            weights.append((half*v).ravel())
-        x = np.concatenate(nodes) if nodes else np.zeros(0)
-        return x, np.concatenate(weights or [np.zeros(0)])*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+        x, w = near_knots(np.unique(knots), 0.6, (_ORDER, _DEPTH), 0.8, _PLAIN)
+        return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
 
     def _crossings(self, b: Any) -> list[Array]:
         """Where another pattern takes the same label at the same x."""
