@@ -38,6 +38,7 @@ _SAID = 10  # of the tolerance: a larger error is told, and closed forms that le
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
+_STOPPED = 2e-15  # a residual from which a step of Newton's method is more than rounding
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
@@ -61,6 +62,7 @@ class Run:
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
         self.drift = np.zeros(points)  # of the solution: how far it moves on other nodes
+        self.stopped = np.zeros(points)  # how far the observables still move with a step of Newton's method
         self.drifts: list[np.ndarray] = []  # the same as it was found, and with coarser weights where that was asked
         self.least, self.idle = np.full(points, np.inf), np.zeros(points, dtype=int)
         self.rounds = 0
@@ -102,6 +104,7 @@ class Run:
             with np.errstate(all="ignore"):
                 self._settle_tables(self.asked)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
+                found = self._last_step(found)
                 verdict: State = {}
                 self.used = self.quad.arrays()  # before they are refined
                 good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), self.asked,
@@ -147,8 +150,41 @@ class Run:
         other.place = self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
         other.first = {n: v[:, points] for n, v in self.first.items()}
-        other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
+        other.moved, other.drift, other.least, other.idle, other.stopped = (
+            some(v) for v in (self.moved, self.drift, self.least, self.idle, self.stopped))
         return other
+
+    def _last_step(self, found: Solution) -> Solution:
+        """A step of Newton's method more where an observable moves with it: 1/(x - c) shows what is left of x, and far larger."""
+        self.stopped = np.zeros(self.points)
+        near = np.asarray(found.converged) & (np.asarray(found.residual) > _STOPPED)
+        if not self.program.observables or not near.any():
+            return found
+        old = {u: self._row(self.s[u]) for u in self.program.unknowns}
+        new, shift = self._stepped()
+        near &= shift > self.tolerance
+        if not near.any():
+            return found
+
+        def put(where: np.ndarray) -> State:
+            values = {u: np.where(where, new[u], old[u]) for u in old}
+            self.s |= {u: self._column(v) for u, v in values.items()}
+            self.outputs = {k: self._call(f"block_{k + 1}") for k in self.outputs}
+            return values
+
+        put(near)
+        values = put(near & (self._stepped()[1] < shift))  # where it gains nothing the old state stays
+        self.stopped = np.where(near, self._stepped()[1], 0.0)
+        return replace(found, value={**found.value, **values})
+
+    def _stepped(self) -> tuple[State, np.ndarray]:
+        """The unknowns after a step of Newton's method, and how far it moves the observables, relative."""
+        held = {f"rhs/{u}": 0.0 if u in self.program.implicit else self.s[u] for u in self.program.unknowns}
+        s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, self.quad.arrays()), self.s,
+                  {k: {**out, **held} for k, out in self.outputs.items()}, self.points)
+        now, then = ({n: self._row(v) for n, v in self.program.call("observables", state, self.quad.arrays()).items()
+                      if n in self.program.observables} for state in (self.s, s))
+        return {u: self._row(s[u]) for u in self.program.unknowns}, self._moved(now, then)
 
     def _moved(self, before: State, now: State, zero: float = SMALL) -> np.ndarray:
         """How far two sets of numbers differ at each point, relative; an unknown below SMALL counts as one of the size `zero`."""
@@ -407,6 +443,7 @@ class Run:
         felt = np.maximum(self._row(self.quad.felt), self._row(self.quad.reached("verified")))
         error = np.minimum(self._row(self.quad.error), felt)  # of averages over all axes
         quadrature = np.maximum(np.minimum(error, self.moved), self.unsettled)
+        quadrature = np.maximum(quadrature, self.stopped)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         lost = self._lost(np.asarray(found.converged) & ok, verdict, radius, done)
@@ -427,6 +464,9 @@ class Run:
             x = self._row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
                 ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
+            for end in domain:
+                if end and np.any(ok & (x == end)):
+                    notes = (*notes, f"{u} = {end:g}: an end of its domain {said(u, domain)}")
         for u, depth in below.items():
             for k in np.flatnonzero(ok & (depth > most*SMALL + self.rounding.get(u, 0.0))):
                 ok[k], reason[k] = False, f"{u} = {-depth[k]:.6g} is negative, but {u} is declared positive"

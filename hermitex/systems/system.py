@@ -53,7 +53,7 @@ class System(Shown):
     positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
     source : where the equations come from
     domain : {unknown: (lo, hi)}, open intervals, or texts "0 < q < 1": such an unknown is sought in a coordinate of its interval,
-        so that no step leaves it, and is in it, or at its end 0, where a solution converged
+        so that no step leaves it, and is in it, or at an end of it, which is then said, where a solution converged
     start : {unknown: number}: where the solvers begin, as good as one given to `.solve`; kept by sweeps, files and specs. 0 for a
         positive unknown asks whether it is 0, a boundary towards which iteration contracts, before anything else
     kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages

@@ -168,3 +168,10 @@ def test_unknown_names_get_close_ones():
     for keywords in ({"domain": {"Q": (0, 1)}}, {"start": {"qq": 0.5}}):
         with pytest.raises(UnknownName):
             gardner(**keywords)
+
+
+def test_what_is_at_an_end_of_its_domain_says_so():
+    """y = 0 holds, and makes x = 1."""
+    found = hx.System({x: exp(-a*x*y), y: 1 - x*exp(-y/3)}, domain={x: (0, 1), y: (0, 1)}).solve(a=0.3)
+    assert (found["x"], found["y"]) == (1, 0)
+    assert any("y = 0: a boundary" in n for n in found.notes) and "x = 1: an end of its domain 0 < x < 1" in found.notes

@@ -333,6 +333,14 @@ def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
         sweep(system, grid, budget=-1)
 
 
+def test_an_observable_shows_what_is_left_of_an_unknown():
+    """1/(x - c) beside the root: x was solved to 8e-13, its observable to 2e-6, with a word of 4e-9."""
+    near = Rational(6743752960029, 250000000000000)
+    system = System({x: Rational(29887, 500000)*tanh(100*x/13) + c}, observables={"o": 1/(x - near)})
+    found = system.solve(c=0.014746892125318, raise_on_failure=False)
+    assert not found.converged or found["o"] == pytest.approx(-84458631.9987, rel=1e-7)
+
+
 # -- averages whose error a solution amplifies -------------------------------------------------------------------------
 def overlap(steep, a, s):
     """1 - E tanh^2(steep (a + s z)), by the trapezoid rule along u = steep (a + s z)."""
