@@ -19,6 +19,7 @@ from hermitex import System
 
 MP = mpmath.mp.clone()
 MP.dps = 30
+OF_MP = {n: getattr(MP, n) for n in dir(MP) if not n.startswith("_")}  # mpmath's own functions have mpmath's own digits, 15
 BAD = "diverges"
 
 
@@ -36,12 +37,17 @@ class Draw:
     easy: bool = False  # the default start is close enough: not to find the root is a failure
     smooth: bool = True  # residuals are mpmath's, so that Newton's method may polish to 30 digits
     explicit: bool = False  # one unknown, x = rhs(x)
+    domain: dict[str, tuple[float, float]] = field(default_factory=dict)  # open intervals; an unknown may end at 0
+    observed: Callable[[dict[str, float], list[Any]], dict[str, Any]] | None = None  # what is seen of a root
     words: str = ""
 
 
 # -- plain equations ---------------------------------------------------------------------------------------------------
-def of_sympy(kind, equations, *, positive=(), **fields):
-    """A draw whose residuals are SymPy's own text of its equations at 30 digits: {name: rhs or Eq} of plain symbols."""
+def of_sympy(kind, equations, *, positive=(), observables=None, where=None, domain=None, **fields):
+    """A draw whose residuals are SymPy's own text of its equations at 30 digits: {name: rhs or Eq} of plain symbols.
+
+    Its observables, in which where names may stand, are taken at 400 digits: what cancels in them, or overflows, does not there.
+    """
     names = tuple(equations)
     symbols = {n: Symbol(n, positive=True) if n in positive else Symbol(n, real=True) for n in names}
     plain = {n: sp.sympify(e) for n, e in equations.items()}
@@ -53,8 +59,21 @@ def of_sympy(kind, equations, *, positive=(), **fields):
         for n, e in plain.items()
     }
     order = [*map(Symbol, points[0]), *map(Symbol, names)]
+    seen = {n: e.subs(where or {}) for n, e in (observables or {}).items()}
+    looks = {n: sp.lambdify(order, e, modules="mpmath") for n, e in seen.items()}
+
+    def observed(point, x):
+        with mpmath.workdps(400):
+            return {n: f(*map(mpmath.mpf, point.values()), *map(mpmath.mpf, x)) for n, f in looks.items()}
+
+    def system():
+        more = {part: {Symbol(str(k), real=True): e.xreplace(swap | {w: Symbol(w.name, real=True) for w in where or {}})
+                       for k, e in rows.items()} for part, rows in (("observables", observables), ("where", where)) if rows}
+        return System({symbols[n]: e for n, e in put.items()}, domain=domain or {}, **more)
+
     functions = [
-        sp.lambdify(order, e.lhs - e.rhs if isinstance(e, Eq) else Symbol(n) - e, modules="mpmath") for n, e in plain.items()
+        sp.lambdify(order, e.lhs - e.rhs if isinstance(e, Eq) else Symbol(n) - e, modules=[OF_MP, "mpmath"])
+        for n, e in plain.items()
     ]
 
     def residuals(point, x):
@@ -64,11 +83,13 @@ def of_sympy(kind, equations, *, positive=(), **fields):
     explicit = len(names) == 1 and not isinstance(plain[names[0]], Eq)
     return Draw(
         kind,
-        lambda: System({symbols[n]: e for n, e in put.items()}),
+        system,
         names,
         residuals=residuals,
         explicit=explicit,
-        words=f"{plain} at {points}",
+        words=f"{plain}{f', seen {seen}' if seen else ''}{f' in {domain}' if domain else ''} at {points}",
+        domain=domain or {},
+        observed=observed if seen else None,
         **fields,
     )
 

@@ -9,6 +9,8 @@ def wrong(d, point, values):
     x = [float(v) for v in values]
     if not all(map(np.isfinite, x)):
         return f"{x} is not finite"
+    if out := [u for u, v in zip(d.unknowns, x, strict=True) if u in d.domain and not d.domain[u][0] <= v <= d.domain[u][1]]:
+        return f"{x}: {out[0]} lies outside of {d.domain[out[0]]}"
     if d.never:
         return f"{x} solves what has no solution"
     if d.residuals is None:
@@ -33,6 +35,18 @@ def wrong(d, point, values):
         if off < 1e-6
         else f"{x} is {MP.nstr(off, 3)} away from {[MP.nstr(v, 8) for v in y]}; residuals {[MP.nstr(v, 3) for v in now]}"
     )
+
+
+def unlike(d, point, found):
+    """Which observables are not those of the root, polished at 30 digits from the unknowns that were found."""
+    if d.observed is None:
+        return ""
+    with MP.workdps(40):
+        root = _polished(lambda *v: d.residuals(point, list(v)), [MP.mpf(float(found[u])) for u in d.unknowns])
+    true = d.observed(point, [str(v) for v in root])
+    off = {n: abs(float(found[n]) - v)/max(abs(v), 1e-3) for n, v in true.items()}
+    return "; ".join(f"{n} = {float(found[n])!r} is {MP.nstr(v, 3)} away from {MP.nstr(true[n], 12)}"
+                     for n, v in off.items() if not v < 1e-6)
 
 
 def slope(d, point, x):
