@@ -21,7 +21,7 @@ from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_availab
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
 from hermitex.symbolic.digits.orthants import signs_of
-from hermitex.symbolic.digits.panels import ball, nested, whitened
+from hermitex.symbolic.digits.panels import ball, by_terms, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales
 from hermitex.symbolic.digits.spans import as_averages
@@ -115,7 +115,7 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = as_averages(_with_values(hooks.expression(expr), subs))
+    expr = by_terms(as_averages(_with_values(hooks.expression(expr), subs)))
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)

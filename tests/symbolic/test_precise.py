@@ -13,6 +13,7 @@ from sympy import (
     CRootOf,
     Heaviside,
     Max,
+    Min,
     Piecewise,
     Rational,
     Symbol,
@@ -33,6 +34,7 @@ from sympy import (
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.digits.summation import plane
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
@@ -169,3 +171,26 @@ def test_bells_far_apart_in_a_wide_window_are_all_found(seed):
     for k in [Rational(300), Rational(500), *(Rational(random.randint(1000, 20000), 10) for _ in range(4))]:
         ratio = evaluate(E(cosh(k*z)*tanh(z)**2, z)*exp(-k**2/2), 15)
         assert abs(ratio - 1) < mp.mpf(10)**-13
+
+
+@pytest.mark.parametrize("rho", [Rational(0), Rational(1, 2), Rational(-3, 5)])
+@pytest.mark.parametrize("g", [tanh, pytest.param(lambda u: 1/(1 + exp(-u)), marks=pytest.mark.slow),
+                               pytest.param(lambda u: u**3 + u, marks=pytest.mark.slow), lambda u: exp(-u)])
+def test_a_switch_between_two_values_of_one_function_is_one_of_their_order(g, rho):
+    """E|g(z1) - g(z2)| = 2 |E g(z) erf(a z)|, a^2 = (1 - rho)/(2 + 2 rho), for a monotone g, and E max - E min."""
+    cov = {(z1, z2): rho}
+    asked = [E(2*g(z)*erf(sqrt((1 - rho)/(2 + 2*rho))*z), z), *(
+        E(f(g(z1), g(z2)), z1, z2, cov=cov) for f in (lambda a, b: Abs(a - b), Max, Min))]
+    with mp.workdps(40):
+        (along, _), (gap, _), (high, _), (low, _) = (evaluate_with_error(e, 20) for e in asked)
+        assert abs(gap - abs(along)) < 1e-19*gap > abs(high - low - gap)
+
+
+@pytest.mark.parametrize("g", [sin, lambda u: u**2, lambda u: u**3 - u, lambda u: u*exp(-u**2), lambda u: u**3, erf, floor])
+def test_what_is_written_by_the_order_is_the_same_at_every_point(g):
+    random = Random(1)
+    for body in (Abs(g(z1) - g(z2)), Max(g(z1), g(z2))*z1, Min(g(z1), g(z2)), Heaviside(g(z2) - g(z1)), sign(g(z1) - g(-z2))):
+        written = by_order(body, (z1, z2))
+        for _ in range(6):
+            point = {v: Rational(random.randint(-300, 300), 97) for v in (z1, z2)}
+            assert abs((body - written).subs(point).evalf(15)) < 1e-12

@@ -11,7 +11,7 @@ from sympy import Add, DiracDelta, Expr, Float, I, Integral, Sum, expand
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
 from hermitex.symbolic.calculus import rules, trials
-from hermitex.symbolic.digits.panels import nested
+from hermitex.symbolic.digits.panels import by_terms, nested
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error, in_plane
@@ -108,6 +108,7 @@ def reduced(expr: Expr) -> Expr:
         expr = rules.everywhere(rules.sift, expr) or expr
     if trials.widest(expr) < 2:
         return expr
+    expr = by_terms(expr)
     ways: tuple[Callable[[Expr], Expr | None], ...] = (
         normal_form, partial(rules.everywhere, rules.mehler), partial(rules.everywhere, rules.stein))
     for fewer in ways:

@@ -14,11 +14,14 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
+from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, majorant, majorant_tail
 from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.terms import linear
 
 
 class Panel(NamedTuple):
@@ -159,6 +162,27 @@ def nested(node: Expectation) -> Expr:
     return Expectation(body, sp.Tuple(first))
 
 
+def by_terms(expr: Expr) -> Expr:
+    """Averages over several variables with a switch of their order, |tanh(z1) - tanh(z2)|, as sums of those of its terms.
+
+    Of each term all variables but one are integrated in closed form. An average of which a term does not exist stays.
+    """
+    def split(node: Expectation) -> Expr:
+        body, variables = node.open()
+        ordered = by_order(body, variables)
+        if ordered == body:
+            return node
+        terms = linear(node.with_body(ordered, variables))
+        try:
+            for term in terms.atoms(Expectation):
+                require_existence(term)
+        except HermitexError:
+            return node
+        return terms
+
+    return expr.replace(lambda e: isinstance(e, Expectation) and len(e.bound) > 1, split)
+
+
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     """The integrand over independent standard normals."""
     body, variables = node.open()
@@ -167,8 +191,10 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
         return body, variables
     from hermitex.symbolic.conditioning import cholesky
 
-    lower = cholesky(node.covariance)
-    swap = {v: sum((lower[i, j] * variables[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(variables)}
+    # The most difficult variable stands for itself, so that the others can be integrated in closed form.
+    order = sorted(range(len(variables)), key=lambda i: _difficulty(body, variables[i]), reverse=True)
+    lower, ordered = cholesky(node.covariance.extract(order, order)), [variables[i] for i in order]
+    swap = {v: sum((lower[i, j] * ordered[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(ordered)}
     return body.xreplace(swap), variables
 
 
