@@ -254,6 +254,25 @@ def test_a_turn_that_takes_long_is_tried_all_the_same():
     assert hx.check(left, right + Max(0, mu - 69)/10**6).status == "fails"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_letter_of_a_covariance_turns_wherever_the_covariance_lets_it(seed):
+    random = Random(seed)
+    c, d = random.randint(4, 60), Rational(random.randint(20, 95), 100)
+    a, b = Symbol("a", real=True), Symbol("b", real=True)
+    for left, right in [
+            (E(z1*z2, z1, z2, cov={(z1, z2): a/c}), a/c), (E(z1**2*z2**2, z1, z2, cov={(z1, z2): a + b/c}), 1 + 2*(a + b/c)**2)]:
+        assert hx.check(left, right)
+        letter = a if left.has(a/c) else b
+        assert hx.check(left, right + Max(0, letter - c*d)).status == "fails"
+
+
+@pytest.mark.slow
+def test_every_turn_is_tried_beside_an_average():
+    left = E(tanh(mu*z)**2, z) + sum(Max(mu, k) for k in range(1, 9))
+    right = 1 - E(sech(mu*z)**2, z) + sum((mu + k + Abs(mu - k))/2 for k in range(1, 8))
+    assert hx.check(left, right + 8).status == "fails"
+
+
 def test_what_cannot_be_tried_about_a_turn_is_undetermined(monkeypatch):
     """Without time for any point far out the claim agrees, unless a side may turn between them."""
     claim = Max(mu, 5) + sin(mu)**2, (mu + 5 + Abs(mu - 5))/2 + (1 - cos(2*mu))/2

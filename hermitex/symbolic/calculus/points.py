@@ -63,10 +63,16 @@ class Points:
         start = self.near(0) if i == 0 else self.far(2*i - 1)
         lines = []
         for s in self.parameters:
-            values = between(places(args, s, start), (-S.One, S.One) if s in self.correlations else None)
+            found = places(args, s, start)
+            values = between(sorted({*found, -S.One, S.One}) if s in self.correlations else found)
+            if s in self.correlations:  # how large it may be is seen at the points: some are near to a turn
+                values += [t + side*abs(t)/100 for t in found for side in (1, -1)]
             if s.is_integer:
                 values = [v for x in values for v in (Integer(round(x)), Integer(round(x)) + 1)]
-            lines.append([{**start, s: v} for v in values if fits(s, v)])
+            starts = [start]
+            if s in self.correlations:  # beside smaller others it may be larger
+                starts.append({c: v/20 if c in self.correlations and not c.is_integer else v for c, v in start.items()})
+            lines.append([{**around, s: v} for v in values if fits(s, v) for around in starts])
         for group in zip_longest(*lines):
             yield from (p for p in group if p is not None)
 

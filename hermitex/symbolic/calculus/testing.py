@@ -55,6 +55,7 @@ _THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
 GIVEN_UP = 3  # seconds of processor time after which a point far out is left
 DEEPLY = 12  # the same, where a switch that is absorbed asks for hundreds of digits
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
+ENOUGH = 3  # places about a turn that are left as too long, before the others are left with them
 MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
 NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
@@ -219,9 +220,10 @@ class Test:
         for i in range(2 if self.elementary and not self.long else 1):
             functions = self.assignment(count + i)
             concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
-            found = list(self.points.turns(concrete, i))
-            most = len(found) if self.elementary and not self.long else 6
-            for parameters in found[:most]:
+            for parameters in self.points.turns(concrete, i):
+                if len(tried.unturned) > ENOUGH:  # what is not tried there leaves it open
+                    tried.unturned.append(parameters)
+                    continue
                 if self._admissible(parameters):
                     yield parameters, functions, TURN
                 elif self._one_is_real(parameters):

@@ -116,14 +116,10 @@ def places(args: Iterable[Expr], symbol: Symbol, others: Mapping[Symbol, Expr]) 
     return [Rational(repr(p)) for p in distinct]
 
 
-def between(turns: list[Rational], within: tuple[Rational, Rational] | None = None) -> list[Rational]:
+def between(turns: list[Rational]) -> list[Rational]:
     """A point in each interval that the places leave."""
     if not turns:
         return []
-    if within is not None:  # an open interval of which the ends are places too
-        low, high = within
-        turns = [low, *(t for t in turns if low < t < high), high]
-        return [a + (b - a)*Rational(37, 100) for a, b in pairwise(turns)]
     ends = [turns[0] - _step(turns[0]), turns[-1] + _step(turns[-1])]
     return [ends[0], *(a + (b - a)*Rational(37, 100) for a, b in pairwise(turns)), ends[1]]
 
