@@ -14,7 +14,6 @@ import hermitex as hx
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
-from hermitex.theories.overlaps.channel import Coarser
 from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.precision import quadrature_error
 
@@ -165,7 +164,13 @@ def test_the_error_of_a_fixed_point_is_what_its_nodes_leave():
     """A grid made coarser on purpose is told, and by how much it moves the fixed point."""
     evolution, q = hx.theories.multi_index("z1**2 + z2**2").evolution, 0.3
     alpha = float(q/((1 - q)*evolution.output.second(q*np.eye(2))[0, 0]))
-    coarse = replace(evolution, output=Coarser(evolution.output, 3.0, evolution.output.smallest), _kept={}, _lines={})
+    class Coarse(ContourOutput):
+        def second(self, M, fineness=1.0):
+            return super().second(M, 3*fineness)
+
+    fields = {k: v for k, v in vars(evolution.output).items() if k in ContourOutput.__dataclass_fields__}
+    output = Coarse(**{**fields, "binned": None, "beside": (0.75,)})
+    coarse = replace(evolution, output=output, _kept={}, _lines={})
     near, far = q - 0.01, q + 0.01
     for _ in range(4):   # the fixed point of the coarse map by secants
         gaps = [float(coarse.step(np.array([p]), alpha)[0]) - p for p in (near, far)]

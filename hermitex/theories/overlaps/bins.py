@@ -8,7 +8,7 @@ of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Coarser, Output, ratio
+from hermitex.theories.overlaps.channel import Output, ratio
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, rung
 from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
@@ -37,7 +37,7 @@ class BinnedOutput(Output):
     """The label g(z) of three variables (or two); M may be any matrix.
 
     knots : labels at which the law of the label is singular;  atoms : labels of positive probability
-    even, odd : the R with g(R z) = g(z), with g(R z) = -g(z)
+    even, odd : the R with g(R z) = g(z), with g(R z) = -g(z);  coarse : how much wider cells and bins are than usual
     """
 
     g: Callable[[Sequence[Array]], Array]
@@ -52,6 +52,7 @@ class BinnedOutput(Output):
     perfect: Any = True
     nodes: int = 14
     beside: tuple[float, ...] = (1.4, 0.75)
+    coarse: float = 1.0
     doubt: float = 3.0  # kinks and plateaus leave errors that fall with the width of the cells and change their sign
     _kept: dict[Any, Any] = field(default_factory=dict)
 
@@ -63,7 +64,7 @@ class BinnedOutput(Output):
     @property
     def cheap(self) -> Output | None:
         """The same with wider cells and bins."""
-        return Coarser(self, self.beside[0], self.smallest, self.together)
+        return replace(self, coarse=self.beside[0]) if self.coarse == 1 else None
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
@@ -135,7 +136,7 @@ class BinnedOutput(Output):
         """F(M), in the frame of its eigenvectors."""
         frame = frame_of(M, self.even, self.odd)
         v = 1 - frame.m
-        fineness = fineness*max(1.0, (np.prod(v)**-0.5/_DEAR)**(1/3))
+        fineness = self.coarse*fineness*max(1.0, (np.prod(v)**-0.5/_DEAR)**(1/3))
         count = 4*round(_BINS/fineness/4)
         table = self.table(frame, v, fineness, count)
         F = self._in_frame(table, frame, fineness, count)

@@ -62,40 +62,6 @@ class Output:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
-class Coarser(Output):
-    """Another output with coarser nodes, down to the same V."""
-
-    of: Output
-    by: float
-    smallest: Any
-    together: float | None = None
-
-    @property
-    def r(self) -> int:  # type: ignore[override]
-        """How many variables."""
-        return self.of.r
-
-    @property
-    def perfect(self) -> Any:  # type: ignore[override]
-        """As the other."""
-        return self.of.perfect
-
-    @property
-    def nodes(self) -> int:  # type: ignore[override]
-        """As the other."""
-        return self.of.nodes
-
-    @property
-    def smooth(self) -> Any:
-        """As the other."""
-        return self.of.smooth
-
-    def second(self, M: Array, fineness: float = 1.0) -> Array:
-        """F(M)."""
-        return self.of.second(M, self.by*fineness)
-
-
 def is_diagonal(M: Array) -> bool:
     """Whether the off-diagonal entries are exactly zero."""
     return not np.any(M - np.diag(np.diag(M)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.channel import LEAST, Coarser, FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
@@ -93,7 +93,7 @@ class ContourOutput(Output):
     @property
     def cheap(self) -> Output | None:
         """The label through its bins."""
-        return None if self.binned is None else Coarser(self.binned, _COARSER, self.smallest)
+        return None if self.binned is None else replace(self.binned, coarse=_COARSER, smallest=self.smallest, together=None)
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> ContourOutput:
