@@ -12,11 +12,10 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Poly, Pow, Symbol
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
 
-from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
-from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import inner_quantities, own_parts
@@ -54,8 +53,6 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     found = _radial(g, used, place)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
-    if found is None and (other := _factored(g, used)) is not None:
-        found = law_of(other, place)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -219,21 +216,3 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
                max([law.hi for law in live], default=0.0), tuple(distinct(np.array(knots))),
                tuple(h for law in live for h in law.hints), tuple(atoms), bool(live),
                max([law.power for law in live], default=2), False)
-
-
-def _factored(g: Expr, used: list[Symbol]) -> Expr | None:
-    """Another form of g that shows more structure: factored polynomials, products under signs taken apart."""
-    split = split_products(g)
-    if split != g:
-        return split
-    if isinstance(g, Add) and g.is_polynomial(*used) and g.count_ops() < _SIZE:
-        shift, rest = g.expand().as_independent(*used, as_Add=True)
-        try:
-            new = Poly(rest, *used).factor_list()
-        except (HermitexError, ValueError, TypeError):
-            return None
-        form = new[0] * Mul(*(p.as_expr() ** n for p, n in new[1]))
-        # A constant beside the product stands there already when the form comes back: it shows nothing new.
-        if isinstance(form, (Mul, Pow)) and form + shift != g and sum(1 + n for _, n in new[1]) > 2:
-            return form + shift
-    return None
