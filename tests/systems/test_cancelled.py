@@ -79,7 +79,7 @@ def test_the_file_integrates_where_the_session_does(widths, tmp_path):
     widths.export(tmp_path/"widths.py", reference={"b": 1.0, "s": 1e4})
     solve = runpy.run_path(str(tmp_path/"widths.py"))["solve"]
     for size in (1.0, 1e3, 1e5):
-        assert solve(b=1.0, s_=size)["x"] == widths.solve(b=1.0, s=size)["x"]
+        assert solve(b=1.0, s=size)["x"] == widths.solve(b=1.0, s=size)["x"]
 
 
 def drawn(seed):
