@@ -92,7 +92,7 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
             alone[v] = found
     if not forms and not alone and not any(shifts) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
-    swap: dict[Symbol, Expr] = {c: _off(_below(done, forms, parts), parts.off(size(done))) for c, done in forms.items()}
+    swap: dict[Symbol, Expr] = {c: _off(done, parts.off(size(done))) for c, done in forms.items()}
     bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
     touched = {v: next(fresh) for v in alone}
     swap |= touched

@@ -70,20 +70,9 @@ def drawn(seed, forms, *, powers=2, kernels=False):
             assert abs(got - float(value)) <= 2*max(kernel.error, 1e-15)*size, (seed, f(u), numbers)
 
 
-@pytest.mark.parametrize(("seed", "forms"), [(0, EXACT), (1, LOST), (2, EXACT), (3, LOST)])
-def test_drawn_sums_along_a_variable(seed, forms):
-    drawn(seed, forms)
-
-
-def test_a_sum_below_the_function_of_a_closed_form():
-    """E erf(1 + s z/2) = erf(1/sqrt(1 + s^2/2)), s a quotient that is squared out by the closed form."""
-    s = (a*c - b*d)/(a - b)
-    system = hx.System({x: hx.E(tanh(hx.E(erf(1 + s*z/2)*(2 + tanh(z1)), z)), z1)})
-    for power in (1, 5, 9, 13):
-        found = system.solve(a=0.902, b=0.902*(1 + 10.0**-power), c=0.932, d=0.932, raise_on_failure=False)
-        exact = mean(lambda t: mp.tanh(mp.erf(1/mp.sqrt(1 + 0.932**2/2))*(2 + mp.tanh(t))))
-        assert not found.converged or found["x"] == pytest.approx(float(exact), rel=1e-8)
-        assert found.converged or power > 1
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_sums_along_a_variable(seed):
+    drawn(seed, (EXACT, LOST)[seed % 2])
 
 
 @pytest.mark.slow
