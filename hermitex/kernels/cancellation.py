@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sympy import Abs, Add, Expr, Float, Function, Min, Mul, Pow, S, Symbol, erfc, exp, preorder_traversal
 
-from hermitex.kernels.gathered import share
 from hermitex.kernels.recognition import exp_erfc, recognise
 from hermitex.kernels.scales import above, tail
 
@@ -20,24 +18,16 @@ class Known:
     """The known of a formula that is no closed form.
 
     given : stand for one number at each point, known to its last digit;  rounded : for one that is not
-    varying : averages that vary along an axis;  nodes : the symbols of the axes
-    named : {a name that varies along an axis: what it stands for, other names written out}
+    varying : averages that vary along an axis
     """
 
     given: frozenset[Symbol] = frozenset()
     rounded: frozenset[Symbol] = frozenset()
     varying: frozenset[Symbol] = frozenset()
-    nodes: frozenset[Symbol] = frozenset()
-    named: Mapping[Symbol, Expr] = field(default_factory=dict)
 
     def number(self, e: Expr) -> bool:
         """Whether it is one number at each point."""
         return e.free_symbols <= self.given | self.rounded
-
-    def shared(self, e: Expr) -> bool:
-        """Whether the coefficients of something that varies along an axis may cancel in a sum."""
-        moving, whole = self.nodes | self.varying, e.xreplace(self.named) if self.named else e
-        return not whole.free_symbols.isdisjoint(moving) and share(whole, moving)
 
 
 def loss(value: Expr) -> Expr | None:
@@ -78,8 +68,6 @@ def _rounded(e: Expr, known: Known | None) -> bool:
     """Whether a term of a sum has a rounding of its own, or the sum of the first of them has."""
     if known is not None and known.number(e):
         return len(e.args) > 2 or not all(_given(t, known) for t in e.args)
-    if known is not None and known.shared(e):
-        return True
     return any(_inexact(t, known) for t in e.args)
 
 

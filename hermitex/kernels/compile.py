@@ -16,8 +16,7 @@ from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
-from hermitex.kernels.rounding import operations
-from hermitex.kernels.shaken import BY, ROUNDED, shifts
+from hermitex.kernels.rounding import OFF, operations
 from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -164,10 +163,9 @@ class Kernel(Shown):
         if "plain" not in self._loaded:
             self._loaded["plain"] = load(self.source)
         with np.errstate(all="ignore"):
-            rounded, quad = self._loaded["plain"][_OFF], self.quadratures.arrays()
-            gap = shifts(lambda how: {"": np.ravel(rounded({**s, BY: how}, quad)["value"])}, {"": value})[""]
-            lost = np.abs(gap)/np.abs(value)*(8*ROUNDED)
-        return float(np.max(np.where(gap == 0, 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
+            off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
+            lost = np.abs(off - value)/np.abs(value)*(2*_EPSILON/OFF)
+        return float(np.max(np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
 
     def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> float:
         """1 where nothing but 0 was met at all nodes, unless the formula is 0 there (E tanh(q z)^2 at q = 0)."""

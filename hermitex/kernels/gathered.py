@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from sympy import Add, Expr, Mul, Symbol, expand_mul
+from sympy import Add, Expr, Mul, Symbol
 
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum
-
-_LONG = 60  # operations of a sum from which on its products are not multiplied out
 
 
 def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
@@ -35,12 +33,6 @@ def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
     return Add(*(Mul(Add(*c), part) for part, c in parts.items()))
 
 
-def share(e: Expr, moving: AbstractSet[Symbol]) -> bool:
-    """Whether the coefficients of one part of a sum, multiplied out if it is short, may cancel."""
-    long = e.count_ops() > _LONG
-    return long or any(map(cancel, coefficients(Add.make_args(expand_mul(e)), moving).values()))
-
-
 def coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[Expr, list[Expr]]:
     """{what holds one of the symbols in a term: what it is multiplied by, term by term}."""
     found: dict[Expr, list[Expr]] = {}
@@ -54,6 +46,3 @@ def coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[E
 def cancel(terms: list[Expr]) -> bool:
     """Whether terms of a sum may be of different signs."""
     return len(terms) > 1 and not (all(t.is_nonnegative for t in terms) or all(t.is_nonpositive for t in terms))
-
-
-__all__ = ["gathered", "share"]

@@ -95,11 +95,6 @@ def not_negative(x, size):
     """x, and 0 where it is below 0 by rounding of terms of that size; what was said not to be negative and is has no value."""
     return np.where(x >= 0, x, np.where(x >= -1e-11*size, 0.0, np.nan))
 '''),
-    "shaken": ((), '''
-def shaken(x, size, off):
-    """x, off by a part of what it is the sum of, as the state says."""
-    return off(x, size)
-'''),
     "exp_erfc": (("erfc", "erfcx"), '''
 def exp_erfc(a, b):
     """exp(a) erfc(b); for b > 0 it is exp(a - b^2) erfcx(b), which does not overflow."""

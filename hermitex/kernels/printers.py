@@ -56,7 +56,7 @@ _COMPOSED = {
 HYPERGEOMETRIC = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
 _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
 #: Functions of the generated module, by the name of their node.
-_HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1", "shaken")
+_HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1")
 _SHORT, _HORNER = 4, 4
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),

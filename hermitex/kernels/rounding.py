@@ -1,5 +1,5 @@
-"""C -> shaken(C, sum_i |t_i|) for each closed form C = sum_i t_i, and for every other sum that may cancel: the formulas of a
-system with its sums off by what `kernels.shaken` makes of it.
+"""C -> C + 2^-30 sum_i |t_i| for each closed form C = sum_i t_i: the formulas of a system with its closed forms off by
+what is many times their rounding, and so little that everything moves in proportion.
 
 An average that holds such a form, a name that stands for one, and what holds these are taken a second time; the rest is shared.
 """
@@ -10,19 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Piecewise, Pow, S, Symbol, Tuple
+from sympy import Abs, Add, Expr, Float, Function, Mul, Piecewise, Pow, S, Symbol
 from sympy.core.function import ArgumentIndexError
-from sympy.core.relational import Relational
-from sympy.functions.elementary.piecewise import ExprCondPair
-from sympy.logic.boolalg import BooleanFunction
 
 from hermitex.kernels.cancellation import Known, size
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc, recognise
-from hermitex.kernels.shaken import BY
 
-#: what has parts that may be off
-_TAKEN = (Add, Mul, Pow, Function, Max, Min, ExprCondPair, Relational, BooleanFunction)
+OFF = 2.0**-30  # of the sum of the terms
 _PLAIN = 64  # so many times as large as their sum, the terms do not cancel
 _FUNCTION = 4  # roundings in a function's value
 _GOLDEN = 0.6180339887498949  # so that no two forms are off by the same part: a difference of them would not move
@@ -36,15 +31,6 @@ class modulus(Function):  # a function's name in source
     @classmethod
     def eval(cls, x: Expr) -> Expr | None:
         return Abs(x) if x.is_number else None
-
-
-class shaken(Function):  # a function's name in source
-    """shaken(x, size, off): x, off by a part of its size."""
-
-    is_extended_real = True
-
-
-_OFF = Symbol(BY, real=True)
 
 
 @dataclass(frozen=True)
@@ -74,25 +60,24 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     whole = [written(e, forms) for e in outputs]
     inside = {v: body for v, body, axes in contractions if not axes[0].summed}
     varies, axes = _varying(named, contractions), {a.symbol for _, _, along in contractions for a in along}
-    numbers = [v for v in named if not varies[v]]
+    numbers = [v for v in named if not varies[v]]  # what varies along an axis would be averaged a second time
     letters = frozenset[Symbol]().union(*(written(e, forms).free_symbols for e in (*outputs, *named.values(), *inside.values())))
     letters -= axes | named.keys() | {v for v, _, _ in contractions}
     solved = set(unknowns)
     rounded = {s for s in letters if s.name in solved}
     own = {v for v in inside if not varies[v]}
-    known = Known(letters - rounded, frozenset(rounded.union(numbers, own)), frozenset(inside.keys() - own), frozenset(axes),
-                  _spelled({v: written(e, forms) for v, e in named.items() if varies[v]}))
+    known = Known(letters - rounded, frozenset(rounded.union(numbers, own)), frozenset(inside.keys() - own))
     parts = _Parts(known)
     shifts = [parts.shift(e) for e in whole]
     below = [_below(e, forms, parts) for e in outputs]
     alone: dict[Symbol, tuple[Expr, Expr]] = {}
-    for v, e in {**named, **inside}.items():
+    for v, e in ({v: named[v] for v in numbers} | inside).items():
         found = _below(e, forms, parts), parts.shift(written(e, forms), within=v in inside)
         if found[1] != 0 or found[0] is not e:
             alone[v] = found
     if not forms and not alone and not any(shifts) and not any(a is not b for a, b in zip(below, outputs, strict=True)):
         return None
-    swap: dict[Symbol, Expr] = {c: _off(done, parts.off(size(done))) for c, done in forms.items()}
+    swap: dict[Symbol, Expr] = {c: done + parts.off(size(done)) for c, done in forms.items()}
     bodies = {**named, **{symbol: body for symbol, body, _ in contractions}}
     touched = {v: next(fresh) for v in alone}
     swap |= touched
@@ -104,8 +89,8 @@ def shaking(outputs: Sequence[Expr], named: Mapping[Symbol, Expr], contractions:
     def off(e: Expr) -> Expr:
         return e.xreplace({**touched, **again})
 
-    moved = [_off(off(e), s.xreplace(touched)) for e, s in zip(below, shifts, strict=True)]
-    bodies |= {v: _off(e, s) for v, (e, s) in alone.items()}
+    moved = [off(e) + s.xreplace(touched) for e, s in zip(below, shifts, strict=True)]
+    bodies |= {v: e + s for v, (e, s) in alone.items()}
     return Shaken(moved, {touched[v]: off(bodies[v]) for v in named if v in touched},
                   [(touched[v], off(bodies[v]), axes) for v, _, axes in contractions if v in touched])
 
@@ -124,18 +109,6 @@ def _varying(named: Mapping[Symbol, Expr], contractions: Sequence[tuple[Symbol, 
         varies = wider
 
 
-def _spelled(named: Mapping[Symbol, Expr]) -> dict[Symbol, Expr]:
-    """Definitions with the names in them written out."""
-    found = dict(named)
-    while any(not e.free_symbols.isdisjoint(named) for e in found.values()):
-        found = {v: e.xreplace(found) for v, e in found.items()}
-    return found
-
-
-def _off(e: Expr, size: Expr) -> Expr:
-    return e if size == 0 else shaken(e, size, _OFF)
-
-
 def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
     """A formula with the sums below its roots, quotients and functions off by rounding; itself where none of them cancels."""
     plain = recognise(e)
@@ -143,34 +116,34 @@ def _below(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
     return e if moved is plain else moved
 
 
-def _inside(e: Any, forms: Mapping[Symbol, Expr], parts: _Parts) -> Any:
-    if not e.args or not isinstance(e, _TAKEN) or isinstance(e, exp_erfc):
+def _inside(e: Expr, forms: Mapping[Symbol, Expr], parts: _Parts) -> Expr:
+    if not e.args or not isinstance(e, Add | Mul | Pow | Function) or isinstance(e, Piecewise | exp_erfc):
         return e
-    if any(type(a) is Tuple for a in e.args):  # the parameters of a hypergeometric function are no sums
+    if not all(isinstance(a, Expr) for a in e.args):  # the parameters of a hypergeometric function are no sums
         return e
     args = [_inside(a, forms, parts) for a in e.args]
     if not (isinstance(e, Add | Mul) or (isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0)):  # those are seen by `size`
-        shifts = [parts.shift(written(a, forms)) if isinstance(a, Expr) else S.Zero for a in e.args]
-        if isinstance(e, Function) and not isinstance(e, Piecewise):  # log E near E = 1 is a difference, too
+        shifts = [parts.shift(written(a, forms)) for a in e.args]
+        if isinstance(e, Function):  # log E near E = 1 is a difference, too
             rounded = parts.known.rounded
             shifts = [parts.off(modulus(a)) if s == 0 and parts.known.number(a) and not rounded.isdisjoint(a.free_symbols) else s
                       for a, s in zip(e.args, shifts, strict=True)]
-        args = [_off(a, s) for a, s in zip(args, shifts, strict=True)]
+        args = [a if s == 0 else a + s for a, s in zip(args, shifts, strict=True)]
     if all(a is b for a, b in zip(args, e.args, strict=True)):
         return e
-    if isinstance(e, Function | Max | Min) and str(type(e).__module__).startswith("sympy."):
+    if isinstance(e, Function) and str(type(e).__module__).startswith("sympy."):
         return e.func(*args, evaluate=False)  # SymPy would take a long sum to pieces to see its sign
     return e.func(*args)
 
 
 class _Parts:
-    """Of each sum a part of its own, between one and two: what stands twice is off by the same."""
+    """Of each sum a part of its own, between one and two OFF: what stands twice is off by the same."""
 
     def __init__(self, known: Known) -> None:
         self.known, self.seen = known, dict[Expr, int]()
 
     def shift(self, e: Expr, *, within: bool = False) -> Expr:
-        """Of what size it is that a formula is off by a part of.
+        """How far a formula is off. What its sums are multiplied by keeps its sign: else E f(c z) would not move with c.
 
         within : an average, which is known to the rounding of its integrand where nothing cancels: that does not count.
         """
@@ -183,11 +156,11 @@ class _Parts:
         return Mul(*(f for f in factors if f not in lost), self.off(terms))
 
     def off(self, size: Expr | None) -> Expr:
-        """The size, or more: by a part of that a sum is off."""
+        """How far a sum of that size is off."""
         if size is None:
             return S.Zero
         k = self.seen.setdefault(size, len(self.seen) + 1)
-        return Float(1 + k * _GOLDEN % 1) * size.replace(Abs, modulus)
+        return Float((1 + k * _GOLDEN % 1) * OFF) * size.replace(Abs, modulus)
 
 
 def operations(lowered: Lowered) -> float:

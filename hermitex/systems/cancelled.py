@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.shaken import BY, ROUNDED, shifts
+from hermitex.kernels.rounding import OFF
 from hermitex.systems.moves import moved
 
+_EPS = float(np.finfo(float).eps)
+_ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place
 _PART, _FEEDS_BACK = 0.3, 1e-4  # of the tolerance that rounding may be of a right-hand side before the unknowns are asked
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
@@ -26,16 +28,18 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     program, row = run.program, run._row
     here = {n: row(v) for n, v in verdict.items()}
 
-    def off(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
-        return shifts(lambda how: {n: row(v) for n, v in run.ask("rounded", {**s, BY: how}, run.used).items()}, here)
+    def shifts(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
+        """How far the formulas are off by rounding; where that overflows and they do not, it says nothing of them."""
+        found = {n: row(v) for n, v in run.ask("rounded", s, run.used).items()}
+        return {n: np.where(np.isfinite(v), v, here[n]) - here[n] for n, v in found.items()}
 
-    shift = off(run.s, here)
-    gaps = {n: np.abs(v)*ROUNDED for n, v in shift.items()}
+    shift = shifts(run.s, here)
+    gaps = {n: np.abs(v)*_ROUNDED for n, v in shift.items()}
     if not ok.all():
         s = {**run.s, **{u: run._column(np.where(ok, row(run.s[u]), here[f"rhs/{u}"]))
                          for u in program.unknowns if u not in program.implicit}}
         there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in run.ask(name, s, run.used).items()}
-        gaps = {n: np.fmax(gaps[n], np.abs(v)*ROUNDED) for n, v in off(s, there).items()}
+        gaps = {n: np.fmax(gaps[n], np.abs(v)*_ROUNDED) for n, v in shifts(s, there).items()}
     state, home = {u: row(run.s[u]) for u in program.unknowns}, {u: k for k, b in enumerate(program.blocks) for u in b.unknowns}
     kinds = {u: program.blocks[k].kind for u, k in home.items()}
 
@@ -61,8 +65,8 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
     s = moved(program.blocks, call, run.s, before, run.points)
     last = run.ask("observables", s, run.used) if program.observables else {}
-    parts = [part(u, np.abs(row(s[u]) - state[u])*ROUNDED) for u in program.unknowns]
-    parts += [np.abs(row(last[o]) + shift[o] - here[o])*ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    parts = [part(u, np.abs(row(s[u]) - state[u])*_ROUNDED) for u in program.unknowns]
+    parts += [np.abs(row(last[o]) + shift[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     return first, _worst(parts, run.points), own
 
 

@@ -1,29 +1,25 @@
-"""Sums that cancel along an integration variable, below a function: formed exactly, or told; against 40 digits."""
+"""Sums whose terms hold the same part of an integration variable, below a function, are formed exactly; against 40 digits."""
 
 import random
 from functools import partial
 
 import mpmath as mp
 import pytest
-from sympy import Eq, Rational, Symbol, cos, cosh, erf, exp, lambdify, sin, sqrt, tanh
+from sympy import Eq, Rational, Symbol, cos, cosh, erf, exp, lambdify, sin, tanh
 
 import hermitex as hx
 from hermitex.errors import NotConverged
 from hermitex.symbols import z, z1
 
 a, b, c, d, x = (Symbol(n, real=True) for n in "abcdx")
-y, U, V, W = Symbol("y", positive=True), Symbol("U", real=True), Symbol("V", real=True), Symbol("W", real=True)
+y, U = Symbol("y", positive=True), Symbol("U", real=True)
 EXACT = [(a*z - b*z)/(a - b), (a*z + c - b*z - c)/(a - b), (a*(z + c) - b*(z + c))/(a - b), (a*sin(z) - b*sin(z))/(a - b) + c*z,
          (a*tanh(z) - b*tanh(z))/(a - b), (a*exp(c*z/4) - b*exp(c*z/4))/(a - b), (a*c*z - b*c*z)/(a*c - b*c)]
-LOST = [(a*(z + c) - b*(z + d))/(a - b), (a*c*z - b*d*z)/(a - b), (a**2*z - b**2*z)/(a - b), (tanh(a*z) - tanh(b*z))/(a - b),
-        (sqrt(a**2 + z**2) - sqrt(b**2 + z**2))/(a - b), (1/(1 + a**2 + z**2) - 1/(1 + b**2 + z**2))/(a - b),
-        z + (a**2 - b**2)/(a - b), c + (a*(z + c) - b*(z + c) + a*d - b*d)/(a - b)]
 OUTER = [lambda u: tanh(u)**2, lambda u: erf(u/2 + 1), lambda u: exp(-u**2/4), lambda u: cos(u), lambda u: 1 + u/(2 + cos(u)),
          lambda u: Rational(1, 2) + tanh(u)/1000, lambda u: 1/cosh(u)**2]
 PLACES = {  # a system with f(u) in it, and x for the average of f(u)
     "explicit": (lambda f, u: ({x: hx.E(f(u), z)}, {}, {}), lambda v: v),
     "where": (lambda f, u: ({x: hx.E(f(U), z)}, {}, {U: u}), lambda v: v),
-    "parts": (lambda f, u: ({x: hx.E(f(V - W), z)}, {}, {V: u + c*z, W: c*z}), lambda v: v),
     "observable": (lambda f, u: ({y: a}, {x: hx.E(f(u.subs(a, y)), z)}, {}), lambda v: v),
     "implicit": (lambda f, u: ({x: Eq(x*(3 + hx.E(f(u), z)) - 1, 0)}, {}, {}), lambda v: 1/(3 + v)),
     "root": (lambda f, u: ({x: hx.E(f(u), z)/(1 + x**2)}, {}, {}),
@@ -38,10 +34,10 @@ def mean(f):
     return step*mp.fsum(mp.npdf(k*step)*f(k*step) for k in range(-150, 151))
 
 
-def drawn(seed, forms, *, powers=2, kernels=False):
-    """One formula in one place, at letters that differ less and less: what is called converged is, and what is exact is solved."""
+def drawn(seed, *, powers=2, kernels=False):
+    """One formula in one place, at letters that differ less and less."""
     r = random.Random(seed)
-    u, f, place = r.choice(forms), r.choice(OUTER), r.choice(list(PLACES))
+    u, f, place = r.choice(EXACT), r.choice(OUTER), r.choice(list(PLACES))
     make, solved = PLACES[place]
     given = {n: round(r.uniform(0.6, 1.5), 3) for n in "ac"}
     given["d"] = given["c"]  # the letters differ, the numbers do not: f moves on a scale of 1
@@ -57,8 +53,7 @@ def drawn(seed, forms, *, powers=2, kernels=False):
             exact = float(solved(value))
         own = {p.name for p in system.parameters}
         found = system.solve({n: v for n, v in numbers.items() if n in own}, raise_on_failure=False)
-        assert not found.converged or abs(found["x"] - exact) <= 1e-8*max(abs(exact), 1e-3), (seed, place, f(u), numbers)
-        assert found.converged or (forms is LOST and power > 2) or place == "parts", (seed, place, f(u), numbers)
+        assert found.converged and abs(found["x"] - exact) <= 1e-9*max(abs(exact), 1e-3), (seed, place, f(u), numbers)
         if kernel is not None:
             size = float(mean(lambda t, at=at: abs(at(t))))
             try:
@@ -72,11 +67,10 @@ def drawn(seed, forms, *, powers=2, kernels=False):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_drawn_sums_along_a_variable(seed):
-    drawn(seed, (EXACT, LOST)[seed % 2])
+    drawn(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forms", [EXACT, LOST], ids=["exact", "lost"])
-def test_drawn_sums_along_a_variable_at_length(forms):
+def test_drawn_sums_along_a_variable_at_length():
     for seed in range(10, 40):
-        drawn(seed, forms, powers=6, kernels=True)
+        drawn(seed, powers=6, kernels=True)
