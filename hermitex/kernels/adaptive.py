@@ -151,7 +151,8 @@ class Quadratures:
     def unseen(self) -> np.ndarray:
         """Point by point: was nothing but 0 met at all nodes of an average over all axes? There may be something between them."""
         sizes = [size for taken in self._taken.values() for _, _, size in taken if all(size.shape[i] == 1 for i in self._between)]
-        return np.any(np.stack(np.broadcast_arrays(*(size.reshape(-1) <= _LEAST for size in sizes))), axis=0) if sizes else _NONE
+        rows = [(size.reshape(len(size), -1) <= _LEAST).any(axis=1) for size in sizes]
+        return np.any(np.stack(np.broadcast_arrays(*rows)), axis=0) if rows else _NONE
 
     def arrays(self) -> dict[str, tuple]:
         """What generated code reads: {axis: (nodes, weights, ...)}, laid along the axes."""

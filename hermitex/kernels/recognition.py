@@ -238,9 +238,14 @@ def _log_of_term(t: Expr) -> Expr | None:
 
 
 def _sum(e: Expr) -> Expr:
-    """c + c erf(a) and 2c - c erfc(a) are c erfc(-a); c f - c is written without the difference, near f = 1 (`_beyond_one`)."""
+    """c + c erf(a) and 2c - c erfc(a) are c erfc(-a); c f - c is written without the difference, near f = 1 (`_beyond_one`);
+    a^2 - b^2 is (a - b)(a + b), in which a difference of two given numbers is exact."""
     if len(e.args) != 2:
         return _paired(_complement(e))
+    roots = [root for t in e.args if (root := _square_root(t)) is not None]
+    if len(roots) == 2 and {c for c, _ in roots} == {S.One, S.NegativeOne}:
+        a, b = (root for _, root in sorted(roots, key=lambda pair: -pair[0]))
+        return (a - b)*(a + b)
     number, other = e.as_coeff_Add()
     coefficient, rest = other.as_coeff_Mul()
     if number == -coefficient and rest.free_symbols and (beyond := _beyond_one(rest)) is not None:
@@ -251,6 +256,14 @@ def _sum(e: Expr) -> Expr:
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
     return _paired(e)
+
+
+def _square_root(t: Expr) -> tuple[Expr, Expr] | None:
+    """(c, a) of t = c a^2, with a letter for a or a = 1."""
+    c, rest = t.as_coeff_Mul()
+    if rest is S.One:
+        return c, S.One
+    return (c, rest.base) if isinstance(rest, Pow) and rest.exp == 2 and rest.base.is_Symbol else None
 
 
 def _paired(e: Expr) -> Expr:

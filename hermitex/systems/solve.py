@@ -149,10 +149,7 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
 def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
            tolerance: float) -> Solution:
     """A batch; what misses the quadrature alone gets rules of its own, for those of others may not have suited it."""
-    run = Run(program, numbers, points, guess, tolerance)
-    found = run.solution()
-    if run.cancelled and not over():
-        found = _uncancelled(run, found, guess)
+    found = _attempt(program, numbers, points, guess, tolerance)
     parts = [(np.arange(points), found)]
     told = 0
     for k in _short(found):
@@ -165,6 +162,14 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
             again = _with_advice(program, one, near, again)
         parts.append((np.array([k]), again))
     return replace(assemble(parts, points, program.unknowns), origin=found.origin) if parts[1:] else found
+
+
+def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
+             ) -> Solution:
+    """By closed forms, and by quadrature where these lose digits."""
+    run = Run(program, numbers, points, guess, tolerance)
+    found = run.solution()
+    return _uncancelled(run, found, guess) if run.cancelled and not over() else found
 
 
 def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
@@ -196,6 +201,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
+        good += [i for i in _short(better) if not found.converged[k[i]] and k[i] not in _short(found)]  # it tells what holds
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
         whole = len(good) == run.points
@@ -235,7 +241,7 @@ def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[s
     reached = float(found.origin["quadrature_error"])
     tolerance = 10.0**np.ceil(np.log10(reached/1e3)) if 0 < reached <= _DIGITS else np.inf
     while tolerance <= _DIGITS and not over():
-        if Run(program, numbers, 1, guess, tolerance).solution().converged.all():
+        if _attempt(program, numbers, 1, guess, tolerance).converged.all():
             why = [f"{r}, or tolerance={tolerance:.0e} for the digits that hold" for r in np.ravel(found.reason)]
             return replace(found, reason=np.array(why, dtype=object))
         tolerance *= 10

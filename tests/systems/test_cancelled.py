@@ -228,12 +228,23 @@ def test_numbers_that_are_given_are_known_to_their_last_digit():
     assert found["x"] == -2.0**40 and found.converged and not found.notes
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-14])
+def test_a_difference_of_two_squares_is_a_product(gap):
+    """a - b is exact, a^2 - b^2 is not."""
+    at = {"k1": 1.3, "near": 1.3*(1 + gap)}
+    assert hx.System({x: PRODUCTS[0]}).solve(at)["x"] == pytest.approx(at["k1"] + at["near"], rel=1e-15)
+    root = hx.System({y: sqrt(1 - k1**2)})
+    exact = float(mpmath.sqrt((1 - mpmath.mpf(1 - gap))*(1 + mpmath.mpf(1 - gap))))
+    assert root.solve(k1=1 - gap)["y"] == pytest.approx(exact, rel=1e-14)
+    assert root.solve(k1=1.0)["y"] == 0
+
+
 def test_the_file_refuses_what_the_session_refuses(tmp_path):
     for place in ("explicit", "coefficient"):
-        equations, seen, names = PLACES[place][0](PRODUCTS[0])
+        equations, seen, names = PLACES[place][0](PRODUCTS[1])
         system = hx.System(equations, observables=seen, where=names)
-        system.export(tmp_path/f"{place}.py", reference={"k1": 1.3, "near": 1.1})
-        module = runpy.run_path(str(tmp_path/f"{place}.py"))
-        assert module["solve"](k1=1.3, near=1.2)["x"] == system.solve(k1=1.3, near=1.2)["x"]
+        system.export(tmp_path/f"{place}.py", reference={"k1": 1.3, "k2": 0.7, "k3": 0.9, "near": 1.1})
+        module, more = runpy.run_path(str(tmp_path/f"{place}.py")), {"k1": 1.3, "k2": 0.7, "k3": 0.9}
+        assert module["solve"](**more, near=1.2)["x"] == system.solve(**more, near=1.2)["x"]
         with pytest.raises(module["NotSolved"], match="terms that cancel"):
-            module["solve"](k1=1.3, near=1.3*(1 + 1e-9))
+            module["solve"](**more, near=1.3*(1 + 1e-9))

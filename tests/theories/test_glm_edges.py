@@ -92,8 +92,9 @@ def off(name, width, numbers, found):
     return max(abs(ours[n] - float(found[n]))/abs(float(found[n])) for n in ours)
 
 
-def solved(name, width, numbers):
-    return hx.theories.glm(f"huber:{width}" if name == "huber" else name, LABELS[name]).solve(raise_on_failure=False, **numbers)
+def solved(name, width, numbers, **how):
+    theory = hx.theories.glm(f"huber:{width}" if name == "huber" else name, LABELS[name])
+    return theory.solve(raise_on_failure=False, **how, **numbers)
 
 
 SLOW = [pytest.param(k, marks=pytest.mark.slow) for k in (1, 3, 4, 5, 12, 15, 16)]
@@ -126,9 +127,15 @@ def test_a_huber_loss_too_wide_to_be_felt_is_the_square_loss(alpha, Delta, lam):
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "lam"), [(2.0, 30.0), (5.0, 30.0), (5.0, 1e3), (0.3, 1e3)])
 def test_a_hinge_that_hardly_anyone_reaches(alpha, lam):
-    """omega ~ alpha/lam is small: nearly all samples pull with the whole force, and its averages are differences of erf near 1."""
+    """omega ~ alpha/lam is small: nearly all samples pull with the whole force, and its averages are differences of erf near 1.
+
+    Where Vhat is 3e-8 it has eight digits, and the refusal says so.
+    """
     numbers = {"alpha": alpha, "lam": lam, "Delta": 0.0, "rho": 1.0}
     found = solved("hinge", "inf", numbers)
+    if (alpha, lam) == (5.0, 30.0):
+        assert not found.converged and "tolerance=1e-10 for the digits that hold" in found.reason
+        found = solved("hinge", "inf", numbers, tolerance=1e-10)
     assert found.converged, found.reason
     assert off("hinge", "inf", numbers, found) < HELD
 
