@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.solvers.chain import assemble, pick, robust
-from hermitex.solvers.interval import Interval, clipped, outside
+from hermitex.solvers.interval import Interval, clipped
 from hermitex.solvers.newton import bend, bend_slope
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray
 _LARGEST = 1e300
-_SMALL = 1e-6  # an unknown below that is on its way to the end 0 of its domain
+_SMALL, _LEAST = 1e-6, 1e-13  # an unknown below that is on its way to the end 0 of its domain, or as good as there
 
 
 class Coordinates:
@@ -109,19 +109,22 @@ class Coordinates:
 
 def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], positive: Sequence[bool], **problem: Any
             ) -> Solution:
-    """What has no solution inside, and one with a positive unknown at the end 0 of its domain: a boundary.
+    """What has no solution inside, or one that is an end to rounding, and has one with an unknown at the end 0: a boundary.
 
     found : the points (B,), in x;  begin : the starts (n, B);  problem : what `robust` takes, in x
     """
-    k = np.flatnonzero(~np.asarray(found.converged))
-    ends = np.array([p and d is not None and d[0] == 0 for p, d in zip(positive, domains, strict=True)])
-    if not ends.any():
+    ends = np.array([d is not None and d[0] == 0 for d in domains])
+    positive = [p or bool(e) for p, e in zip(positive, ends, strict=True)]
+    state = np.stack([np.broadcast_to(found[u], (len(found.converged),)) for u in found.unknowns])
+    k = np.flatnonzero(~np.asarray(found.converged) | (ends[:, None] & (state < _LEAST)).any(axis=0))
+    if not (ends.any() and k.size):
         return found
     free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
-    state = np.stack([np.broadcast_to(found[u], (len(found.converged),)) for u in found.unknowns])
     last = robust(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
                   zero=free[:, None] & ~(state[:, k] > _SMALL), raise_on_failure=False, **problem)
-    inside = [~outside(x, d) | (x == 0) if d is not None else np.full(k.size, True)
-              for x, d in zip(last.state, domains, strict=True)]
+    closed = [d or (-np.inf, np.inf) for d in domains]
+    inside = [(lo <= x) & (x <= hi) for x, (lo, hi) in zip(last.state, closed, strict=True)]
     good = np.flatnonzero(last.converged & (last.state[ends] == 0).any(axis=0) & np.all(inside, axis=0))
+    if not good.size:
+        return found
     return assemble([(np.arange(len(found.converged)), found), (k[good], pick(last, good))], len(found.converged), found.unknowns)

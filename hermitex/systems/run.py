@@ -388,7 +388,7 @@ class Run:
                        rtol=self.tolerance, raise_on_failure=False, **functions)
         if line.some:
             found = line.back(found, block.torn)
-            if not np.all(found.converged) and not over():
+            if not over():
                 found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
                                 **plain)
         s = dict(self.s)
