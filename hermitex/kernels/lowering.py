@@ -211,8 +211,7 @@ class _Lowering:
         coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
         axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
-        body = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
-        body = self.flat(self._gathered(body), (*outer, *axes))
+        body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
             done = self._closed(whole, [a.symbol for a in axes])
@@ -227,7 +226,7 @@ class _Lowering:
         if not whole.free_symbols & self.hiding:
             wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
             body = body if wider == whole else wider
-        return self._contracted(body, axes)
+        return self._contracted(self._gathered(body), axes)
 
     def _gathered(self, e: Expr) -> Expr:
         return gathered(e, self.hiding.union(a.symbol for a in self.axes.values()))

@@ -38,7 +38,7 @@ _SAID = 10  # of the tolerance: a larger error is told, and closed forms that le
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
-_STOPPED = 2e-15  # a residual from which a step of Newton's method is more than rounding
+_STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
@@ -140,13 +140,14 @@ class Run:
                 whole = assemble(parts, self.points, self.program.unknowns)
                 return replace(whole, origin={**parts[0][1].origin, "quadrature_error": worst})
 
-    def _of(self, points: np.ndarray) -> Run:
-        """Some of the points, from where they stand."""
+    def _of(self, points: np.ndarray, *, outputs: bool = False) -> Run:
+        """Some of the points, from where they stand; with what the block functions returned there, if asked."""
         def some(v: Any) -> Any:
             return v[points] if np.ndim(v) and len(v) == self.points else v
 
         other = copy(self)
-        other.points, other.quad, other.rounding, other.outputs = len(points), self.quad.of(points), {}, {}
+        other.points, other.quad, other.rounding = len(points), self.quad.of(points), {}
+        other.outputs = {k: {n: some(v) for n, v in out.items()} for k, out in self.outputs.items()} if outputs else {}
         other.place = self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
         other.first = {n: v[:, points] for n, v in self.first.items()}
@@ -157,24 +158,25 @@ class Run:
     def _last_step(self, found: Solution) -> Solution:
         """A step of Newton's method more where an observable moves with it: 1/(x - c) shows what is left of x, and far larger."""
         self.stopped = np.zeros(self.points)
-        near = np.asarray(found.converged) & (np.asarray(found.residual) > _STOPPED)
-        if not self.program.observables or not near.any():
+        k = np.flatnonzero(np.asarray(found.converged) & (np.asarray(found.residual) > _STOPPED))
+        if not self.program.observables or not k.size:
             return found
-        old = {u: self._row(self.s[u]) for u in self.program.unknowns}
-        new, shift = self._stepped()
-        near &= shift > self.tolerance
-        if not near.any():
+        new, shift = self._of(k, outputs=True)._stepped()
+        far = shift > _SAID*self.tolerance
+        if not far.any():
             return found
-
-        def put(where: np.ndarray) -> State:
-            values = {u: np.where(where, new[u], old[u]) for u in old}
-            self.s |= {u: self._column(v) for u, v in values.items()}
-            self.outputs = {k: self._call(f"block_{k + 1}") for k in self.outputs}
-            return values
-
-        put(near)
-        values = put(near & (self._stepped()[1] < shift))  # where it gains nothing the old state stays
-        self.stopped = np.where(near, self._stepped()[1], 0.0)
+        k, shift, new = k[far], shift[far], {u: v[far] for u, v in new.items()}
+        ahead = self._of(k)
+        ahead.s |= {u: ahead._column(v) for u, v in new.items()}
+        ahead.outputs = {b: ahead._call(f"block_{b + 1}") for b in self.outputs}
+        left = ahead._stepped()[1]
+        better = left < shift  # where it gains nothing the old state stays
+        values = {u: np.array(self._row(self.s[u])) for u in self.program.unknowns}
+        for u, v in values.items():
+            v[k[better]] = new[u][better]
+        self.s |= {u: self._column(v) for u, v in values.items()}
+        self.outputs = {b: self._call(f"block_{b + 1}") for b in self.outputs}
+        self.stopped[k] = np.where(better, left, shift)
         return replace(found, value={**found.value, **values})
 
     def _stepped(self) -> tuple[State, np.ndarray]:
