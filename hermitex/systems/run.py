@@ -171,11 +171,10 @@ class Run:
         ahead.outputs = {b: ahead._call(f"block_{b + 1}") for b in self.outputs}
         left = ahead._stepped()[1]
         better = left < shift  # where it gains nothing the old state stays
-        values = {u: np.array(self._row(self.s[u])) for u in self.program.unknowns}
-        for u, v in values.items():
-            v[k[better]] = new[u][better]
+        values = {u: _replaced(self._row(self.s[u]), k, new[u], better) for u in self.program.unknowns}
         self.s |= {u: self._column(v) for u, v in values.items()}
-        self.outputs = {b: self._call(f"block_{b + 1}") for b in self.outputs}
+        self.outputs = {b: {n: _replaced(v, k, ahead.outputs[b][n], better) if np.shape(v)[:1] == (self.points,) else v
+                            for n, v in out.items()} for b, out in self.outputs.items()}
         self.stopped[k] = np.where(better, left, shift)
         return replace(found, value={**found.value, **values})
 
@@ -530,3 +529,9 @@ class Run:
             total = np.minimum(total, _STEEPEST*terms + near)
         return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
+
+def _replaced(whole: np.ndarray, points: np.ndarray, part: np.ndarray, better: np.ndarray) -> np.ndarray:
+    """An array of all points with what it is at some of them, those that are better."""
+    done = np.array(whole)
+    done[points[better]] = np.broadcast_to(part, (len(points), *done.shape[1:]))[better]
+    return done
