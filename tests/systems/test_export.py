@@ -156,6 +156,7 @@ def test_streams_that_are_closed_or_full(ends, status, said, ridge_file):
 def test_an_interrupt_is_one_line(ridge_file):
     """It comes while the file solves."""
     code = ("import os, runpy, signal, sys, threading\nsys.argv = ['solver.py', *sys.argv[2:]]\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background ignores it
             "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             f"runpy.run_path({str(ridge_file)!r}, run_name='__main__')")
     done = subprocess.run([sys.executable, "-c", code, "", "--alpha", "0.5:2:1000", "--lam", "0.01:1:900", *NUMBERS[2:]],
