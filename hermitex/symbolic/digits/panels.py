@@ -14,8 +14,10 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.symbolic.bounds.integrability import certainly_nonzero, dangers
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
@@ -134,8 +136,6 @@ def weighted(expr: Expr, x: Symbol) -> Expr:
 
 def rough_at(expr: Expr, x: Symbol, point: Expr) -> bool:
     """May the switch-free expr fail to be analytic at `point`? (False is certain.)"""
-    from hermitex.symbolic.bounds.integrability import certainly_nonzero, dangers
-
     if x not in expr.free_symbols:
         return False
     return not all(certainly_nonzero(d.xreplace({x: point})) for d in dangers(expr, (x,), rough=True))
@@ -189,8 +189,6 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     body = _factorwise(body)
     if node.independent:
         return body, variables
-    from hermitex.symbolic.conditioning import cholesky
-
     # The most difficult variable stands for itself, so that the others can be integrated in closed form.
     order = sorted(range(len(variables)), key=lambda i: _difficulty(body, variables[i]), reverse=True)
     lower, ordered = cholesky(node.covariance.extract(order, order)), [variables[i] for i in order]
