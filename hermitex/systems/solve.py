@@ -200,7 +200,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
             away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
-        good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
+        good = [int(i) for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
         good += [i for i in _short(better) if not found.converged[k[i]] and k[i] not in _short(found)]  # it tells what holds
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
