@@ -194,22 +194,23 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, start))
         again = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance)
         better = again.solution()
-        solved = [i for i in np.flatnonzero(better.converged) if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
+        solved = [i for i in np.flatnonzero(better.converged).tolist() if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
         was = {u: np.asarray(found[u])[k] for u in other.unknowns}
         with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
             away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
-        good = [int(i) for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
-        good += [i for i in _short(better) if not found.converged[k[i]] and k[i] not in _short(found)]  # it tells what holds
+        good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
+        told = [i for i in _short(better) if not found.converged[k[i]] and k[i] not in _short(found)]  # how many digits hold
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
-        whole = len(good) == run.points
+        taken = [*good, *told]
+        whole = len(taken) == run.points
         worst = better.origin["quadrature_error"] if whole else max(s.origin["quadrature_error"] for s in (found, better))
-        parts = [(np.arange(run.points), found), (k[good], pick(better, np.array(good, dtype=int)))]
+        parts = [(np.arange(run.points), found), (k[taken], pick(better, np.array(taken, dtype=int)))]
         found = replace(assemble(parts, run.points, other.unknowns), notes=better.notes if whole else found.notes,
                         origin={**found.origin, "quadrature_error": worst})
-        held = np.flatnonzero(np.asarray(better.residual) <= NEAR)
+        held = np.flatnonzero(np.asarray(better.residual) <= NEAR).tolist()
         vain = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
         for i in (*good, *vain):
             run.cancelled.pop(int(k[i]), None)
