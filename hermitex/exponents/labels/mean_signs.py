@@ -1,26 +1,29 @@
-"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, or box by box.
+"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, by its sign, or box by box.
 
 E[sum_t c_t prod_j f_tj] = sum_t c_t prod_j E[f_tj] where the factors f_tj of a term share no variable; each is enclosed
-once. (A sign that needs no number is seen by `rising`.)
+once. And f >= 0 that is not zero has E[f] > 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
-from sympy import Add, Expr, Mul, S, Symbol, expand
+from sympy import Add, Dummy, Expr, Heaviside, Mul, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.labels.levels import sign_of
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
 
+_ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
 _EXACT = 2.0      # seconds of one coefficient in one variable
@@ -28,7 +31,7 @@ _SECONDS = 1.0    # of one expectation that no rule gives: another label map may
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
-    """A certificate for E[f]: its exact value or an enclosure; None if nothing was found in the time for it.
+    """A certificate for E[f]: its exact value, an enclosure, or its sign; None if nothing was found in the time for it.
 
     Parameters: `named` the quantity, its order, and what it is the expectation of, in words.
 
@@ -40,7 +43,7 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
     'nonzero'
     """
     variables = tuple(v for v in variables if v in f.free_symbols)
-    ways = (by_factors, _exactly, by_boxes, _direct)
+    ways = (by_factors, _exactly, by_sign, by_boxes, _direct)
     found = None
     for way in ways:
         found = way(f, variables, named) or found
@@ -176,3 +179,46 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
     quantity, order, prefix = named
     status: Status = "nonzero" if found.excludes_zero else "undetermined"
     return Certificate(quantity, order, status, _worded(prefix, "enclosed box by box"), None, tuple(found))
+
+
+# -- by its sign -------------------------------------------------------------------------------------------------------
+def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
+    """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
+    if f.count_ops() > _OPS:
+        return None
+    signs = {_sign_everywhere(t, variables) for t in _even_terms(f, variables)}
+    if len(signs) > 1 or 0 in signs:
+        signs = {_sign_everywhere(f, variables)}
+    if len(signs) != 1 or 0 in signs:
+        return None
+    quantity, order, prefix = named
+    word = "positive" if signs == {1} else "negative"
+    return Certificate(quantity, order, "nonzero", f"{prefix}: the integrand is {word} or zero, up to odd terms")
+
+
+def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
+    """The terms of a sum without those that change sign when some of the variables do."""
+    terms = Add.make_args(expand(f))
+    patterns = [p for p in product((1, -1), repeat=len(variables)) if -1 in p]
+    if len(terms)*len(patterns) > 300:
+        patterns = [p for p in patterns if p.count(-1) == 1]
+    flips = [{v: -v for v, s in zip(variables, p, strict=True) if s == -1} for p in patterns]
+    return [t for t in terms if not any(t.xreplace(flip) == -t for flip in flips)]
+
+
+def _sign_everywhere(f: Expr, variables: tuple[Symbol, ...]) -> int:
+    """+1 or -1 if f >= 0 or f <= 0 everywhere and not zero, 0 if that was not seen."""
+    for s in f.atoms(*_ODD_RISING):
+        (w,) = s.args
+        rest = (f/(s*w)).cancel() if f.count_ops() < 60 else f  # F(w) w >= 0
+        if not rest.has(s) and not rest.free_symbols & set(variables):
+            return int(sign(rest))
+    t = [Dummy(v.name, positive=True) for v in variables]
+    signs = set()
+    for pattern in product((1, -1), repeat=len(variables)):
+        checkpoint("looking at the sign of an integrand")
+        here = f.xreplace({v: s*x for v, s, x in zip(variables, pattern, t, strict=True)})
+        here = here.replace(Heaviside, lambda u, *_: (1 + sign(u))/2)
+        if here != 0:
+            signs.add(sign_of(here) or sign_of(here.factor()))
+    return signs.pop() if len(signs) == 1 else 0
