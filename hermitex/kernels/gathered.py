@@ -27,13 +27,13 @@ def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
     done = e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
     if not isinstance(done, Add):
         return done
-    parts = coefficients(done.args, moving)
-    if not any(cancel(c) for part, c in parts.items() if not part.is_number):
+    parts = _coefficients(done.args, moving)
+    if not any(_cancel(c) for part, c in parts.items() if not part.is_number):
         return done
     return Add(*(Mul(Add(*c), part) for part, c in parts.items()))
 
 
-def coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[Expr, list[Expr]]:
+def _coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[Expr, list[Expr]]:
     """{what holds one of the symbols in a term: what it is multiplied by, term by term}."""
     found: dict[Expr, list[Expr]] = {}
     for t in terms:
@@ -43,6 +43,6 @@ def coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[E
     return found
 
 
-def cancel(terms: list[Expr]) -> bool:
+def _cancel(terms: list[Expr]) -> bool:
     """Whether terms of a sum may be of different signs."""
     return len(terms) > 1 and not (all(t.is_nonnegative for t in terms) or all(t.is_nonpositive for t in terms))
