@@ -80,14 +80,15 @@ def over() -> bool:
     return limit.out or monotonic() > limit.when
 
 
-def timed(name: str, size: float, run: Callable[[], Any]) -> Any:
+def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
     """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
 
-    Raises OutOfTime where that is not so; never where there is no limit.
+    Raises OutOfTime where that is not so; never where there is no limit, and then nobody asks for the size.
     """
     limit, begun = _END.get(), monotonic()
     if limit.when == _FOREVER:
         return run()
+    size = sized()
     before, seconds = limit.known.get(name) or max(limit.known.values(), default=(size, 0.0))
     expected = seconds*size/before*(_BEYOND if size > before else 1.0)
     if limit.out or begun + expected > limit.when:

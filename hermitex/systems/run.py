@@ -76,9 +76,12 @@ class Run:
 
     def ask(self, name: str, s: State, quad: Mapping[str, Any], average: Any = None) -> dict[str, Any]:
         """What a function of the program returns. Raises OutOfTime where a budget leaves no time for it."""
-        size = float(max((np.size(v) for v in s.values() if np.ndim(v) and np.shape(v)[0] == np.size(v)), default=1))
-        for nodes, _, *moving in (v for n, v in quad.items() if n):
-            size *= nodes.size*(1 + _PER_GRADE*max(moving[1], 0) if moving else 1)
+        def size() -> float:
+            product = float(max((np.size(v) for v in s.values() if np.ndim(v) and np.shape(v)[0] == np.size(v)), default=1))
+            for nodes, _, *moving in (v for n, v in quad.items() if n):
+                product *= nodes.size*(1 + _PER_GRADE*max(moving[1], 0) if moving else 1)
+            return product
+
         return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average))
 
     def solution(self) -> Solution:

@@ -9,19 +9,19 @@ from hermitex.solvers.limit import OutOfTime, limited, over, ran_out, timed
 
 def test_what_takes_longer_than_what_is_left_is_not_begun():
     with limited(60):
-        assert timed("f", 1.0, lambda: sleep(0.01) or "done") == "done"
-        assert timed("f", 10.0, lambda: "larger") == "larger" and not over()
-        timed("f", 10.0, lambda: sleep(0.01))
+        assert timed("f", lambda: 1.0, lambda: sleep(0.01) or "done") == "done"
+        assert timed("f", lambda: 10.0, lambda: "larger") == "larger" and not over()
+        timed("f", lambda: 10.0, lambda: sleep(0.01))
         with pytest.raises(OutOfTime):
-            timed("f", 1e6, lambda: pytest.fail("it was begun"))
+            timed("f", lambda: 1e6, lambda: pytest.fail("it was begun"))
         assert over() and ran_out() == "the budget of 60 s ran out"
         with pytest.raises(OutOfTime):  # and nothing is, from there on
-            timed("g", 1.0, lambda: pytest.fail("it was begun"))
-    assert not over() and timed("f", 1e6, lambda: "no limit") == "no limit"
+            timed("g", lambda: 1.0, lambda: pytest.fail("it was begun"))
+    assert not over() and timed("f", lambda: 1e6, lambda: "no limit") == "no limit"
 
 
 def test_a_limit_within_a_limit_ends_alone():
     with limited(60):
         with limited(0), pytest.raises(OutOfTime):
-            timed("f", 1.0, lambda: pytest.fail("it was begun"))
-        assert not over() and timed("f", 1.0, lambda: 1) == 1
+            timed("f", lambda: 1.0, lambda: pytest.fail("it was begun"))
+        assert not over() and timed("f", lambda: 1.0, lambda: 1) == 1
