@@ -1,9 +1,10 @@
 r"""E[x sigma'(<x, w>) f_star(x)] by Stein's lemma and Hermite series, for isotropic and for spiked inputs."""
 
-from sympy import Function, Symbol, factorial, sqrt, symbols
+from sympy import Function, KroneckerDelta, Sum, Symbol, factorial, oo, sqrt, symbols
+from sympy.core.function import Derivative as OfNode
 
 from hermitex import Derivative, E, He, Result
-from hermitex.symbols import rho, z1, z2
+from hermitex.symbols import rho, z, z1, z2
 
 sigma, f = Function("sigma"), Function("f")
 i = Symbol("i", integer=True, nonnegative=True)
@@ -34,10 +35,16 @@ page.text(r"The covariance of $X$ with $z_1$ is the product of $a$ with $\Sigma$
           "the first.)")
 
 page.text("The Hermite series of the mean product of the slopes. The derivative of $He_k$ is the polynomial below it, times "
-          "$k$, and Mehler's formula gives, order by order,")
-for k in range(2, 5):
-    page.step("Mehler", E(He(k, z1).diff(z1)*He(k, z2).diff(z2), z1, z2, cov=law), k**2*factorial(k - 1)*rho**(k - 1))
-page.step("Mehler", E(He(2, z1).diff(z1)*He(4, z2).diff(z2), z1, z2, cov=law), 0, "and nothing between different orders:")
+          "$k$, and Mehler's formula gives, for all orders,")
+k = symbols("k", integer=True, positive=True)
+j = symbols("j", integer=True, nonnegative=True)
+page.step("differentiation", OfNode(He(k, z), z), k*He(k - 1, z))
+page.step("Mehler", E(He(k, z1).diff(z1)*He(j, z2).diff(z2), z1, z2, cov=law),
+          k**2*factorial(k - 1)*rho**(k - 1)*KroneckerDelta(j, k), "and nothing between different orders:")
+page.step("Mehler", E(sigma_1(z1)*f_1(z2), z1, z2, cov=law),
+          Sum(rho**j/factorial(j)*E(He(j + 1, z)*sigma(z), z)*E(He(j + 1, z)*f(z), z), (j, 0, oo)),
+          "For every neuron and target whose slopes are square integrable this is a series in the overlap, whose coefficients are "
+          "the products of those of the two:")
 a, b = symbols("alpha1:5", real=True), symbols("beta1:5", real=True)
 student = sum(v*He(k + 1, z1) for k, v in enumerate(a))
 teacher = sum(v*He(k + 1, z2) for k, v in enumerate(b))

@@ -17,6 +17,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
+from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
 _WRITTEN = 1000  # terms of a sum of numbers that are added up
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
@@ -179,6 +180,8 @@ def _done(e: Sum) -> Expr | None:
 
 def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Expr:
     if not e.function.has(Indexed, IndexedBase, Idx) and not any(isinstance(s, Idx) for s in e.variables):
+        if e.has(HermiteOfOrder):   # over orders: a claim that a check works out
+            return e
         done = _done(e)
         if done is None or done.has(Sum):
             raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")

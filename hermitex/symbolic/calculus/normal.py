@@ -17,6 +17,7 @@ from sympy import (
     Dummy,
     Expr,
     ImmutableDenseMatrix,
+    KroneckerDelta,
     Matrix,
     Mul,
     Pow,
@@ -24,6 +25,7 @@ from sympy import (
     S,
     Symbol,
     cancel,
+    combsimp,
     diag,
     exp,
     expand,
@@ -35,10 +37,12 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.orders import settled
 from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.terms import terms
 from hermitex.symbolic.undefined import tidy
 
@@ -62,6 +66,7 @@ def stein_form(expr: Expr) -> Expr:
     expr = tidy(expr.replace(lambda e: isinstance(e, sympy.Derivative) and e.has(Expectation), lambda e: e.doit()))
     if expr.has(DiracDelta):
         expr = everywhere(sift, expr) or expr
+    expr = settled(expr)
     tops = _top_nodes(expr)
     names = {node: Dummy(f"n{i}", commutative=True) for i, node in enumerate(tops)}
     back = {v: k for k, v in names.items()}
@@ -74,7 +79,12 @@ def stein_form(expr: Expr) -> Expr:
         known = Mul(t.coefficient, *(_evaluated(n) for n in nodes if not n.has(AppliedUndef)))
         for coefficient, node in _merged(open_ones):
             parts.setdefault(node, []).append(known*coefficient)
-    return Add(*(short(Add(*coefficients))*node for node, coefficients in parts.items()))
+    return _orders_met(Add(*(short(Add(*coefficients))*node for node, coefficients in parts.items())))
+
+
+def _orders_met(form: Expr) -> Expr:
+    """The rules of He_k once more, of the variables that the form has, with factorials as products."""
+    return combsimp(settled(form)) if form.has(HermiteOfOrder, KroneckerDelta) else form
 
 
 def short(expr: Expr) -> Expr:

@@ -24,6 +24,9 @@ class _Paper(StrPrinter):
     def _print_AppliedPrime(self, e: Any) -> str:
         return f"{type(e).__name__}({self._print(e.args[0])})"
 
+    def _print_HermiteOfOrder(self, e: Any) -> str:
+        return f"He({', '.join(map(self._print, e.args))})"
+
     def _print_Mul(self, e: Expr) -> str:
         return re.sub(r"(?<!\*)\*(?!\*)", " ", super()._print_Mul(e))
 

@@ -13,13 +13,15 @@ from sympy import Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial,
 
 from hermitex.symbolic.calculus.turning import between, places, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
 Point = dict[Symbol, Expr]
 DECADES = 3
+HIGHEST = 12    # order of a Hermite polynomial whose order is a letter
 LARGEST = 10**7  # of an exponent
 _PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
 _SIZES = (Rational(1, 20), Rational(1, 5), S.One, Integer(2), Integer(5))
-_WHOLE = (1, 5, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
+_WHOLE = (1, 5, 0, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
 
 
 class Points:
@@ -28,6 +30,7 @@ class Points:
     def __init__(self, sides: Sequence[Expr], parameters: Sequence[Symbol]) -> None:
         self.sides, self.parameters = tuple(sides), tuple(parameters)
         nodes = {n for side in sides for n in side.atoms(Expectation)}
+        self.orders = frozenset(s for side in sides for h in side.atoms(HermiteOfOrder) for s in h.args[0].free_symbols)
         self.correlations = frozenset(s for n in nodes if not n.independent for s in n.covariance.free_symbols)
 
     def near(self, i: int, shrink: Expr = S.One) -> Point:
@@ -80,6 +83,8 @@ class Points:
         """A whole number that the symbol may be, small and large ones in turn."""
         for k in range(len(_WHOLE)):
             value = Integer(_WHOLE[(i + k) % len(_WHOLE)])
+            if s in self.orders and value > HIGHEST:
+                continue
             for v in (-value, value) if negative else (value, -value):
                 if fits(s, v):
                     return v

@@ -31,12 +31,14 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError
+from hermitex.symbolic.calculus.orders import summed
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import tidy
 
-FORMS = (Derivative, Subs, Limit, Integral, Determinant, Trace)
+FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _BINDING = (Expectation, ArraySum, Integral, Sum)
@@ -62,8 +64,9 @@ def explicit(matrix: Any) -> MatrixBase:
 
 
 def undone(*sides: Expr) -> Expr | None:
-    """A derivative, substitution or limit that is left, which no number can be put into."""
-    return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit)), None)
+    """A derivative, substitution or limit, or a sum over orders, that is left, which no number can be put into."""
+    return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit, Sum)
+                 if not isinstance(e, Sum) or e.has(HermiteOfOrder)), None)
 
 
 def slopes(*sides: Expr) -> dict[Expr, Expr]:
@@ -87,6 +90,8 @@ def _done(e: Expr) -> Expr:
         return _limit(e)
     if isinstance(e, Integral):
         return _integral(e)
+    if isinstance(e, Sum):
+        return summed(e)
     return tidy(e.doit())
 
 

@@ -9,8 +9,9 @@ from math import comb, factorial, prod
 from operator import add, mul
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, exp, sqrt, sympify
+from sympy import Add, Expr, Function, Mul, Poly, Pow, S, Symbol, exp, sqrt, sympify
 from sympy import expand as multiply_out
+from sympy import factorial as factorial_of
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import hooks
@@ -43,7 +44,7 @@ def He(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
 
     Parameters
     ----------
-    k : int >= 0, or a multi-index (a_1, ..., a_r)
+    k : int >= 0, or a letter (or k - 1, k + 2) declared integer; or a multi-index (a_1, ..., a_r)
     x : expression or number, or r of them for a multi-index: He_a(x) = prod_i He_{a_i}(x_i)
     horner : nest it, x*(x**2 - 3), for evaluation
 
@@ -58,12 +59,16 @@ def He(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
     (z**3 - 3*z, z**4 - 6*z**2 + 3)
     >>> He((2, 1), (z1, z2))
     z2*(z1**2 - 1)
+    >>> He(Symbol("k", integer=True), z).diff(z)
+    k*He(k - 1, z)
     """
     if isinstance(k, (tuple, list)):
         points = tuple(x)
         if len(points) != len(k):
             raise BadInput(f"He: {len(k)} orders for {len(points)} variables")
         return Mul(*(He(i, p, horner=horner) for i, p in zip(k, points, strict=True)))
+    if isinstance(k, Expr) and k.is_integer and k.free_symbols:
+        return HermiteOfOrder(k, _expression(x))
     k, x = order_of(k), _expression(x)
     if x.is_number or horner:
         return _nested(k, x)
@@ -79,8 +84,33 @@ def h(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
     >>> h(2, z)
     sqrt(2)*(z**2 - 1)/2
     """
-    scale = index_factorial(k if isinstance(k, int) else tuple(k))
+    scale = factorial_of(k) if isinstance(k, Expr) else index_factorial(k if isinstance(k, int) else tuple(k))
     return He(k, x, horner=horner) / sqrt(scale)
+
+
+class HermiteOfOrder(Function):
+    """He_k(x) of an order k that is a letter; 0 below order 0, so that He_k' = k He_{k-1} holds at every order."""
+
+    nargs = 2
+
+    @classmethod
+    def eval(cls, k: Expr, x: Expr) -> Expr | None:
+        return (He(k, x) if k >= 0 else S.Zero) if k.is_Integer else None
+
+    def fdiff(self, argindex: int = 2) -> Expr:
+        """The derivative in x."""
+        k, x = self.args
+        return k*HermiteOfOrder(k - 1, x)
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return self.args[1].is_extended_real
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"He({', '.join(map(printer._print, self.args))})"
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        order, x = map(printer._print, self.args)
+        return rf"\mathrm{{He}}_{{{order}}}{f'^{{{exp}}}' if exp else ''}\left({x}\right)"
 
 
 def order_of(k: Any) -> int:
