@@ -43,6 +43,7 @@ from hermitex.kernels.rounding import Shaken, shaking, written
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.fewer import over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
@@ -67,8 +68,8 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     shaken : formulas to be given with every such form off by what rounding may make of it too; none, where there is no such form
     unknowns : the letters among those taken that are not given: they are rounded
     """
-    names, taken = {s: inward(resolve(e)) for s, e in (names or {}).items()}, frozenset(taken)
-    exprs = [inward(resolve(e)) for e in exprs]
+    names, taken = {s: _prepared(e) for s, e in (names or {}).items()}, frozenset(taken)
+    exprs = [_prepared(e) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses, {base: s**2 for base, s in roots.items()})
     work.cancelling = cancelling
@@ -76,7 +77,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
     lost = tuple(dict.fromkeys(work.lost)) if losses else ()
-    rounded = [work.flat(_without(inward(resolve(e)), roots), ()) for e in shaken]
+    rounded = [work.flat(_without(_prepared(e), roots), ()) for e in shaken]
     free = (s for s in work.fresh if s.name not in work.taken)
     off = shaking(rounded, named, work.contractions, work.forms, free, unknowns) if shaken else None
     off = off or Shaken()
@@ -86,6 +87,11 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     n, m = len(outputs), len(outputs) + len(lost)
     return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:], closed=bool(work.forms),
                    trembling=trembling)
+
+
+def _prepared(expr: Expr) -> Expr:
+    """What has no values at points is taken exactly before: masses of deltas, envelopes, logarithms over a temperature."""
+    return inward(resolve(sifted(expr)))
 
 
 def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:

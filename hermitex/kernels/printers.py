@@ -17,6 +17,7 @@ from sympy.printing.printer import Printer as SymPyPrinter
 
 from hermitex.errors import NoClosedForm
 from hermitex.kernels.recognition import recognise
+from hermitex.symbolic.conditioning import no_mass
 
 _NUMPY = {
     "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
@@ -240,6 +241,8 @@ class NumPyPrinter(SymPyPrinter):
             return form.format(*arguments)
         if name in _HELPERS:
             return f"{name}({', '.join(arguments)})"
+        if name == "DiracDelta":
+            raise no_mass(e)
         raise NoClosedForm(e, f"{name} has no numeric form", "Put an expression in for it: .subs or .substitute")
 
     _print_Abs = _print_sign = _print_exp = _print_log = _print_Function

@@ -32,7 +32,7 @@ from sympy import (
 )
 from sympy.core.relational import Relational
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear, terms
@@ -134,7 +134,8 @@ def sift(node: Any) -> Expr | None:
     """Take the mass of the Dirac deltas of a node: E[delta(s z + m) f] = phi(m/s) f(-m/s)/|s|; None if there is none.
 
     Derivatives of delta are integrated by parts; in several variables the expectation over the others stays. A delta
-    that sits on a jump of the rest, or whose argument is not affine, is left as it is.
+    that sits on a jump of the rest, or whose argument is not affine, is left as it is; one at which a continuous factor of
+    the rest vanishes has no mass.
 
     Examples
     --------
@@ -147,42 +148,86 @@ def sift(node: Any) -> Expr | None:
     if not isinstance(node, Expectation) or not node.body.has(DiracDelta):
         return None
     body, variables = independent(node)
-    parts, changed = [], False
-    for t in terms(body, variables):
+    kept = _massive(body, variables)
+    parts, changed = [], kept != body
+    for t in terms(kept, variables) if kept.has(DiracDelta) else ():
         rest = t.body(variables)
         value = _sift_product(rest, variables)
         changed = changed or value is not None
         parts.append(t.coefficient*(over(rest, variables) if value is None else value))
-    return Add(*parts) if changed else None
+    return (Add(*parts) if parts else over(kept, variables)) if changed else None
+
+
+def sifted(expr: Expr) -> Expr:
+    """An expression with the masses of Dirac deltas taken in all its nodes, inner ones first.
+
+    >>> from sympy import Heaviside
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> sifted(2*E((DiracDelta(z)*Abs(z) + Heaviside(z))**2, z))
+    2*E(Heaviside(z)**2, z)
+    """
+    if not expr.has(DiracDelta):
+        return expr
+    return expr.replace(lambda e: isinstance(e, Expectation), lambda e: e if (found := sift(e)) is None else found)
+
+
+def no_mass(expr: Expr) -> NoClosedForm:
+    """Why a delta that `sifted` left has no value."""
+    return NoClosedForm(expr, "a Dirac delta is integrated where its argument is linear in a normal variable and nothing beside it "
+                        "jumps there", "Declare what is positive, Symbol('a', positive=True), or add the mass in its place")
+
+
+def _massive(body: Expr, variables: Sequence[Symbol]) -> Expr:
+    """The integrand without the products of a delta and a continuous function that vanishes where it sits."""
+    return body.replace(lambda e: isinstance(e, Mul) and any(isinstance(f, DiracDelta) for f in e.args),
+                        lambda e: S.Zero if _massless(e, variables) else e)
+
+
+def _massless(product: Mul, variables: Sequence[Symbol]) -> bool:
+    """Whether delta(s v + m) times bounded steps stands beside a factor that is continuous and 0 at v = -m/s."""
+    deltas = [f for f in product.args if isinstance(f, DiracDelta)]
+    if len(deltas) > 1 or len(deltas[0].args) > 1:
+        return False
+    v, place = next(((v, at) for v in variables if (at := _place(deltas[0], v, variables)) is not None), (None, None))
+    if v is None:
+        return False
+    rest = [f for f in product.args if f is not deltas[0] and not isinstance(f.as_base_exp()[0], sign | Heaviside)]
+    return not jumps_at(Mul(*rest), v, place) and bool(Mul(*(f.subs(v, place) for f in rest)).is_zero)  # 0 times infinity is nan
+
+
+def _place(delta: DiracDelta, v: Symbol, variables: Sequence[Symbol]) -> Expr | None:
+    """Where the argument of a delta vanishes along v, if it is affine in it."""
+    slope = delta.args[0].diff(v)
+    return None if slope == 0 or slope.has_free(*variables) else expand(-delta.args[0].xreplace({v: S.Zero})/slope)
 
 
 def _sift_product(body: Expr, variables: Sequence[Symbol]) -> Expr | None:
     deltas = [f for f in Mul.make_args(body) if isinstance(f, DiracDelta)]
     for delta in deltas:
         for v in variables:
-            slope = delta.args[0].diff(v)
-            if slope == 0 or slope.has_free(*variables):
-                continue
-            value = _mass(delta, body/delta, v, slope)
+            at = _place(delta, v, variables)
+            value = None if at is None else _mass(delta, body/delta, v, at)
             if value is None:
                 continue
             others = [u for u in variables if u != v]
-            reduced = linear(over(value, others)) if others else value
-            return reduced.replace(lambda e: isinstance(e, Expectation), lambda e: sift(e) or e)
+            return sifted(linear(over(value, others)) if others else value)
     return None
 
 
-def _mass(delta: DiracDelta, rest: Expr, v: Symbol, slope: Expr) -> Expr | None:
-    """int delta^(n)(s v + m) rest(v) phi(v) dv = (-1)^n (rest phi)^(n)(-m/s) / (s^n |s|)."""
-    order = delta.args[1] if len(delta.args) > 1 else 0
-    at = expand(-delta.args[0].xreplace({v: S.Zero})/slope)
+def _mass(delta: DiracDelta, rest: Expr, v: Symbol, at: Expr) -> Expr | None:
+    """int delta^(n)(s v + m) rest(v) phi(v) dv = (-1)^n (rest phi)^(n)(at) / (s^n |s|), at = -m/s."""
+    order, slope = delta.args[1] if len(delta.args) > 1 else 0, delta.args[0].diff(v)
     density = exp(-v**2/2)/sqrt(2*pi)
     if jumps_at(rest, v, at):
         return None
     value = (rest*density).diff(v, order) if order else rest*density
     if order and jumps_at(value, v, at):  # the kink of an Abs or a Max
         return None
-    return (S.NegativeOne/slope)**order*value.subs(v, at)/_size(slope)
+    there = value.subs(v, at)
+    if there.has(S.NaN, S.ComplexInfinity, S.Infinity):  # |z|/z jumps at 0, too
+        return None
+    return (S.NegativeOne/slope)**order*there/_size(slope)
 
 
 def _size(slope: Expr) -> Expr:

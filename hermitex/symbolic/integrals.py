@@ -12,6 +12,7 @@ from sympy import Expr
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
+from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.engine.answers import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
@@ -103,7 +104,7 @@ def _replace(expr: Expr) -> Expr:
         found = answer(expr)
         if not found.rest:
             return found.value
-        if (again := settled(expr)) != expr:
+        if (again := sifted(settled(expr))) != expr:
             return _replace(again)
         flat = joined(expr)
         done = expr if flat is None else _replace(flat)

@@ -17,6 +17,7 @@ from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
@@ -115,7 +116,7 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = by_terms(as_averages(_with_values(hooks.expression(expr), subs)))
+    expr = by_terms(sifted(as_averages(_with_values(hooks.expression(expr), subs))))
     names: dict[Expectation, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)
@@ -189,7 +190,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
         free = min(node.free_symbols, key=str)
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
     if node.has(sp.DiracDelta):
-        raise NoClosedForm(node, "a Dirac delta has no value at a point; it is integrated by exact rules only")
+        raise no_mass(node)
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
         signs = signs_of(node, bits)

@@ -1,5 +1,7 @@
 """Stein, Price, Isserlis, Mehler, conditioning: each rule against an independent evaluation of both sides."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from sympy import (
     Min,
     Piecewise,
     Rational,
+    S,
     Symbol,
     asin,
     cos,
@@ -27,9 +30,10 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import BadInput
+import hermitex as hx
+from hermitex.errors import BadInput, NoClosedForm
 from hermitex.symbolic.calculus import rules
-from hermitex.symbolic.conditioning import cholesky, sift, tower
+from hermitex.symbolic.conditioning import cholesky, sift, sifted, tower
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.stein import stein
@@ -235,6 +239,49 @@ def test_point_masses():
     assert simplify(first + (sin(kappa)*exp(-kappa**2/2)/sqrt(2*pi)).diff(kappa)) == 0
     assert sift(E(DiracDelta(z)*sign(z), z)) is None  # a mass on a jump has no value
     assert sift(E(tanh(z), z)) is None
+
+
+def test_a_mass_where_a_factor_vanishes_is_none():
+    c = Symbol("c", positive=True)
+    soft = sign(z)*Max(Abs(z) - c, 0)  # SymPy's derivative of it holds delta(z) Max(|z| - c, 0)
+    assert soft.diff(z).has(DiracDelta) and not sifted(E(soft.diff(z)**2, z)).has(DiracDelta)
+    assert E(soft.diff(z)**2, z).doit() == 1 - erf(sqrt(2)*c/2)
+    assert sift(E(DiracDelta(z)*Abs(z)/z, z)) is None  # it does not vanish there
+    assert sift(E(DiracDelta(z)*sign(z)*cos(z), z)) is None
+    assert sifted(E(DiracDelta(z)*sign(z)*sin(z), z)) == 0
+    free = Symbol("c", real=True)  # Max(-c, 0) beside a jump: nothing is known of it
+    assert sift(E(DiracDelta(z)*sign(z)*Max(Abs(z) - free, 0), z)) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_second_derivatives_of_kinks_as_sympy_takes_them(seed):
+    """E[f''] = E[(z^2 - 1) f], with the masses that f'' has at the kinks; without them it fails."""
+    draw = Random(seed)
+    u = draw.choice([1, 2, -3])*z - Rational(draw.randrange(-4, 5), 3)
+    kink = draw.choice([lambda u: Max(u, 0), Abs, lambda u: Min(u, -u/2), lambda u: u*Heaviside(u)])
+    f = kink(u)*draw.choice([tanh, cos, lambda x: x**2 + 1])(z + kappa)
+    second = f.diff(z, 2)
+    here, there = (hx.compile(E(body, z)) for body in (second, (z**2 - 1)*f))
+    assert here(kappa=0.3) == pytest.approx(there(kappa=0.3), rel=1e-10)
+    at = {kappa: Rational(3, 10)}
+    assert E(second.subs(at), z).evalf() == pytest.approx(here(kappa=0.3), rel=1e-12)
+    without = hx.compile(E(second.replace(DiracDelta, lambda *_: S.Zero), z))
+    assert abs(without(kappa=0.3) - there(kappa=0.3)) > 1e-3
+
+
+def test_a_delta_on_a_hyperplane_leaves_the_other_average():
+    """E[delta(z1 - kappa z2) tanh(z2)^2] = E[exp(-kappa^2 z^2/2) tanh(z)^2]/sqrt(2 pi)."""
+    node = E(DiracDelta(z1 - kappa*z2)*tanh(z2)**2, z1, z2)
+    want = mean(lambda x: mp.exp(-mpf("0.045")*x*x)*mp.tanh(x)**2)/mp.sqrt(2*mp.pi)
+    assert hx.compile(node)(kappa=0.3) == pytest.approx(float(want), rel=1e-12)
+    assert not node.doit().has(DiracDelta)
+
+
+@pytest.mark.parametrize("body", [DiracDelta(tanh(z) - kappa), DiracDelta(z)*sign(z)])
+def test_a_delta_that_has_no_mass_says_which_has(body):
+    for ask in (lambda: hx.compile(E(body, z)), lambda: E(body.subs(kappa, Rational(1, 3)), z).evalf()):
+        with pytest.raises(NoClosedForm, match="where its argument is linear in a normal variable"):
+            ask()
 
 
 # -- undefined functions -----------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from sympy import Add, DiracDelta, Expr, Rational, S, Symbol
+from sympy import Add, Expr, Rational, S, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.conditioning import over
+from hermitex.symbolic.conditioning import over, sifted
 from hermitex.symbolic.conditioning import sift as sift
 from hermitex.symbolic.conditioning import tower as tower
 from hermitex.symbolic.gaussian import Expectation
@@ -75,10 +75,7 @@ def stein(node: Any) -> Expr | None:
 
 def _integrated(node: Any) -> Expr:
     """Constants out of the node; then the mass of a delta, where a jump was differentiated."""
-    after = linear(node)
-    if after.has(DiracDelta):
-        after = after.replace(lambda e: isinstance(e, Expectation), lambda e: sift(e) or e)
-    return after
+    return sifted(linear(node))
 
 
 def by_parts(powers: tuple[int, ...], core: Expr, variables: Sequence[Symbol], cov: Any) -> list[tuple[Expr, Expr]]:
