@@ -174,7 +174,7 @@ def sifted(expr: Expr) -> Expr:
 
 def no_mass(expr: Expr) -> NoClosedForm:
     """Why a delta that `sifted` left has no value."""
-    return NoClosedForm(expr, "a Dirac delta is integrated where its argument is linear in a normal variable and nothing beside it "
+    return NoClosedForm(expr, "a Dirac delta has no numeric form: it is integrated where it is linear in a normal and nothing beside it "
                         "jumps there", "Declare what is positive, Symbol('a', positive=True), or add the mass in its place")
 
 
