@@ -174,8 +174,8 @@ def sifted(expr: Expr) -> Expr:
 
 def no_mass(expr: Expr) -> NoClosedForm:
     """Why a delta that `sifted` left has no value."""
-    return NoClosedForm(expr, "a Dirac delta has no numeric form: it is integrated where it is linear in a normal and nothing beside it "
-                        "jumps there", "Declare what is positive, Symbol('a', positive=True), or add the mass in its place")
+    reason = "a Dirac delta has no numeric form: it is integrated where it is linear in a normal and nothing beside it jumps there"
+    return NoClosedForm(expr, reason, "Declare what is positive, Symbol('a', positive=True), or add the mass in its place")
 
 
 def _massive(body: Expr, variables: Sequence[Symbol]) -> Expr:
