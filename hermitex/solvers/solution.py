@@ -312,17 +312,23 @@ def failure(solution: Solution, advice: str = "") -> str:
 
 def _advice(one: Solution) -> str:
     gain = float(one.stability)
+    if "quadrature reached" in str(one.reason):
+        return "less extreme numbers, or .evalf(20, subs={...}) of its averages there: it says whether they exist"
+    if "terms that cancel" in str(one.reason):
+        return "the formulas written so that nothing cancels, (a - b)*(a + b) for a**2 - b**2, or less extreme numbers"
+    if one.method == "explicit":
+        return "other numbers: nothing is solved here, the formula itself has no finite value"
     if "not finite at the start" in str(one.reason):
         return ("start={unknown: number} where every equation is finite, or say where the unknown lives: "
                 "System(..., domain={unknown: (lo, hi)})")
     if "oscillat" in str(one.reason):
-        return ("damping=0.5 or smaller (of method='iterate'), method newton, or a start nearer the solution (continuation along a "
+        return ("damping=0.5 or smaller (of method='iterate'), method='newton', or a start nearer the solution (continuation along a "
                 "parameter)")
     if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):
         return "another start, a larger ridge, or check that a solution exists at these parameters"
     if np.isfinite(gain) and 0.99 < gain < 1:
-        return f"Newton with the exact Jacobian, or more steps: plain iteration gains {1 - gain:.1g} a step here"
-    return "another start (continuation from a neighbouring point), more steps, or a looser tolerance"
+        return f"method='newton', or more steps: plain iteration gains {1 - gain:.1g} a step here"
+    return "another start (start={unknown: number}, from a neighbouring point), or a looser tolerance"
 
 
 def trend(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
