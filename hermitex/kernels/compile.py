@@ -225,6 +225,8 @@ def _number(name: str, value: Any) -> np.ndarray:
         number = given.astype(float, casting="safe" if given.dtype.kind == "c" else "unsafe")
     except NO_NUMBER:
         raise BadInput(f"kernel: {name} = {brief(value)} is not a real number or an array of them") from None
+    if np.ma.is_masked(value):
+        raise BadInput(f"kernel: {name} is masked in places; give {name}.compressed(), the values that count")
     if np.isnan(number).any():
         raise BadInput(f"kernel: {name} holds nan")
     return number

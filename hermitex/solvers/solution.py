@@ -322,8 +322,7 @@ def _advice(one: Solution) -> str:
         return ("start={unknown: number} where every equation is finite, or say where the unknown lives: "
                 "System(..., domain={unknown: (lo, hi)})")
     if "oscillat" in str(one.reason):
-        return ("damping=0.5 or smaller (of method='iterate'), method='newton', or a start nearer the solution (continuation along a "
-                "parameter)")
+        return "damping=0.5 or smaller (of method='iterate'), method='newton', or a start nearer the solution"
     if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):
         return "another start, a larger ridge, or check that a solution exists at these parameters"
     if np.isfinite(gain) and 0.99 < gain < 1:

@@ -31,6 +31,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate as evaluate_residual
 from hermitex.symbolic.sums import Index, with_entries
 from hermitex.systems.exported_text import Numbers, Point, parameters_of, render
+from hermitex.systems.iterate import require_method
 from hermitex.systems.matrices import flat_start
 from hermitex.systems.scope import written_out
 from hermitex.systems.solve import refused
@@ -112,6 +113,8 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
         raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None
     check_place(path)
     require_tolerance(tolerance)
+    if not system.is_flow:
+        require_method("export", method, damping)
     how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
     left: list[str] = []
     points = _reference(system, reference, first, how, left)
@@ -146,7 +149,7 @@ def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Nu
                ) -> list[Point]:
     """The points of the self-test; `left` takes what is said of those that are none."""
     if given is not None:
-        wanted = [given] if isinstance(given, Mapping) else list(given)
+        wanted = _points(system, given)
         without = _left_out(system, wanted)
         left.extend(without.values())
         return [_solved(system, p, start, how) for k, p in enumerate(wanted) if k not in without]
@@ -163,6 +166,19 @@ def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Nu
         raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test "
                            f"could be solved; give some with reference={{parameter: value}} ({failure})")
     return found
+
+
+def _points(system: Any, given: Numbers | Iterable[Numbers]) -> list[Numbers]:
+    """The points as a list; one line for what is none: every parameter is one number, but for arrays."""
+    points = [given] if isinstance(given, Mapping) else list(given) if isinstance(given, Iterable) else [given]
+    inside = {a.name for a in system.arrays}
+    for point in points:
+        if not isinstance(point, Mapping):
+            raise BadInput(f"export: {brief(point)} is no point; give reference={{'alpha': 2}}, or a list of such points")
+        many = [f"{n} = {brief(v)}" for n, v in point.items() if str(n) not in inside and np.ndim(v)]
+        if many:
+            raise BadInput(f"export: {many[0]} is no number; several points are a list, reference=[{{...}}, {{...}}]")
+    return points
 
 
 def _left_out(system: Any, points: list[Numbers]) -> dict[int, str]:

@@ -157,12 +157,12 @@ class Flow(System):
         return found.require("a looser tolerance=, a shorter time, or method='Radau'") if raise_on_failure else found  # type: ignore[return-value]
 
     def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
-               tolerance: float = OF_A_FLOW) -> Any:
+               tolerance: float = OF_A_FLOW, **numbers: Any) -> Any:
         """Write a standalone integrator with the formulas and its own self-test; it needs NumPy and SciPy.
 
-        reference : {parameter: number, "t": the time to reach}, one point or several, for the self-test
+        reference : {parameter: number, "t": the time to reach}, one point or several, for the self-test; or as in `solve`
         """
-        return super().export(path, reference=reference, start=start, tolerance=tolerance)
+        return super().export(path, reference=reference, start=start, tolerance=tolerance, **numbers)
 
     def branches(self, *args: Any, **keywords: Any) -> Any:
         """Not of a flow."""

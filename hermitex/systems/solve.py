@@ -117,6 +117,8 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
             value = np.asarray(numbers[name], dtype=float)
         except NO_NUMBER:
             raise BadInput(f"solve: {name} = {brief(numbers[name])} is not a number or an array of numbers") from None
+        if np.ma.is_masked(numbers[name]):
+            raise BadInput(f"solve: {name} is masked in places; give {name}.compressed(), the values that count")
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: {name} holds {value[~np.isfinite(value)].ravel()[0]}; every parameter must be finite")
         values[name] = value

@@ -133,7 +133,7 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
         reason = np.ravel(found.reason)[bad[0]] or "the residual stayed above the tolerance"
         if np.all(np.asarray(found.method) == REFUSED):
             raise BadInput(f"solve: {reason}")
-        advice = "damping=0.5 or smaller" if method == "iterate" else "start={unknown: value} from a neighbouring point"
+        advice = "damping=0.5 or smaller" if method == "iterate" else "another start (start=, --start), from a neighbouring point"
         error = NotSolved(f"{bad.size} of {good.size} points did not converge, the first at {where}: {reason}; try {advice}")
     quadrature = np.full(shape, found.origin["quadrature_error"])
     rest = {"residual": found.residual, "stability": found.stability, "quadrature_error": quadrature, "converged": found.converged}

@@ -443,14 +443,18 @@ class System(Shown):
         return by_name("solve", {k: v for k, v in numbers.items() if ridge(k, names) in names}, parameters=names)
 
     def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-               **how: Any) -> Any:
+               check: bool = True, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Any:
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`.
 
+        reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
         method, damping : what its `solve` does where nothing else is said; as of `solve`
         """
         from hermitex.systems.export import write
 
-        return write(self, path, reference=reference, start=start, tolerance=tolerance, **how)
+        if numbers and reference is not None:
+            raise BadInput(f"export: reference= and {next(iter(numbers))}= are both points of the self-test; give one of them")
+        return write(self, path, reference=numbers or reference, start=start, tolerance=tolerance, check=check, method=method,
+                     damping=damping)
 
     def branches(self, starts: Mapping[str, Mapping[str, Any]] | None = None, numbers: Mapping[str, Any] | None = None, *,
                  tolerance: float = 1e-11, **keywords: Any) -> tuple[Any, ...]:

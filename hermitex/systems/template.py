@@ -140,6 +140,14 @@ def values(text):
         raise argparse.ArgumentTypeError(f"{text[:60]!r}: {error}") from None
 
 
+def first_guess(text):
+    """q=0.5,m=1 as {unknown: number}."""
+    try:
+        return {name.strip(): float(value) for name, value in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r}: a start is UNKNOWN=NUMBER,UNKNOWN=NUMBER") from None
+
+
 def main(argv=None):
     """Print the self-test or a table; exit 0, or 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\\n")[0].replace("%(", "% ("), conflict_handler="resolve",
@@ -149,6 +157,8 @@ def main(argv=None):
     for name, word in words.items():
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
+    parser.add_argument("--start", type=first_guess, default=START, metavar="NAME=VALUE,...", help="a first guess")
+    parser.add_argument("--tolerance", type=float, default=<<tolerance>>, help="relative (default: %(default)g)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is left by then fails")
     parser.add_argument("--method", default=<<method>>, help="newton, or iterate: the map itself")
     parser.add_argument("--damping", type=float, default=<<damping>>, metavar="WEIGHT", help="of --method iterate")
@@ -182,8 +192,8 @@ def main(argv=None):
         done *= sizes[word]
         points[name] = np.tile(np.repeat(given[word][0], total//done), done//sizes[word])
     try:
-        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"], given["method"],
-                                       given["damping"])}
+        found = {**points, **solve_all(CODE, {**points, **arrays}, given["start"], given["tolerance"], given["budget"],
+                                       given["method"], given["damping"])}
     except NotSolved as error:
         print(error, file=sys.stderr)
         return 1
@@ -250,10 +260,10 @@ t         : the times to report, the first of them where the flow starts; or the
     parser.add_argument("--selftest",""":
         """    parser.add_argument("--t", type=values, metavar="TIMES", help="to report; or one, to reach")
     parser.add_argument("--selftest",""",
-    """        found = {**points, **solve_all(CODE, {**points, **arrays}, START, <<tolerance>>, given["budget"], given["method"],
-                                       given["damping"])}""":
-        """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, START, given["t"], DOMAIN, <<tolerance>>,
-                                         given["budget"]))
+    """        found = {**points, **solve_all(CODE, {**points, **arrays}, given["start"], given["tolerance"], given["budget"],
+                                       given["method"], given["damping"])}""":
+        """        found = rows_of(points, flow_all(CODE, {**points, **arrays}, {**START, **given["start"]}, given["t"], DOMAIN,
+                                         given["tolerance"], given["budget"]))
         total = len(found["t"])""",
 }
 

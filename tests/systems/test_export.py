@@ -13,7 +13,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol
+from sympy import Eq, Rational, Symbol, cos
 from written import CATALOGUE, written
 
 from hermitex.errors import BadInput, HermitexError, NotConverged
@@ -223,6 +223,31 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     with pytest.raises(HermitexError, match=r"off by 1\.0e\+00"):
         system.export(tmp_path / "solver.py", reference=points)
     assert (tmp_path / "solver.py").read_text() == "old"
+
+
+@pytest.mark.parametrize(("how", "said"), [
+    ({"c": [1, 2]}, r"c = \[1, 2\] is no number; several points are a list"), ({"reference": 3}, "3 is no point; give reference="),
+    ({"reference": [3]}, "3 is no point"), ({"reference": {"c": 1}, "c": 2}, "reference= and c= are both points"),
+    ({"method": "bisect", "c": 1}, "unknown method 'bisect'; there are iterate, newton"), ({"d": 1}, "unknown parameter 'd'"),
+    ({"damping": 0.5, "c": 1}, "belongs to method='iterate'")])
+def test_what_is_no_point_of_a_self_test_is_one_line(how, said, tmp_path):
+    x, c = Symbol("x", real=True), Symbol("c", real=True)
+    with pytest.raises(BadInput, match=said):
+        System({x: c*cos(x)}).export(tmp_path/"file.py", **how)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_start_and_a_tolerance_on_the_command_line_of_a_file(tmp_path):
+    x, c = Symbol("x", real=True), Symbol("c", real=True)
+    System({x: c*x**2/(1 + x**2)}).export(tmp_path/"file.py", c=3.0, start={"x": 0.5})
+    lower, upper, loose = (run(tmp_path/"file.py", "--c", "3", *more).stdout.split() for more in
+                           ([], ["--start", "x=3"], ["--start", "x=3", "--tolerance", "1e-4"]))
+    assert [lower[7], upper[7]] == ["0.38196601", "2.618034"]  # (3 -+ sqrt(5))/2
+    assert abs(float(loose[7]) - 2.618034) < 3e-4
+    for wrong, said in ((["--start", "y=3"], "unknown name in start 'y'; there is x"),
+                        (["--start", "x"], "a start is UNKNOWN=NUMBER"), (["--tolerance", "-1"], "is not a number between 0 and 1")):
+        done = run(tmp_path/"file.py", "--c", "3", *wrong)
+        assert done.returncode == 2 and said in done.stderr
 
 
 def test_names_that_python_reserves_are_spelled_otherwise(tmp_path):
