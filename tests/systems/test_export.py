@@ -244,8 +244,8 @@ def test_a_start_and_a_tolerance_on_the_command_line_of_a_file(tmp_path):
                            ([], ["--start", "x=3"], ["--start", "x=3", "--tolerance", "1e-4"]))
     assert [lower[7], upper[7]] == ["0.38196601", "2.618034"]  # (3 -+ sqrt(5))/2
     assert abs(float(loose[7]) - 2.618034) < 3e-4
-    for wrong, said in ((["--start", "y=3"], "unknown name in start 'y'; there is x"),
-                        (["--start", "x"], "a start is UNKNOWN=NUMBER"), (["--tolerance", "-1"], "is not a number between 0 and 1")):
+    for wrong, said in ((["--start", "y=3"], "unknown name in start 'y'; there is x"), (["--start", "x"], "UNKNOWN=NUMBER"),
+                        (["--tolerance", "-1"], "is not a number between 0 and 1")):
         done = run(tmp_path/"file.py", "--c", "3", *wrong)
         assert done.returncode == 2 and said in done.stderr
 
