@@ -19,7 +19,7 @@ from sympy import Symbol
 from hermitex.errors import UnknownName
 from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
 from hermitex.systems.excerpt import flat
-from hermitex.systems.template import FLOW_PAGE, FORMULAS, PAGE, PLACES
+from hermitex.systems.template import FILE, FLOW_FILE, FORMULAS, PLACES
 from hermitex.systems.trajectory import TIME
 from hermitex.systems.verified import verified
 
@@ -46,7 +46,7 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         more, below, integrated = _parts(_apart(other.source))
         imports, helpers, functions = [*imports, *more], list(dict.fromkeys([*helpers, *below])), [*functions, *integrated]
     flow = system.is_flow
-    page_of, runs = (FLOW_PAGE, ("flow_all", "rows_of")) if flow else (PAGE, ("solve_all",))
+    template, runs = (FLOW_FILE, ("flow_all", "rows_of")) if flow else (FILE, ("solve_all",))
     averaged = any(p.axes for p in every)
     rules_of = (*(("Axis",) if averaged else ()), *(("Exact",) if not all(p.axes for p in every) else ()))
     own = [(_STANDALONE, n) for n in (*rules_of, "Code", "NotSolved", *runs)]
@@ -64,7 +64,7 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         "method": literal(how.get("method", "newton")), "damping": repr(how.get("damping", 1.0)),
         "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
-    own_text = page_of.render(own_page)
+    own_text = template.render(own_page)
     arguments = _arguments(parameters, own_text)
     said = {
         "title": " ".join(system.name.split()) or ("Flow" if flow else "Self-consistent equations"), "formulas": _formulas(system),
@@ -80,8 +80,8 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         "code": _code(program) + _later(other), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
         "reference": _points(points, arguments),
     }
-    docs = page_of.docstrings({**page, **said})
-    return verified(page_of.render(page), own_text, docs=docs, arguments=arguments)
+    docs = template.docstrings({**page, **said})
+    return verified(template.render(page), own_text, docs=docs, arguments=arguments)
 
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:

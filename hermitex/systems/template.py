@@ -1,4 +1,4 @@
-"""The page of an exported file:  header, solve, formulas, quadrature, solver, self-test, command line."""
+"""The text of an exported file:  header, solve, formulas, quadrature, solver, self-test, command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FORMULAS = ("tables", "right_hand_sides", "observables", "lawful", "rounded")  #
 
 
 @dataclass(frozen=True)
-class Page:
+class Template:
     """A text with places <<name>>; a section whose place is empty is left out with its title."""
 
     text: str
@@ -35,7 +35,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"<<(\w+)>>", lambda m: values[m[1]], text)
 
 
-PAGE = Page('''#!/usr/bin/env python3
+FILE = Template('''#!/usr/bin/env python3
 """<<title>>
 
 <<formulas>>
@@ -275,6 +275,6 @@ def _for_flows(text: str) -> str:
     return text
 
 
-FLOW_PAGE = Page(_for_flows(PAGE.text))
+FLOW_FILE = Template(_for_flows(FILE.text))
 
-PLACES = frozenset(re.findall(r"<<(\w+)>>", FLOW_PAGE.text))
+PLACES = frozenset(re.findall(r"<<(\w+)>>", FLOW_FILE.text))
