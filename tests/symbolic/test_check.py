@@ -14,9 +14,11 @@ from sympy import (
     Derivative,
     DiracDelta,
     Dummy,
+    Eq,
     Function,
     Heaviside,
     Integral,
+    KroneckerDelta,
     Max,
     Min,
     Mod,
@@ -177,6 +179,7 @@ def test_agreement_is_relative_to_the_sides(left, right):
     (Abs(mu - 3), 3 - mu), (Max(mu, 5), 5), (sqrt((w - 2)**2), 2 - w), (E(Max(0, mu - 10)*z**2, z), 0), (asin(sin(mu/2)), mu/2),
     ((n - 2)*(n - 3)*(n - 4), 0), (floor(n/5), 0), (Piecewise((mu, mu < 50), (50, True)), mu), (Max(0, mu*w - 4000), 0),
     (Heaviside(mu - 7)*Heaviside(Rational(71, 10) - mu), 0), (Mod(n, 1000), n), (binomial(n, 40), 0),
+    ((n + 1)**2 + KroneckerDelta(n, 53), n**2 + 2*n + 1), (sqrt(exp(mu/50) - 60*exp(mu/100) + 900), 30 - exp(mu/100)),
     (E(Abs((mu - 40)*z), z), (40 - mu)*sqrt(2/pi)),
     pytest.param(E(Heaviside((mu + 50)*z1*z2)*z1*z2, z1, z2), 1/pi, marks=pytest.mark.slow),
     (Integral(Abs((mu - 40)*w)*exp(-w**2), (w, -oo, oo)), 40 - mu),
@@ -271,6 +274,46 @@ def test_every_turn_is_tried_beside_an_average():
     left = E(tanh(mu*z)**2, z) + sum(Max(mu, k) for k in range(1, 9))
     right = 1 - E(sech(mu*z)**2, z) + sum((mu + k + Abs(mu - k))/2 for k in range(1, 8))
     assert hx.check(left, right + 8).status == "fails"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_each_formula_between_many_turns_is_tried(seed):
+    """A window between two of many switches; one whole number of all; a bump that is narrow, or far in two directions at once."""
+    random = Random(seed)
+    many, c = random.randint(15, 30), random.randint(30, 900)
+    k = random.randint(3, many - 3)
+    left = sum(Max(mu, j) for j in range(1, many)) + n
+    right = sum((mu + j + Abs(mu - j))/2 for j in range(1, many)) + n
+    u, v = Symbol("u", integer=True), Symbol("v", real=True)
+    assert seed or hx.check(left, right).status == "agrees"
+    assert hx.check(left, right + Max(0, mu - k - Rational(1, 3))*Max(0, k + Rational(1, 2) - mu)).status == "fails"
+    square = (u + 1)**2, u**2 + 2*u + 1 - 0*v
+    for planted in (KroneckerDelta(u, c), Piecewise((1, Eq(u, -c)), (0, True)), 0**Abs(u - c), Mod(u - c, 10**4 + c) < 1):
+        planted = planted if not planted.is_Relational else Piecewise((1, planted), (0, True))
+        assert hx.check(square[0], square[1] + planted).status == "fails", planted
+    for planted in (Heaviside(exp(-(mu - c)**2) - Rational(1, 2)), Max(0, 100 - (mu - c)**2 - (v + 2*c)**2),
+                    Max(0, Rational(1, 10) - sqrt((mu - c)**2 + (v - c)**2))):
+        assert hx.check((mu + v)**2, mu**2 + 2*mu*v + v**2 + planted).status == "fails", planted
+
+
+@pytest.mark.slow
+def test_a_square_under_a_root_turns_where_it_is_zero():
+    far = exp(mu/100)
+    assert hx.check(sqrt(far**2 - 60*far + 900), 30 - far).status == "fails"
+    assert hx.check(sqrt(far**2 - 60*far + 900), Abs(30 - far))
+    assert hx.check(sqrt(1 - sin(mu)**2), Abs(cos(mu)))  # in hundreds of intervals they are two formulas
+    assert hx.check(sqrt(1 - sin(mu)**2), Abs(cos(mu)) + Max(0, mu - 57)).status == "fails"
+
+
+@pytest.mark.slow
+def test_more_turns_than_are_tried_leave_a_claim_open(monkeypatch):
+    claim = sum(Max(mu, j) for j in range(1, 9)), sum((mu + j + Abs(mu - j))/2 for j in range(1, 9))
+    assert hx.check(*claim)
+    for name in ("testing.TURNS", "points.MOST"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"hermitex.symbolic.calculus.{name}", 5)
+            assert hx.check(*claim).status == "undetermined"
 
 
 def test_what_cannot_be_tried_about_a_turn_is_undetermined(monkeypatch):

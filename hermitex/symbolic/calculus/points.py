@@ -6,17 +6,19 @@ Each draw is by a generator of its own number, so that the same claim is tried a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from random import Random
 
 from sympy import Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, sinh
 
-from hermitex.symbolic.calculus.turning import between, places, turning
+from hermitex.symbolic.calculus.turning import MOST, Line, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
 Point = dict[Symbol, Expr]
 DECADES = 3
+_LOWERED = 6     # parameters that are moved together
 HIGHEST = 12    # order of a Hermite polynomial whose order is a letter
 LARGEST = 10**7  # of an exponent
 _PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
@@ -29,6 +31,7 @@ class Points:
 
     def __init__(self, sides: Sequence[Expr], parameters: Sequence[Symbol]) -> None:
         self.sides, self.parameters = tuple(sides), tuple(parameters)
+        self.unread = 0  # expressions that turn, of too many
         nodes = {n for side in sides for n in side.atoms(Expectation)}
         self.orders = frozenset(s for side in sides for h in side.atoms(HermiteOfOrder) for s in h.args[0].free_symbols)
         self.correlations = frozenset(s for n in nodes if not n.independent for s in n.covariance.free_symbols)
@@ -61,23 +64,41 @@ class Points:
         return {s: v if s.is_integer or s not in self.correlations else v*random.choice(_SIZES) for s, v in point.items()}
 
     def turns(self, parts: Sequence[Expr], i: int) -> Iterator[Point]:
-        """Between the places where the parts turn, one parameter moving (in turn) and the others as they are near 1, or far."""
+        """A point for each formula that the parts are, one parameter moving (in turn) and the others as they are near 1, or far."""
         args = turning(*parts)
+        self.unread = max(self.unread, len(args) - MOST)
         start = self.near(0) if i == 0 else self.far(2*i - 1)
-        lines = []
-        for s in self.parameters:
-            found = places(args, s, start)
-            values = between(sorted({*found, -S.One, S.One}) if s in self.correlations else found)
+        lines = [Line(args[:MOST], s, start) for s in self.parameters]
+        yield from self._around(lines, start)
+        turned = {p.expr for line in lines for p in line.profiles if p.places}
+        for a in args[:MOST]:
+            if a not in turned and len(a.free_symbols) > 1 and not (a.is_positive or a.is_negative):
+                yield from self._lower(a, start)
+
+    def _around(self, lines: Sequence[Line], start: Point) -> Iterator[Point]:
+        found = []
+        for line in lines:
+            s, starts = line.symbol, [start]
+            values = line.points((-S.One, S.One) if s in self.correlations else ())
             if s in self.correlations:  # how large it may be is seen at the points: some are near to a turn
-                values += [t + side*abs(t)/100 for t in found for side in (1, -1)]
-            if s.is_integer:
-                values = [v for x in values for v in (Integer(round(x)), Integer(round(x)) + 1)]
-            starts = [start]
-            if s in self.correlations:  # beside smaller others it may be larger
+                values += [t + side*abs(t)/100 for t in line.places for side in (1, -1)]
+                # beside smaller others it may be larger
                 starts.append({c: v/20 if c in self.correlations and not c.is_integer else v for c, v in start.items()})
-            lines.append([{**around, s: v} for v in values if fits(s, v) for around in starts])
-        for group in zip_longest(*lines):
+            found.append([{**around, s: v} for v in values if fits(s, v) for around in starts])
+        for group in zip_longest(*found):
             yield from (p for p in group if p is not None)
+
+    def _lower(self, a: Expr, start: Point) -> Iterator[Point]:
+        """What is of one sign wherever one parameter moves may turn where several do: each to where it is nearest to 0."""
+        symbols = [s for s in self.parameters if s in a.free_symbols]
+        for s in symbols[:_LOWERED]*2:
+            line = Line([a], s, start)
+            if line.places:
+                yield from self._around([line], start)
+                return
+            nearest = line.nearest(partial(fits, s))
+            if nearest is not None:
+                start = {**start, s: nearest}
 
     def _whole(self, s: Symbol, i: int, negative: bool) -> Expr:
         """A whole number that the symbol may be, small and large ones in turn."""

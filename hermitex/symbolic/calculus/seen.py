@@ -120,8 +120,9 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
         there = held in hidden.xreplace(dict(p.point)).free_symbols
         return there and _at(part, p) != _at(_altered(part, e, p), p)
 
-    counted = sorted(filter(counts, places), key=lambda p: max(map(abs, p.point.values())))[:_PLACES]
-    for place in counted:
+    counted: list[Place] = []
+    for place in islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES):
+        counted.append(place)
         altered = _altered(part, e, place)
         shown = compare((part, altered), place, place.digits)
         if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):

@@ -56,6 +56,7 @@ GIVEN_UP = 3  # seconds of processor time after which a point far out is left
 DEEPLY = 12  # the same, where a switch that is absorbed asks for hundreds of digits
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 ENOUGH = 3  # places about a turn that are left as too long, before the others are left with them
+TURNS = 400  # points between turns, before the others are left
 MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
 NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
@@ -75,6 +76,7 @@ class Tried:
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
     left: int = 0
+    turns: int = 0  # points between turns that were tried
     unturned: list[Point] = field(default_factory=list)  # about a turn, and left: another formula may hold there
 
     def words(self) -> str:
@@ -187,7 +189,11 @@ class Test:
             return Check(left, right, OPEN, how, tried.digits)
         if tried.unturned:
             how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but about a place where they may turn it takes "
-                   f"too long to try them, or too large numbers ({ranges(tried.unturned)})")
+                   f"too long to try them, or too many points, or too large numbers ({ranges(tried.unturned)})")
+            return Check(left, right, OPEN, how, tried.digits)
+        if self.points.unread > 0:
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), but they turn in more ways than are looked at: "
+                   f"{self.points.unread} are left")
             return Check(left, right, OPEN, how, tried.digits)
         if len(tried.points) < points:
             return Check(left, right, OPEN, f"{tried.words()}: fewer than the {points} asked could be evaluated"
@@ -221,10 +227,11 @@ class Test:
             functions = self.assignment(count + i)
             concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
             for parameters in self.points.turns(concrete, i):
-                if len(tried.unturned) > ENOUGH:  # what is not tried there leaves it open
+                if len(tried.unturned) > ENOUGH or tried.turns >= TURNS:  # what is not tried there leaves it open
                     tried.unturned.append(parameters)
                     continue
                 if self._admissible(parameters):
+                    tried.turns += 1
                     yield parameters, functions, TURN
                 elif self._one_is_real(parameters):
                     yield parameters, functions, HALF

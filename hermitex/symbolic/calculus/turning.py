@@ -2,13 +2,17 @@
 
 On either side of such a place a side may be another formula: A is what a switch compares with 0, the base of a root or of
 a pole, the argument of a logarithm, or what an inverse function meets the end of its range at. A point is needed between
-any two of them; where exactly they are does not matter.
+any two of them that part other formulas; where exactly they are does not matter. Between two others a side is the same formula
+where each A has the same sign and has touched 0 as often, but for twice: sqrt(u^2) is u, then -u, then u.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from math import inf
+from operator import itemgetter
 
 import sympy as sp
 from sympy import Expr, Integral, Rational, Symbol, preorder_traversal
@@ -28,11 +32,14 @@ INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.at
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
+_BESIDE = (0.0, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0)  # of where a polynomial inside stands: what is narrow is narrow there
 _BISECTIONS = 60
+_TOUCHES = 1e-10  # of the values beside it
+_GOLDEN = (3 - 5**0.5)/2
 _HUGE = 1e300  # what is larger is real all the same, and what is smaller than its inverse is not 0
 _SHORT = 40  # operations of a polynomial whose roots are found as such
-MOST = 12  # places a parameter
-FEW = 40  # expressions looked at, the shortest first
+FEW = 12  # points of a line, to which formulas that stand on several intervals are tried on two of these
+MOST = 400  # expressions looked at, the shortest first
 
 
 def turning(*sides: Expr) -> tuple[Expr, ...]:
@@ -54,7 +61,7 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
                     for number in _at_ends(rough.xreplace(numbers), side):
                         if number.free_symbols and not number.has(Expectation, ArraySum, AppliedUndef, sp.nan, sp.zoo):
                             found[number] = None
-    return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a)))[:FEW])
+    return tuple(sorted(found, key=lambda a: (a.count_ops(), sp.default_sort_key(a))))
 
 
 def _within(a: Expr) -> list[dict[Bound, Expr]]:
@@ -90,6 +97,10 @@ def compared(expr: Expr) -> Iterable[Expr]:
     for e in preorder_traversal(expr):
         if isinstance(e, STEPS):
             yield from (e.args[0] - k for k in (-1, 1, 2))
+        elif isinstance(e, sp.KroneckerDelta):
+            yield e.args[0] - e.args[1]
+        elif isinstance(e, sp.Pow) and e.base.is_zero:
+            yield e.exp
         elif isinstance(e, sp.Pow) and e.base.free_symbols and not (e.exp.is_Integer and e.exp.is_positive):
             yield e.base
         elif isinstance(e, (sp.log, sp.tan, sp.cot)):
@@ -100,20 +111,49 @@ def compared(expr: Expr) -> Iterable[Expr]:
             yield from (u.diff(s) for s in u.free_symbols if not isinstance(s, Bound))  # asin(sin(s)) turns where cos(s) = 0
 
 
-def places(args: Iterable[Expr], symbol: Symbol, others: Mapping[Symbol, Expr]) -> list[Rational]:
-    """Where one of the expressions changes sign as the symbol moves, near enough; in increasing order, few if there are many."""
-    found: list[float] = []
-    for a in args:
-        if symbol not in a.free_symbols:
-            continue
-        checkpoint("looking for the places where an equality may turn")
-        found += _sign_changes(a, symbol, others)
-    found = sorted(found, key=abs)[:MOST] + sorted(found, key=abs)[MOST:][-2:]
-    distinct: list[float] = []
-    for p in sorted(found):
-        if not distinct or p - distinct[-1] > 1e-9*max(1.0, abs(p)):
-            distinct.append(p)
-    return [Rational(repr(p)) for p in distinct]
+class Line:
+    """One parameter moves and the others stand still: where on it the sides may turn, and a point for each formula that they are.
+
+    Examples
+    --------
+    >>> from sympy import sin
+    >>> from hermitex.symbols import kappa
+    >>> Line([kappa - 3, kappa + 5], kappa, {}).points()
+    [-51/25, 393/100, -131/20]
+    >>> len(Line([sin(kappa)], kappa, {}).points())
+    12
+    """
+
+    def __init__(self, args: Iterable[Expr], symbol: Symbol, others: Mapping[Symbol, Expr]) -> None:
+        self.symbol = symbol
+        self.profiles = [_Profile(a, symbol, others) for a in args if symbol in a.free_symbols]
+
+    def nearest(self, allowed: Callable[[Expr], bool]) -> Expr | None:
+        """The number of the grid at which the first of the expressions is nearest to 0."""
+        sizes = ((abs(v), t) for t in self.profiles[0].grid if (v := self.profiles[0].value(t)) is not None)
+        numbers = ((size, sp.Integer(round(t)) if self.symbol.is_integer else Rational(repr(t))) for size, t in sizes)
+        return min((n for n in numbers if allowed(n[1])), default=(0, None), key=itemgetter(0))[1]
+
+    @property
+    def places(self) -> list[Rational]:
+        """Where one of the expressions is 0, near enough, in increasing order."""
+        distinct: list[float] = []
+        for p in sorted(t for profile in self.profiles for t in profile.places):
+            if not distinct or p - distinct[-1] > 1e-9*max(1.0, abs(p)):
+                distinct.append(p)
+        return [Rational(repr(p)) for p in distinct]
+
+    def points(self, more: Iterable[Rational] = ()) -> list[Rational]:
+        """Numbers of which each stands for another formula, the nearest to 0 of those that would do; `more`: other places."""
+        turns = sorted({*self.places, *more})
+        values = between(turns)
+        if self.symbol.is_integer:  # it may be another one at the place itself
+            values = [sp.Integer(v) for v in sorted({round(v) + k for v in (*values, *turns) for k in (-1, 0, 1)})]
+        groups: dict[tuple, list[Rational]] = {}
+        for v in sorted(values, key=abs):
+            groups.setdefault((v > 0, *(p.formula(float(v)) for p in self.profiles)), []).append(v)
+        first, second = ([g[k] for g in groups.values() if len(g) > k] for k in (0, 1))
+        return first + second[:max(0, FEW - len(first))]
 
 
 def between(turns: list[Rational]) -> list[Rational]:
@@ -128,25 +168,71 @@ def _step(place: Rational) -> Rational:
     return Rational(31, 100)*max(Rational(1), abs(place))
 
 
-def _sign_changes(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
-    if expr.count_ops() < _SHORT and expr.is_polynomial(x):
-        p = sp.Poly(expr.xreplace({s: v for s, v in others.items() if s != x}), x)
-        if p.domain.is_QQ or p.domain.is_ZZ:
-            if p.degree() < 1:
-                return []
-            if found := near_roots(p):
-                return [float(sp.re(r)) for r in found if abs(sp.im(r)) < 1e-9*(1 + abs(r))]
-    f = _numeric(expr, x, others)
+class _Profile:
+    """The sign of an expression along a line, where it changes, and where it touches 0."""
+
+    def __init__(self, expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> None:
+        checkpoint("looking for the places where an equality may turn")
+        self.expr, self.value, self.grid = expr, _numeric(expr, x, others), _grid(expr, x, others)
+        found = _polynomial_zeros(expr, x, others)
+        self.places = sorted(self._searched() if found is None else found)
+        self.touches = [t for (s, t), (_, u) in zip(pairwise([-inf, *self.places]), pairwise([*self.places, inf]), strict=True)
+                        if self._sign(_middle(s, t)) == self._sign(_middle(t, u))]
+
+    def formula(self, at: float) -> tuple[int | None, int]:
+        """What it contributes there to which formula the sides are."""
+        return self._sign(at), bisect(self.touches, at) % 2
+
+    def _sign(self, at: float) -> int | None:
+        v = self.value(at)
+        return None if v is None else (v > 0) - (v < 0)
+
+    def _searched(self) -> list[float]:
+        f, grid = self.value, self.grid
+        values = [f(g) for g in grid]
+        found = [g for g, v in zip(grid, values, strict=True) if v == 0]
+        for (a, u), (b, v) in pairwise(zip(grid, values, strict=True)):
+            if (u is None) != (v is None):
+                found.append(_bisected(lambda t: f(t) is None, a, b))  # the edge of where it is real
+            elif u is not None and v is not None and u*v < 0:
+                found.append(_bisected(lambda t: (f(t) or 0.0) > 0, a, b))
+        for (a, u), (_, here), (b, v) in zip(*(zip(grid[k:], values[k:], strict=True) for k in range(3)), strict=False):
+            if u is None or here is None or v is None or not (u*here > 0 < here*v and abs(u) > abs(here) < abs(v)):
+                continue
+            way, small = (1 if here > 0 else -1), _TOUCHES*min(abs(u), abs(v))
+            t, least = _lowest(lambda t, way=way: way*(f(t) or 0.0), a, b)  # type: ignore[misc]
+            if least < -small:
+                found += [_bisected(lambda t: (f(t) or 0.0) > 0, end, t) for end in (a, b)]
+            elif least <= small:
+                found.append(t)
+        return found
+
+
+def _middle(a: float, b: float) -> float:
+    if -inf < a and b < inf:
+        return (a + b)/2
+    return 0.0 if a == -inf and b == inf else (b - max(1.0, abs(b)) if a == -inf else a + max(1.0, abs(a)))
+
+
+def _polynomial_zeros(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr], *, near: bool = False) -> list[float] | None:
+    """The real zeros, `near`: the real parts of all; None for no polynomial, or where they are not found."""
+    if expr.count_ops() >= _SHORT or not expr.is_polynomial(x):
+        return None
+    p = sp.Poly(expr.xreplace({s: v for s, v in others.items() if s != x}), x)
+    if not (p.domain.is_QQ or p.domain.is_ZZ):
+        return None
+    if p.degree() < 1:
+        return []
+    found = near_roots(p)
+    return [float(sp.re(r)) for r in found if near or abs(sp.im(r)) < 1e-9*(1 + abs(r))] if found else None
+
+
+def _grid(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
+    """Numbers of all sizes, and about where the polynomials inside have their zeros."""
     sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
-    grid = [-v for v in reversed(sizes)] + [0.0] + sizes
-    values = [f(g) for g in grid]
-    found = [g for g, v in zip(grid, values, strict=True) if v == 0]
-    for (a, u), (b, v) in pairwise(zip(grid, values, strict=True)):
-        if (u is None) != (v is None):
-            found.append(_bisected(lambda t: f(t) is None, a, b))  # the edge of where it is real
-        elif u is not None and v is not None and u*v < 0:
-            found.append(_bisected(lambda t: (f(t) or 0.0) > 0, a, b))
-    return found
+    inner = (e for e in preorder_traversal(expr) if e.is_Add and e != expr and x in e.free_symbols)
+    centres = {c for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
+    return sorted({0.0, *sizes, *(-v for v in sizes), *(c + side*d for c in centres for d in _BESIDE for side in (1, -1))})
 
 
 def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[float], float | None]:
@@ -183,3 +269,19 @@ def _bisected(test: Callable[[float], bool], a: float, b: float) -> float:
             break
         a, b = (middle, b) if test(middle) == here else (a, middle)
     return b
+
+
+def _lowest(f: Callable[[float], float], a: float, b: float) -> tuple[float, float]:
+    """Where f is least between a and b, by golden sections, and its value there."""
+    c, d = a + _GOLDEN*(b - a), b - _GOLDEN*(b - a)
+    low, high = f(c), f(d)
+    for _ in range(_BISECTIONS):
+        if low < high:
+            b, d, high = d, c, low
+            c = a + _GOLDEN*(b - a)
+            low = f(c)
+        else:
+            a, c, low = c, d, high
+            d = b - _GOLDEN*(b - a)
+            high = f(d)
+    return (c, low) if low < high else (d, high)
