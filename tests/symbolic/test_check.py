@@ -424,6 +424,27 @@ def test_derivatives_pickle_and_read_back(expr):
         assert hx.parse(to_text(expr), symbols="f: function, h: function, mu") == expr
 
 
+@pytest.mark.parametrize("expr", [
+    Derivative(f(mu, w), mu), Derivative(f(mu, w), (mu, 2), w), f(2*mu, w).diff(mu), f(mu**2, mu).diff(mu, 2),
+    Derivative(f(mu), mu),
+    E(f(z1, mu*z2), z1, z2).diff(mu), E(f(z1, z2), z1, z2, cov=PAIR).diff(rho), f(Symbol("xi1", real=True), 2*mu).diff(mu),
+])
+def test_partial_derivatives_read_back(expr):
+    declared = {"f": "function", "mu": "real", "w": "real", "rho": "positive", "xi1": "real"}
+    back = hx.parse(to_text(expr), symbols=declared)
+    assert hx.check(back, expr).status == "proved"
+    assert to_text(hx.parse(to_text(back), symbols=declared)) == to_text(back)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("Derivative(sin(mu), mu)", "declared function"), ("Derivative(f(mu, w), (mu, 30))", "from 1 to 20"),
+    ("Derivative(f(mu, w))", "declared function and symbols"), ("Derivative(f(mu, w), 2*mu)", "its symbols"),
+    ("Subs(mu**2, mu, 3)", "Subs is of a derivative"), ("Subs(f(mu, w), 2, 3)", "a symbol in it")])
+def test_other_derivatives_are_refused_in_one_line(text, said):
+    with pytest.raises(BadInput, match=said):
+        hx.parse(text, symbols="f: function, mu, w")
+
+
 @pytest.mark.parametrize("claim", [(E(z*f(z), z), 2*E(D(f)(z), z)), ("log(u**2)", "2*log(u)"), (Max(mu, 5), 5), (f(mu), 2*f(mu))])
 def test_a_counter_example_pickles(claim):
     found = hx.check(*claim, symbols={"u": "real"})

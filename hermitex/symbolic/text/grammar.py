@@ -25,13 +25,14 @@ from hermitex.symbolic.sums import ArraySum, Element, Index
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
 from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
+from hermitex.symbolic.text.slopes import MAX_ORDER, derivative, substituted
 from hermitex.symbolic.undefined import prime
 
 MAX_NODES = 10_000
 MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
-MAX_ORDER = 20  # of a derivative
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
+_SLOPES = {"Derivative": derivative, "Subs": substituted}
 _SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
@@ -234,6 +235,8 @@ class Reader:
             return self._expectation(node, depth)
         if name == "Sum":
             return self._sum(node, depth)
+        if name in _SLOPES and name not in self.scopes[0]:
+            return _SLOPES[name](self, node, depth)
         function = self.scopes[0].get(name)
         if (isinstance(function, Symbol) and not is_function(name)) or field.is_normal_name(name):
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")

@@ -7,6 +7,7 @@ outwards, so no name can be captured.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import sympy
@@ -53,6 +54,16 @@ class _Text(StrPrinter):
     def derivative(self, f: Any, order: int) -> str:
         """The head of f^(n)(u), as `parse` reads it."""
         return f"Derivative({f.__name__})" if order == 1 else f"Derivative({f.__name__}, {order})"
+
+    def _print_Subs(self, expr: Any) -> str:
+        """One variable in the other, under names that nothing else in it bears."""
+        taken = {s.name for s in expr.expr.free_symbols.difference(expr.variables) | expr.free_symbols}
+        free = (Symbol(f"xi{k}") for k in count(1) if f"xi{k}" not in taken)
+        names = dict(zip(expr.variables, free, strict=False))
+        text = self._print(expr.expr.xreplace(names))
+        for x, point in zip(expr.variables, expr.point, strict=True):
+            text = f"Subs({text}, {names[x].name}, {self._print(point)})"
+        return text
 
     def _print_Heaviside(self, expr: Any) -> str:
         return f"Heaviside({self._print(expr.args[0])})"  # its value at the one point 0 never matters
