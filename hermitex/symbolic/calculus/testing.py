@@ -1,7 +1,7 @@
 """|l - r| <= err(l) + err(r) at every point tried, with l and r known to the digits that are promised: else they differ.
 
 Agreement is relative to the sides themselves: what the sides have in common is taken away first, the precision is raised
-until each has its digits, and two zeros agree on nothing. Points are counted, not seconds.
+until each has its digits, and two zeros agree on nothing. Points and steps of work are counted, not seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sympy.core.function import UndefinedFunction
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
-from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.seen import Pair, Place, unseen
@@ -52,8 +52,8 @@ FEW = 5  # digits that tell whether another formula holds beyond a turn, where m
 SLACK = 3  # the last digits, which errors may take
 LONG = 300  # operations above which an elementary claim is tried at fewer points
 _THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
-GIVEN_UP = 3  # seconds of processor time after which a point far out is left
-DEEPLY = 12  # the same, where a switch that is absorbed asks for hundreds of digits
+GIVEN_UP = 12_000  # steps of work, some seconds, after which a point far out is left
+DEEPLY = 48_000  # the same, where a switch that is absorbed asks for hundreds of digits
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 ENOUGH = 3  # places about a turn that are left as too long, before the others are left with them
 TURNS = 400  # points between turns, before the others are left
@@ -330,7 +330,7 @@ class Test:
     def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None, *, deep: int = DEEP) -> Sides | None:
         """A point far out, which is left if it takes long: it is then said to be left, and shows nothing."""
         try:
-            with effort(GIVEN_UP):
+            with work(GIVEN_UP):
                 if self.exact is not None and not self.elementary and digits is None:
                     found = self.at(parameters, functions, parts=self.exact)
                     if found is not None:
@@ -343,7 +343,7 @@ class Test:
     def _again(self, pair: Pair, place: Place, digits: int | None) -> Sides | None:
         """Two expressions at a place where the sides agreed; None where that takes too long."""
         try:
-            with effort(GIVEN_UP if digits is None else DEEPLY):
+            with work(GIVEN_UP if digits is None else DEEPLY):
                 return self.compared(pair, place.point, place.functions, digits)
         except BudgetExceeded:
             checkpoint("testing an equality at random points")

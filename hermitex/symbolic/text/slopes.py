@@ -35,7 +35,7 @@ def substituted(reader: Any, node: ast.Call, depth: int) -> Expr:
     """Subs(Derivative(f(xi, w), xi), xi, 2*mu): the slope at a place that is no symbol."""
     name = node.args[1] if len(node.args) == 3 and not node.keywords else None
     if not isinstance(name, ast.Name):
-        return reader.fail(node, "Subs takes an expression, a symbol in it, and what is put in: Subs(Derivative(f(xi, w), xi), xi, 2*mu)")
+        return reader.fail(node, "Subs takes a slope, a symbol in it, and what is put in: Subs(Derivative(f(xi, w), xi), xi, 2*mu)")
     x = Symbol(name.id)
     point = reader.expr(node.args[2], depth)
     reader.scopes.append({name.id: x})
