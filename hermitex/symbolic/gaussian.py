@@ -113,10 +113,14 @@ class Expectation(Expr):
         return super().diff(*map(self._read, symbols), **assumptions)
 
     def _read(self, given: Any) -> Any:
-        """What is given, with the texts in it as symbols of this node or as expressions."""
+        """What is given, with the texts in it as symbols of this node or as expressions; a symbol of another of its names is it."""
+        own = {s.name: s for s in self.free_symbols}
         if isinstance(given, str):
-            known = {**field.LETTERS, **{s.name: s for s in self.free_symbols}}
+            known = {**field.LETTERS, **own}
             return known.get(given) or hooks.parse(given, symbols=known)
+        if type(given) is Symbol and type(mine := own.get(given.name)) is Symbol and given != mine:
+            field.one_name(given, mine)  # nothing opposite is assumed of the two
+            return mine
         if isinstance(given, Mapping):
             return {self._read(k): self._read(v) for k, v in given.items()}
         return type(given)(map(self._read, given)) if type(given) in (list, tuple) else given
@@ -164,6 +168,7 @@ class Expectation(Expr):
     def _eval_subs(self, old: Basic, new: Basic) -> Basic:
         if old in self.bound:
             return self
+        old = self._read(old) if type(old) is Symbol else old
         body, fresh = self.open()
         cov = self.args[2]._subs(old, new) if len(self.args) > 2 else None
         return bind(body._subs(old, new), fresh, cov, keep=True)

@@ -404,6 +404,16 @@ def test_one_name_is_one_symbol():
         hx.check(Symbol("mu", positive=True), Symbol("mu", negative=True))
 
 
+def test_an_average_knows_its_letters_by_their_names():
+    plain, real = Symbol("u"), Symbol("u", real=True)
+    node = E(tanh(plain*z) + real*z**2, z)
+    assert node.diff(plain) == node.diff(real) == node.diff("u") != 0
+    assert node.subs(plain, 2) == node.subs({real: 2}) == E(tanh(2*z) + 2*z**2, z)
+    assert (node + 1).subs(plain, 2) == E(tanh(2*z) + 2*z**2, z) + 1
+    with pytest.raises(BadInput, match="u stands for two symbols"):
+        E(tanh(Symbol("u", positive=True)*z), z).diff(Symbol("u", negative=True))
+
+
 def test_a_unknown_is_recognised_by_its_name():
     from hermitex.symbols import V, Vhat, alpha, lamda
 
