@@ -23,6 +23,7 @@ from sympy import (
     Pow,
     Rational,
     S,
+    Sum,
     Symbol,
     cancel,
     combsimp,
@@ -92,7 +93,8 @@ def short(expr: Expr) -> Expr:
     flat = expand(expr)
     if flat == 0 or flat.is_number or flat.count_ops() > SMALL or _finely_graded(flat):
         return flat
-    cancelled = cancel(together(flat))
+    sums = {e: Dummy("s") for e in flat.atoms(Sum)}   # one of averages of undefined functions has no number, which SymPy asks for
+    cancelled = cancel(together(flat.xreplace(sums))).xreplace({letter: e for e, letter in sums.items()})
     return cancelled if cancelled == 0 or cancelled.count_ops() < flat.count_ops() else flat
 
 
