@@ -1,12 +1,13 @@
 r"""The generative exponent: the first order that the label sees, and its variational form over label transformations."""
 
-from sympy import Function, Rational, Subs, Symbol, exp, pi, sign, sqrt, symbols
+from sympy import Eq, Function, Rational, Subs, Symbol, exp, factorial, pi, sign, sqrt, symbols
 
 import hermitex as hx
 from hermitex import E, He, Result
-from hermitex.symbols import z
+from hermitex.symbols import Delta, z, z1
 
-T, zeta = Function("T"), Function("zeta")
+T, zeta, g = Function("T"), Function("zeta"), Function("g")
+k = Symbol("k", integer=True, positive=True)
 u = Symbol("u", positive=True)
 
 page = Result(
@@ -21,8 +22,12 @@ page = Result(
 page.notation({"h_k": "the orthonormal Hermite polynomial of order $k$",
                zeta: "the mean of $h_k(z)$ given the label, of one order $k$", r"\lambda_k": r"the root mean square of $\zeta_k$",
                r"\ell": "the information exponent of $Y$ itself"})
-page.text(r"(i) The variational form. By the tower property the coefficient of $T(Y)$ is the overlap of $T$ with $\zeta_k$; by "
-          r"Cauchy and Schwarz this is at most $\lambda_k$ times the norm of $T$, reached by $\zeta_k$ itself. In one line, for "
+page.text(r"(i) The variational form. By the tower property the coefficient of $T(Y)$ is the overlap of $T$ with $\zeta_k$, here "
+          "of any link under noise:")
+label, value = g(z) + sqrt(Delta)*z1, Symbol("y", real=True)
+hermite = He(k, z)/sqrt(factorial(k))
+page.step("tower property", E(hermite*T(label), z, z1), E(E(hermite, Eq(label, value)).subs(value, label)*T(label), z, z1))
+page.text(r"By Cauchy and Schwarz this is at most $\lambda_k$ times the norm of $T$, reached by $\zeta_k$ itself. In one line, for "
           "every $T$, the square that is left is not negative (here over a label that is a standard normal):")
 overlap, square, length = E(T(z)*zeta(z), z), E(zeta(z)**2, z), E(T(z)**2, z)
 page.step("expanding the square", E((T(z) - overlap/square*zeta(z))**2, z), length - overlap**2/square)

@@ -21,6 +21,7 @@ from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part
 from hermitex.pages.used import adrift, loose, unused, words_of
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
+from hermitex.symbolic.conditional import ConditionalMean
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.parsing import expression
 from hermitex.systems.system import System
@@ -406,6 +407,6 @@ class Result(Shown):
 
 def _side(value: Any) -> Any:
     """A side of a step: a matrix as it stands, anything else an expression."""
-    if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit)):  # SymPy lets no limit commute
+    if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit, ConditionalMean)):
         return value
     return expression(value)

@@ -72,7 +72,13 @@ def _numeric(expr: Any, variables: Any) -> Any:
     return StraightLine(expr, variables, MPMATH)
 
 
+def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:
+    from hermitex.symbolic.conditional import conditional
+
+    return conditional(expr, variables, condition, cov)
+
+
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
-hooks.total = _total
+hooks.total, hooks.conditional = _total, _conditional
 hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

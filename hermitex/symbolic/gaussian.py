@@ -12,6 +12,8 @@ from typing import Any
 
 from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Mod, Symbol, Tuple, eye, floor, sympify
 from sympy.core.evalf import evalf_table
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import And, BooleanAtom, BooleanFunction
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
@@ -206,7 +208,7 @@ class Expectation(Expr):
     _cupycode = _jaxcode = _sympycode = _no_code
 
     # -- printing --------------------------------------------------------------------------------------------------
-    def _named(self) -> tuple[Expr, list[Symbol], ImmutableDenseMatrix | None]:
+    def named(self) -> tuple[Expr, list[Symbol], ImmutableDenseMatrix | None]:
         """Body and variables under printable names that no other symbol of the body bears."""
         taken = {s.name for s in self.body.free_symbols if s not in self.bound}
         names = []
@@ -221,21 +223,21 @@ class Expectation(Expr):
         return body, names, None if self.independent else self.covariance
 
     def _sympystr(self, printer: Any) -> str:
-        body, names, cov = self._named()
+        body, names, cov = self.named()
         inside = ", ".join([printer._print(body), *(n.name for n in names)])
         if cov is not None:
             inside += f", cov={{{', '.join(_cov_items(names, cov, printer._print))}}}"
         return f"E({inside})"
 
     def _latex(self, printer: Any) -> str:
-        body, names, _ = self._named()
+        body, names, _ = self.named()
         subscript = ", ".join(printer._print(n) for n in names)
         return rf"\mathbb{{E}}_{{{subscript}}}\left[{printer._print(body)}\right]"
 
     def _pretty(self, printer: Any) -> Any:
         from sympy.printing.pretty.stringpict import prettyForm
 
-        body, names, _ = self._named()
+        body, names, _ = self.named()
         inside = prettyForm(*printer._print(body).parens("[", "]"))
         head = prettyForm("E_" + ",".join(n.name for n in names))
         return prettyForm(*head.right(inside))
@@ -250,7 +252,8 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
     ----------
     expr : expression, text, or function of SymPy symbols (``lambda x: x**2``)
     variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
-        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals.
+        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals. A
+        condition may stand among them, as in sympy.stats: E(f, Eq(Y, y)) is E[f | Y = y], E(f, z > 0) its mean where z > 0.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
         numbers or symbols; or the whole matrix, a row for each variable. Means are zero.
     symbols : the letters of a text beside the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
@@ -283,6 +286,8 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
         expr = hooks.formula(expr)
     body = field.standard(_scalar(expr)).rewrite(Mod, floor)
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
+    if conditions := [v for v in chosen if isinstance(v, Relational | BooleanFunction | BooleanAtom)]:
+        return hooks.conditional(body, [v for v in chosen if v not in conditions], And(*conditions), cov)
     cov = None if cov is None else by_pairs(cov, chosen or list(field.normals(body)))
     if random := [v for v in chosen if is_random(v)] if chosen else random_variables(body):
         normals = [v for v in chosen if not is_random(v)] or ([] if chosen else list(field.normals(body)))

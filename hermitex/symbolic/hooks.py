@@ -17,6 +17,7 @@ differentiate: Callable[[Any, Any], Any]   # (node, symbol) -> its derivative, u
 integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the node
 evaluate: Callable[[Any, int], Any]  # (node, bits) -> a number of SymPy
 total: Callable[[Any, int], Any]    # (sum over a countable law, digits) -> its value, or None
+conditional: Callable[..., Any]      # (expression, variables, condition, covariances) -> E[expression | condition]
 measure: Callable[[Any], tuple[Any, Any]]  # expression -> (its value to 15 digits where it has them, the error)
 normal_form: Callable[[Any], Any]   # expression -> the same over canonical nodes
 numeric: Callable[[Any, Any], Any]    # (expression, variables) -> a function of mpmath's numbers

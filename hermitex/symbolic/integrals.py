@@ -12,6 +12,7 @@ from sympy import Expr
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
+from hermitex.symbolic.conditional import worked_out
 from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.engine.answers import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
@@ -58,8 +59,7 @@ def closed_form(expr: Expr) -> Expr:
 
 
 def _read(expr: Any) -> Expr:
-    found: Expr = hooks.formula(expr)
-    return found
+    return worked_out(hooks.formula(expr))
 
 
 def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:

@@ -126,6 +126,11 @@ def required(variables: Iterable[Any]) -> list[Condition]:
     return [c for x in variables for c in conditions(_law(x), _values(x, _law(x)), densities.needed)]
 
 
+def values(x: Any) -> Sequence[tuple[Expr, Expr]] | None:
+    """(value, probability) of a random variable of finitely many values, None of another one."""
+    return _values(x, _law(x))
+
+
 def refuse_loose(expr: Any) -> None:
     """Raises BadInput where a random variable stands outside of every expectation: it has no value."""
     if found := random_variables(expr):

@@ -13,6 +13,7 @@ from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, UnknownName, brief
+from hermitex.symbolic.conditional import worked_out
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.sums import read_sums
@@ -142,7 +143,7 @@ def expression(x: Any) -> Expr:
         raise BadInput(f"a number is needed, not {bounded.short(value)}")
     for power in value.atoms(Pow):
         bounded.check_polynomial(power)
-    value = read_sums(value)
+    value = worked_out(read_sums(value))
     refuse_loose(value)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     value = value.xreplace(floats) if floats else value

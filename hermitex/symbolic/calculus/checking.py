@@ -8,7 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, MatrixBase, MatrixExpr, Mod, Rational, SympifyError, exp, expand, floor, powsimp, sympify
+from sympy import (
+    Dummy,
+    Expr,
+    MatrixBase,
+    MatrixExpr,
+    Mod,
+    Pow,
+    Rational,
+    SympifyError,
+    exp,
+    expand,
+    floor,
+    powsimp,
+    sympify,
+    together,
+)
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
@@ -17,7 +32,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.countable import check_countable, endless
-from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised
+from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.sides import affordable, reduced
@@ -90,6 +105,8 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
         return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
+    if forms is not None and _over_one_denominator(left - right):
+        return Check(left, right, PROVED, "over one denominator the difference is 0")
     test = Test(left, right, digits, needed)
     if test.exact is not None and _is_zero(test.exact[0] - test.exact[1]):
         return Check(left, right, PROVED, "both sides have the same closed form")
@@ -214,6 +231,16 @@ def _is_zero(expr: Expr) -> bool:
         return bool(decide(expr).status == "zero")
     # Trigonometric and hyperbolic identities are identities of exponentials.
     return bool(short(powsimp(expand(expr.rewrite(exp)))) == 0)
+
+
+def _over_one_denominator(gap: Expr) -> bool:
+    """Is the numerator of a difference of quotients of averages 0, and no factor below?"""
+    names = {node: Dummy(f"n{i}") for i, node in enumerate(top_nodes(gap))}
+    if not any(e.is_Pow and e.exp.is_negative and e.has(*names.values()) for e in gap.xreplace(names).atoms(Pow)):
+        return False
+    back = {v: k for k, v in names.items()}
+    above, below = together(gap.xreplace(names)).as_numer_denom()
+    return above.count_ops() < SMALL and _is_zero(above.xreplace(back)) and not _is_zero(below.xreplace(back))
 
 
 def _related(expr: Expr) -> bool:

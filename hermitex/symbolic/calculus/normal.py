@@ -68,7 +68,7 @@ def stein_form(expr: Expr) -> Expr:
     if expr.has(DiracDelta):
         expr = everywhere(sift, expr) or expr
     expr = settled(expr)
-    tops = _top_nodes(expr)
+    tops = top_nodes(expr)
     names = {node: Dummy(f"n{i}", commutative=True) for i, node in enumerate(tops)}
     back = {v: k for k, v in names.items()}
     parts: dict[Expr, list[Expr]] = {}
@@ -113,7 +113,7 @@ def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...], ImmutableDenseMatrix
     >>> one_body(E(tanh(z)**2, z) - 1 + E(sech(z)**2, z))[:2]
     (tanh(_z)**2 + sech(_z)**2 - 1, (_z,))
     """
-    nodes = _top_nodes(expr)
+    nodes = top_nodes(expr)
     if len({node.covariance for node in nodes}) != 1:
         return None
     variables = tuple(nodes[0].open()[1])
@@ -148,11 +148,11 @@ def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDe
     return body
 
 
-def _top_nodes(expr: Expr) -> list[Expectation]:
+def top_nodes(expr: Expr) -> list[Expectation]:
     """The outermost nodes, in order of appearance."""
     if isinstance(expr, Expectation):
         return [expr]
-    found = [n for a in expr.args for n in _top_nodes(a)] if expr.has(Expectation) else []
+    found = [n for a in expr.args for n in top_nodes(a)] if expr.has(Expectation) else []
     return list(dict.fromkeys(found))
 
 
@@ -179,7 +179,7 @@ def _merged(nodes: Sequence[Expectation]) -> list[tuple[Expr, Expr]]:
 
 def _flat(body: Expr, variables: Sequence[Symbol], cov: ImmutableDenseMatrix) -> list[tuple[Expr, Expr]]:
     checkpoint("comparing expectations")
-    inner = [n for n in _top_nodes(body) if n.has(AppliedUndef) or n.has_free(*variables)]
+    inner = [n for n in top_nodes(body) if n.has(AppliedUndef) or n.has_free(*variables)]
     names = {node: Dummy("n") for node in inner}
     back = {v: k for k, v in names.items()}
     found = []

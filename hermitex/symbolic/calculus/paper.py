@@ -15,7 +15,7 @@ class _Paper(StrPrinter):
     printmethod = "_paper"  # so that the classes' own str form does not come first
 
     def _print_Expectation(self, node: Expectation) -> str:
-        body, names, cov = node._named()
+        body, names, cov = node.named()
         given = "" if cov is None else "; " + ", ".join(
             f"cov({names[i]}, {names[j]}) = {self._print(cov[i, j])}"
             for i in range(len(names)) for j in range(i, len(names)) if cov[i, j] != int(i == j))

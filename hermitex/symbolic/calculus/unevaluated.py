@@ -32,13 +32,14 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.calculus.orders import summed
+from hermitex.symbolic.conditional import ConditionalMean, worked_out
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import tidy
 
-FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace)
+FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _BINDING = (Expectation, ArraySum, Integral, Sum)
@@ -55,7 +56,7 @@ def evaluated(expr: Expr) -> Expr:
     """
     if not expr.has(*FORMS):
         return expr
-    return tidy(tidy(expr).replace(lambda e: isinstance(e, FORMS), _done))
+    return tidy(tidy(worked_out(expr)).replace(lambda e: isinstance(e, FORMS), _done))
 
 
 def explicit(matrix: Any) -> MatrixBase:
