@@ -1,7 +1,7 @@
 r"""alpha_c by linearising state evolution at zero overlap: 1/alpha_c = E[(E[z^2 | Y] - 1)^2], and its eigenproblem in several "
 r"variables."""
 
-from sympy import Derivative, Eq, Function, MatMul, Matrix, Rational, Subs, Symbol, eye, log, pi, sign, sqrt, symbols
+from sympy import Derivative, Eq, Function, MatMul, Matrix, O, Rational, Subs, Symbol, eye, log, pi, sign, sqrt, symbols
 from sympy.stats import ContinuousRV
 
 import hermitex as hx
@@ -32,9 +32,11 @@ page.text(r"(i) One direction. Expand $Z$ at zero field and unit variance; $P(y\
 Z = E(p(omega + z), z)
 page.step("Stein", Z.diff(omega), E(z*p(omega + z), z), points=2)
 page.step("Stein", Z.diff(omega, 2), E((z**2 - 1)*p(omega + z), z), points=2)
-page.text(r"So $g_{out}$ is the mean of $z$ given the label at zero field, and its slope there the mean of $He_2$ less a square:")
+page.text(r"So $g_{out}$ at zero field is the mean of $z$ given the label, and its slope there the mean of $He_2$ less a square:")
 page.step("Bayes", Subs(Derivative(log(Z), omega), omega, 0), E(z, Eq(Y, y)))
 page.step("Bayes", Subs(Derivative(log(Z), omega, 2), omega, 0), E(z**2 - 1, Eq(Y, y)) - E(z, Eq(Y, y))**2)
+page.step("Taylor", Derivative(log(Z), omega),
+          E(z, Eq(Y, y)) + (E(z**2 - 1, Eq(Y, y)) - E(z, Eq(Y, y))**2)*omega + O(omega**2))
 page.text(r"If the mean of $z$ vanishes for all labels, $\hat q$ is $\alpha$ times the mean square of $g_{out}$ over $\omega "
           r"\sim \mathcal{N}(0, q)$, linear in $q$ at first, and so is the next $q$: zero is unstable as soon as the slope "
           "exceeds one.")

@@ -105,7 +105,8 @@ class Equality:
 
     `copy`: the right side is the package's own, which may be the left one letter by letter, and which is not printed where there
     is a `name`; any other step that says X = X fails. `mended`: what stands for rhs where the misprint is put right; it must hold,
-    and in a source's misprint `change` of it must be rhs: how the printed form comes from the mended one.
+    and in a source's misprint `change` of it must be rhs: how the printed form comes from the mended one. `to`: {x: 0}, the sides
+    are equal asymptotically.
     """
 
     rule: str
@@ -123,6 +124,7 @@ class Equality:
     place: str = ""
     mended: Expr | None = None
     change: Callable[[Expr], Any] | None = None
+    to: Mapping[Any, Any] | None = None
 
     @property
     def of_a_source(self) -> bool:
@@ -130,7 +132,15 @@ class Equality:
         return bool(self.source and self.place and self.mended is not None)
 
     def __repr__(self) -> str:
-        return f"{self.rule}: {self.lhs} = {self.rhs}"
+        return f"{self.rule}: {self.lhs} {'=' if self.to is None else '~'} {self.rhs}"
+
+    @property
+    def sign(self) -> str:
+        """As it is printed between the sides."""
+        if self.to is None:
+            return r"\neq" if self.misprint else "="
+        sign = r"\not\simeq" if self.misprint else r"\simeq"
+        return "".join(rf"\underset{{{latex(x)} \to {latex(at)}}}{{{sign}}}" for x, at in self.to.items())
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""
@@ -138,7 +148,7 @@ class Equality:
         matrices = any(isinstance(e, MatrixBase | MatrixExpr) for e in (self.lhs, self.rhs))   # products are worked out in `left`
         if (self.lhs == self.rhs if matrices else left == right) and not (self.copy or self.misprint):
             return Checked(self.rule, FAILS, example="X = X: both sides are one expression before anything is worked out")
-        found = check(left, right, digits=self.digits, points=self.points)
+        found = check(left, right, digits=self.digits, points=self.points, to=self.to)
         example = repr(found.counter_example) if found.counter_example is not None else ""
         if found.factor is not None:
             example = f"the sides differ by the factor {found.factor}; {example}"
@@ -146,7 +156,7 @@ class Equality:
             if found.status == FAILS and self.mended is not None:
                 if self.mended == self.lhs:
                     return Checked(f"misprint, {self.rule}", FAILS, example="the mended formula is the left side itself")
-                right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points)
+                right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points, to=self.to)
                 if not right:
                     return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")
                 if self.of_a_source and (wrong := untied(self.rhs, self.mended, self.change, where, digits=self.digits)):
@@ -262,7 +272,7 @@ def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[
         if part.name is not None:
             return [Line(latex(part.name), "=", folded(part.lhs, part.rhs, names)[0], note, part.source, badge)]
         left, right = part.shown or folded(part.lhs, part.rhs, names)
-        return [Line("" if part.chained else left, "=", right, note, part.source, badge)]
+        return [Line("" if part.chained else left, part.sign, right, note, part.source, badge)]
     if isinstance(part, Inequality):
         return [Line(latex(part.small), "<", latex(part.large), part.rule, part.source, badge)]
     if isinstance(part, Agreement) and part.shown:

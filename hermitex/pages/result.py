@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, Limit, MatrixBase, MatrixExpr, Symbol
+from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
@@ -107,13 +107,15 @@ class Result(Shown):
         return one.symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4) -> Equality:
+             points: int = 4, to: Mapping[Symbol, Any] | None = None) -> Equality:
         """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
+
+        `to` = {x: 0} or {x: oo} makes it one in the limit, lhs ~ rhs; a series ends with SymPy's O(x**n). See `check`.
 
         Derivative, Subs, Limit, Integral and Sum are printed as they stand, and the check works them out. X = X fails.
         What is printed is what is checked: `name` what is too long to read.
         """
-        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points))
+        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, to=to))
         return made
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
@@ -165,7 +167,8 @@ class Result(Shown):
         return digits_of(gap)
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
-                 mended: Any = None, change: Callable[[Any], Any] | None = None, digits: int = 30) -> None:
+                 mended: Any = None, change: Callable[[Any], Any] | None = None, digits: int = 30,
+                 to: Mapping[Symbol, Any] | None = None) -> None:
         """lhs = rhs is wrong: the check must fail, with a counter-example.
 
         With its source, the place in it and the right side `mended`, which must hold and of which the printed side is the `change`
@@ -173,7 +176,7 @@ class Result(Shown):
         is one of a line of the page, which says what is right.
         """
         self.parts.append(Equality(where, _side(lhs), _side(rhs), words, source, digits, misprint=True, place=place,
-                                   mended=None if mended is None else _side(mended), change=change))
+                                   mended=None if mended is None else _side(mended), change=change, to=to))
 
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
                     functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "",
@@ -407,6 +410,6 @@ class Result(Shown):
 
 def _side(value: Any) -> Any:
     """A side of a step: a matrix as it stands, anything else an expression."""
-    if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit, ConditionalMean)):
+    if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit, Order, ConditionalMean)):
         return value
     return expression(value)

@@ -352,11 +352,11 @@ def _misprints(parts: Sequence[Any], *, numbered: bool = True) -> str:
     for p in parts:
         pairs = p.differing if hasattr(p, "differing") else [(p.lhs, p.rhs)]
         said = p.rule + (f", {p.place}" if getattr(p, "place", "") else "")
-        lines += [Line(latex(a), r"\neq", latex(b), said, p.source) for a, b in pairs]
+        lines += [Line(latex(a), getattr(p, "sign", r"\neq"), latex(b), said, p.source) for a, b in pairs]
         if getattr(p, "of_a_source", False) and hasattr(p, "differing"):
             lines += [Line(latex(a), "=", latex(p.used.equations[a]), "mended") for a, _ in pairs if a in p.used.equations]
         if getattr(p, "mended", None) is not None:
-            lines.append(Line("", "=", latex(p.mended), "mended"))
+            lines.append(Line("", p.sign.replace(r"\neq", "=").replace(r"\not", ""), latex(p.mended), "mended"))
     return _align(lines, numbered=numbered, cited=numbered)
 
 

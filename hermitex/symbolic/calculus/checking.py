@@ -5,6 +5,7 @@ Undefined functions are part of the claim: a proof holds for all of them, a test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergen
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
+from hermitex.symbolic.calculus.asymptotic import approach, check_approach
 from hermitex.symbolic.calculus.countable import check_countable, endless
 from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
@@ -55,7 +57,8 @@ SEARCH = 10  # seconds of processor time given to the search for the factor betw
 _ENTRIES = (1, 2, 3)  # of the arrays that sums are compared with
 
 
-def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: int = 4) -> Check:
+def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: int = 4,
+          to: Mapping[Any, Any] | None = None) -> Check:
     """Test an equality: a proof, agreement where it was tried, or a counter-example with the factor that is missing.
 
     It agrees where each side is known to `digits` digits of its own and the two differ by no more than their errors, at
@@ -71,6 +74,8 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     digits : the agreement asked for at each point; integrals over several variables without an exact value have 12 at most,
         unless they are smooth ones over two
     points : how many points near 1 are tried
+    to : {x: 0} or {x: oo}: lhs ~ rhs is claimed as x goes there, that is lhs/rhs -> 1. SymPy's O(x**2) in a side claims that the
+        gap of the sides, over x**2, has a finite limit.
 
     Examples
     --------
@@ -88,7 +93,11 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     """
     if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
         return _by_entries(lhs, rhs, digits, points)
+    lhs, rhs, claim = approach(lhs, rhs, to)
     left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
+    if claim is not None:
+        same = field.one_name(left, right, claim.x)
+        return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points, needed)
     try:

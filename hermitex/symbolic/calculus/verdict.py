@@ -103,7 +103,7 @@ class Check:
         if self.status == PROVED:
             return f"True: proved ({self.how})"
         if self.status == AGREES:
-            return f"True: the sides agree to {self.digits} digits ({self.how}; not proved)"
+            return f"True: the sides agree{f' to {self.digits} digits' if self.digits else ''} ({self.how}; not proved)"
         if self.status == OPEN:
             return f"undetermined: {self.how}"
         lines = [f"False: the sides differ{f' by the factor {plain(self.factor)}' if self.factor is not None else ''}"]
