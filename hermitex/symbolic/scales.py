@@ -274,7 +274,10 @@ def _seen(g: Expr, x: Symbol) -> list[Expr]:
 def _changes(g: Expr, x: Symbol) -> list[Expr]:
     if g.free_symbols != {x} or not g.is_real or g.has(AppliedUndef, Expectation, sp.Integral, sp.Sum, sp.DiracDelta):
         return []
-    f = sp.lambdify(x, g, ["math"])
+    try:
+        f = sp.lambdify(x, g, ["math"])
+    except NotImplementedError:  # a function of the package's own
+        return []
 
     def at(place: float) -> float:
         try:
