@@ -89,7 +89,8 @@ def _judged(files: list[Path], args: argparse.Namespace, out: TextIO | None
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as crew:
-        under_way = {crew.submit(_apart, path, args.budget): path for path in files}
+        longest = sorted(files, key=_size, reverse=True)   # as far as can be told; the last to end starts first
+        under_way = {crew.submit(_apart, path, args.budget): path for path in longest}
         for i, one in enumerate(as_completed(under_way), 1):
             try:
                 said, judged = one.result()
@@ -98,6 +99,11 @@ def _judged(files: list[Path], args: argparse.Namespace, out: TextIO | None
             if out is not None:
                 print(f"[{i} of {len(files)}] {said}", end="", file=out, flush=True)
             yield under_way[one], judged
+
+
+def _size(path: Path) -> int:
+    """Of a file, 0 if there is none."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _one_thread() -> None:

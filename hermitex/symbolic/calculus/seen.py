@@ -116,20 +116,26 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
     held = Dummy("t", real=True)
     hidden = part.xreplace({e: held})
 
-    def counts(p: Place) -> bool:
-        there = held in hidden.xreplace(dict(p.point)).free_symbols
-        return there and _at(part, p) != _at(_altered(part, e, p), p)
+    def as_it_is(p: Place) -> Expr:
+        return hidden.xreplace({**p.point, held: _at(e, p)})
 
-    counted: list[Place] = []
-    for place in islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES):
-        counted.append(place)
-        altered = _altered(part, e, place)
+    def altered_at(p: Place) -> Expr:
+        """The part at a place, with another number for what turns, of the size that this has."""
+        value = _at(e, p)
+        return hidden.xreplace({**p.point, held: value + 1 if value.is_zero else value*sp.Rational(11, 10)})
+
+    def counts(p: Place) -> bool:
+        return _at(as_it_is(p), p) != _at(altered_at(p), p)
+
+    counted = list(islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES))
+    for place in counted:
+        altered = altered_at(place)
         shown = compare((part, altered), place, place.digits)
         if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):
             return None
     fresh = [_nearer(e, p, beside) for p in counted[:1]] + list(islice(filter(counts, mixed), _MIXED))
     for place in (*fresh, *counted[:1]):
-        digits = _needed(part, _altered(part, e, place), place)
+        digits = _needed(part, altered_at(place), place)
         if digits is None:
             continue
         sides = compare(parts, place, digits)
@@ -160,19 +166,14 @@ def _at(part: Expr, place: Place) -> Expr:
     return put(part.xreplace(dict(place.point)), place.functions)
 
 
-def _altered(part: Expr, e: Expr, place: Place) -> Expr:
-    """The part with another number for what turns, of the size that this has."""
-    value = _at(e, place)
-    return part.xreplace({e: e + 1 if value.is_zero else e*sp.Rational(11, 10)})
-
-
 def _needed(part: Expr, altered: Expr, place: Place) -> int | None:
-    """The digits at which the two differ there; None where that is not known, or they are too many."""
+    """The digits at which the part and what is altered at the place differ; None where that is not known, or they are too many."""
     def number(expr: Expr) -> tuple[Any, Any]:
         return real(_at(expr, place), _ROUGH)
 
     try:
-        one, other = without_common(*(expand(p.replace(lambda n: isinstance(n, Expectation), linear)) for p in (part, altered)))
+        there = part.xreplace(dict(place.point))
+        one, other = without_common(*(expand(p.replace(lambda n: isinstance(n, Expectation), linear)) for p in (there, altered)))
         (gap, error), (size, _) = number(one - other), number(part)
     except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
         return None
