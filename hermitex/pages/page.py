@@ -14,6 +14,7 @@ from hermitex.pages.fold import folded
 from hermitex.pages.given import Notation, NotShown, Premise
 from hermitex.show.display import latex
 from hermitex.show.line import Line
+from hermitex.symbolic.calculus.replicas import of_any_size
 from hermitex.symbolic.calculus.unevaluated import explicit
 from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
@@ -282,6 +283,8 @@ def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[
 
 def _written_out(side: Any, where: Mapping[Symbol, Expr]) -> Any:
     """`written_out`, of every entry of a matrix."""
+    if of_any_size(side):
+        return side.subs(dict(where))
     if isinstance(side, MatrixBase | MatrixExpr):
         return explicit(side).applyfunc(lambda e: written_out(e, where)) if where else side
     return written_out(side, where)

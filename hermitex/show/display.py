@@ -31,11 +31,26 @@ def latex(expr: Any, **settings: Any) -> str:
         return expr
     from sympy import latex as sympy_latex
 
+    expr = _ones_named(expr)
     free = getattr(expr, "free_symbols", ())
     words = {s: symbols.LATEX_WORDS[s.name] for s in free if s.name in symbols.LATEX_WORDS}
     words |= {s: rf"\text{{{tex(s.name)}}}" for s in free if s not in words and _is_odd(s.name)}
     names = {**symbols.LATEX_NAMES, **words, **settings.pop("symbol_names", {})}
     return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
+
+
+def _ones_named(expr: Any) -> Any:
+    r"""Matrices of ones by their shapes, where SymPy prints 1: J_n, and \mathbf{1}_n of one column."""
+    from sympy import MatrixSymbol, OneMatrix
+
+    names = {}
+    for one in expr.atoms(OneMatrix) if hasattr(expr, "atoms") else ():
+        rows, columns = one.shape
+        size = latex(columns if rows == 1 else rows)
+        name = rf"J_{{{size}}}" if rows == columns else rf"\mathbf{{1}}_{{{size}}}" + r"^{\top}"*(rows == 1)
+        if 1 in one.shape or rows == columns:
+            names[one] = MatrixSymbol(name, rows, columns)
+    return expr.xreplace(names) if names else expr
 
 
 #: what a symbol's name may hold to be LaTeX as it stands: letters, scripts, and commands of letters, accents and fonts

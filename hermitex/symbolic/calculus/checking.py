@@ -37,6 +37,7 @@ from hermitex.symbolic.calculus.countable import check_countable, endless
 from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
+from hermitex.symbolic.calculus.replicas import of_any_size, two_numbers
 from hermitex.symbolic.calculus.sides import affordable, reduced
 from hermitex.symbolic.calculus.testing import SLACK, Test
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
@@ -176,20 +177,37 @@ def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
     """Two matrices: as good as the worst of their entries, which is named where it fails."""
     if not all(isinstance(side, MatrixBase | MatrixExpr) for side in (lhs, rhs)):
         raise BadInput("check compares a matrix with a matrix")
+    if of_any_size(lhs) and lhs.shape == rhs.shape:
+        return _by_numbers(lhs, rhs, digits, points)
     left, right = explicit(lhs), explicit(rhs)
     if left.shape != right.shape:
         return Check(left, right, FAILS, f"the shapes {left.shape} and {right.shape} differ")
+    entries = {f"({i + 1}, {j + 1})": (left[i, j], right[i, j]) for i in range(left.rows) for j in range(left.cols)}
+    return _together(left, right, "entry", entries, digits, points)
+
+
+def _by_numbers(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
+    """Two matrices of any size by their eigenvalues, beside the vector of ones and at it."""
+    ours, theirs = two_numbers(lhs), two_numbers(rhs)
+    if ours is None or theirs is None:
+        return Check(lhs, rhs, OPEN, "of matrices of any size only those of Identity(n) and OneMatrix(n, n) are compared")
+    beside, at = zip(ours, theirs, strict=True)
+    return _together(lhs, rhs, "eigenvalue", {"beside the ones": beside, "at the ones": at}, digits, points)
+
+
+def _together(left: Any, right: Any, kind: str, sides: Mapping[str, tuple[Any, ...]], digits: int, points: int) -> Check:
+    """As good as the worst of several equalities."""
     found = []
-    for i, j in ((i, j) for i in range(left.rows) for j in range(left.cols)):
-        one = check(left[i, j], right[i, j], digits=digits, points=points)
+    for name, pair in sides.items():
+        one = check(*pair, digits=digits, points=points)
         if not one:
-            return replace(one, lhs=left, rhs=right, how=f"entry ({i + 1}, {j + 1}): {one.how}".removesuffix(": "))
+            return replace(one, lhs=left, rhs=right, how=f"{kind} {name}: {one.how}".removesuffix(": "))
         found.append(one)
     tested = [one for one in found if one.status == AGREES]
     if not tested:
-        return Check(left, right, PROVED, "every entry")
+        return Check(left, right, PROVED, f"every {kind}")
     worst = min(tested, key=lambda one: one.digits or 0)
-    return Check(left, right, AGREES, f"every entry; {worst.how}", worst.digits, points=worst.points)
+    return Check(left, right, AGREES, f"every {kind}; {worst.how}", worst.digits, points=worst.points)
 
 
 def _one_name(left: Expr, ours: tuple[Condition, ...], right: Expr, theirs: tuple[Condition, ...],

@@ -31,6 +31,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError
+from hermitex.symbolic.calculus import replicas
 from hermitex.symbolic.calculus.orders import summed
 from hermitex.symbolic.conditional import ConditionalMean, worked_out
 from hermitex.symbolic.digits.spans import as_averages
@@ -61,6 +62,8 @@ def evaluated(expr: Expr) -> Expr:
 
 def explicit(matrix: Any) -> MatrixBase:
     """A matrix of entries: products, transposes and inverses carried out."""
+    if isinstance(matrix, MatrixExpr) and (value := replicas.worked_out(matrix)) is not None:
+        return value
     return matrix.doit().as_explicit() if isinstance(matrix, MatrixExpr) else matrix
 
 
@@ -93,6 +96,8 @@ def _done(e: Expr) -> Expr:
         return _integral(e)
     if isinstance(e, Sum):
         return summed(e)
+    if isinstance(e, Determinant | Trace) and (value := replicas.worked_out(e)) is not None:
+        return value
     return tidy(e.doit())
 
 
