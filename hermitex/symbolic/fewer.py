@@ -15,7 +15,7 @@ from sympy import Abs, Add, And, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow,
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.engine.several import Matrix, linear_forms
 from hermitex.symbolic.gaussian import Expectation, bind
-from hermitex.symbolic.radial import radial
+from hermitex.symbolic.radial import over_directions
 
 _JUMPS = (sign, Heaviside)
 
@@ -50,7 +50,7 @@ def over_fewer(node: Expectation) -> Expr | None:
         fresh, lower = variables[:len(names)], cholesky(law)
         swap = {v: Add(*(lower[i, j]*fresh[j] for j in range(i + 1))) for i, v in enumerate(names)}
         return bind(inside.xreplace(swap), fresh, None)
-    if (along := radial(body, variables)) is not None:
+    if (along := over_directions(body, variables)) is not None:
         return bind(along[0], along[1:], None)
     return _over_circle(body, variables) if len(variables) == 2 and not body.is_polynomial(*variables) else None
 

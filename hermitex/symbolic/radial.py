@@ -1,15 +1,17 @@
 """E f(|z|^2) = sqrt(2 pi) 2^(-n/2)/Gamma(n/2) E[|u|^(n-1) f(u^2)]: what depends on n normals through their length only.
 
 The length of n independent standard normals has the chi density; one standard normal u carries it with the weight
-|u|^(n-1).
+|u|^(n-1). The direction is independent of it: of a factor that is a homogeneous polynomial p of degree d, what counts is
+|z|^d E p/E |z|^d.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-from sympy import Abs, Add, Dummy, Expr, S, Symbol, gamma, pi, sqrt
+from sympy import Abs, Add, Dummy, Expr, Mul, S, Symbol, factorial2, gamma, pi, sift, sqrt
 
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
@@ -35,15 +37,52 @@ def radial(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | Non
     >>> radial(z1**2 + 2*z2**2, (z1, z2)) is None
     True
     """
+    return _profile(body, tuple(variables), _of_length)
+
+
+def over_directions(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
+    """The same for a polynomial times a function of sum z_i^2, of which the average over all directions is no part 0.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z, z1, z2
+    >>> g, u = over_directions(z1**4/(1 + z1**2 + z2**2), (z1, z2))
+    >>> g.xreplace({u: z})
+    3*sqrt(2)*sqrt(pi)*z**4*Abs(z)/(16*(z**2 + 1))
+    >>> over_directions(z1*z2/(1 + z1**2 + z2**2), (z1, z2)) is None
+    True
+    """
+    def profile(body: Expr, variables: tuple[Symbol, ...], u: Symbol) -> Expr:
+        directed, rest = sift(Mul.make_args(body), lambda a: bool(a.is_polynomial(*variables)), binary=True)
+        return _averaged(Mul(*directed), variables, u)*_of_length(Mul(*rest), variables, u)
+
+    return _profile(body, tuple(variables), profile)
+
+
+def _profile(body: Expr, variables: tuple[Symbol, ...], of: Callable[[Expr, tuple[Symbol, ...], Symbol], Any],
+             ) -> tuple[Expr, Symbol] | None:
     n = len(variables)
     if n < 2 or not all(v in body.free_symbols for v in variables):
         return None
     u = Dummy("length", real=True)
     try:
-        profile = _of_length(body, tuple(variables), u)
+        profile = of(body, variables, u)
     except _NotRadial:
         return None
     return sqrt(2*pi)*sqrt(2)**-n/gamma(S(n)/2)*Abs(u)**(n - 1)*profile, u
+
+
+def _averaged(p: Expr, variables: tuple[Symbol, ...], u: Symbol) -> Expr:
+    """A polynomial averaged over all directions at the length |u|: z^a is prod (a_i - 1)!! u^|a|/(n (n + 2) ... (n + |a| - 2))."""
+    if polynomial_size(p, variables)[0] > MAX_TERMS:
+        raise _NotRadial
+    means = dict[int, Expr]()
+    for powers, c in poly_of(p, *variables).terms():
+        mean = S.Zero if any(k % 2 for k in powers) else c*Mul(*(factorial2(k - 1) for k in powers))
+        means[sum(powers)] = means.get(sum(powers), S.Zero) + mean
+    if any(mean == 0 for mean in means.values()):  # whether that part exists would be seen no more
+        raise _NotRadial
+    return Add(*(mean*u**d/prod(range(len(variables), len(variables) + d, 2)) for d, mean in means.items()))
 
 
 def _of_length(e: Any, variables: tuple[Symbol, ...], u: Symbol) -> Any:

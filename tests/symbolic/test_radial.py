@@ -2,7 +2,7 @@
 
 import mpmath
 import pytest
-from sympy import Abs, EulerGamma, Integer, exp, gamma, log, sign, sqrt, tanh
+from sympy import Abs, EulerGamma, Integer, Poly, Rational, Symbol, exp, gamma, log, pi, prod, sign, sqrt, tanh
 
 from hermitex.errors import Divergent
 from hermitex.symbolic.gaussian import E
@@ -53,6 +53,33 @@ def test_the_singularity_at_the_origin_is_seen():
                                   (z1**2 + z2**2)*z1, z1**2 + 3*z2, z1**4 + z2**4])
 def test_what_is_not_a_function_of_the_length_is_left(body):
     assert radial(body, TWO) is None
+
+
+@pytest.mark.parametrize("p", [z1**4, z1**2*z2**2, (z1 - 2*z3)**2, z1**2 + z2**4*z3**2])
+def test_a_polynomial_beside_the_length_is_averaged_over_directions(p):
+    """E p(z) g(|z|^2) = sum_d E p_d/E |z|^d E |z|^d g."""
+    length = length_squared(THREE)
+    moments = {2: 3, 4: 15, 6: 105}
+    expected = 0
+    for d in (2, 4, 6):
+        part = sum(c*prod(v**k for v, k in zip(THREE, a, strict=True)) for a, c in Poly(p, *THREE).terms() if sum(a) == d)
+        expected += closed_form(E(part, *THREE))/moments[d]*by_chi(lambda s, d=d: s**(d//2)/(1 + s)**2, 3)
+    assert abs(evaluate(E(p/(1 + length)**2, *THREE), 20) - mpmath.mpf(str(expected.evalf(25)))) < mpmath.mpf(10)**-15
+
+
+def test_quotients_of_one_degree():
+    assert closed_form(E(z1**4/length_squared(THREE)**2, *THREE)) == Rational(1, 5)
+    assert closed_form(E(z1**2/length_squared(THREE)**2, *THREE)) == Rational(1, 3)
+    for body in (z1**2/length_squared(TWO)**2, (z1**2 - z2**2)/length_squared(TWO)**2):
+        with pytest.raises(Divergent):
+            closed_form(E(body, *TWO))
+
+
+def test_a_few_linear_forms_are_seen_before_a_power_of_them_is_written_out():
+    z4 = Symbol("z4", real=True)
+    whole = z1 + z2 + z3 + z4
+    assert closed_form(E(whole**8*sign(z1))) == 0
+    assert closed_form(E(whole**6*Abs(z1))) == 1623*sqrt(2/pi)  # 405 + 15*27*2 + 45*8 + 48 times E|z|
 
 
 def test_a_declared_covariance_is_not_forgotten():

@@ -42,7 +42,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves
-from hermitex.symbolic.radial import radial
+from hermitex.symbolic.radial import over_directions
 from hermitex.symbolic.sizes import polynomial_size
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded
@@ -74,11 +74,15 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
     moment = _isserlis(body, variables, cov)
     if moment is not None:
         return Answer(moment)
-    along = radial(body, variables) if cov == eye(len(variables)) else None
+    along = over_directions(body, variables) if cov == eye(len(variables)) else None
     if along is not None:
         found = expectation(*along)
         if not found.rest:
             return Answer(tidy(found.value))
+    if (fewer := linear_forms(body, variables, cov)) is not None:
+        found = _over_forms(*fewer, body)
+        if not found.rest:
+            return found
     body = _by_signs(_signs_apart(body, variables), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
