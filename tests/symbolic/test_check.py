@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import time
 from collections import Counter
 from random import Random
 
@@ -50,7 +51,7 @@ from sympy import (
 from sympy.stats import Geometric
 
 import hermitex as hx
-from hermitex.errors import BadInput, Divergent
+from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
@@ -507,6 +508,14 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
     assert hx.check(Sum(k, (k, 1, 10**9)), 10**9*(10**9 + 1)//2)
     with pytest.raises(BadInput, match="neither a sum over an array nor one with a value"):
         hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6)
+
+
+def test_a_check_keeps_to_its_budget():
+    left = E(Max(z1, z2, mu*z2)*tanh(z1*z2), z1, z2)
+    start = time.process_time()
+    with pytest.raises(BudgetExceeded, match=r"0\.1 s"):
+        hx.check(left, left*(1 + Max(0, mu - 9)), budget=0.1)
+    assert time.process_time() - start < 1.2
 
 
 # -- functions that round to a constant --------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from hermitex.symbolic.calculus.sides import affordable, reduced
 from hermitex.symbolic.calculus.testing import SLACK, Test
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart, lawful
@@ -59,7 +60,7 @@ _ENTRIES = (1, 2, 3)  # of the arrays that sums are compared with
 
 
 def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: int = 4,
-          to: Mapping[Any, Any] | None = None) -> Check:
+          to: Mapping[Any, Any] | None = None, budget: float | None = None) -> Check:
     """Test an equality: a proof, agreement where it was tried, or a counter-example with the factor that is missing.
 
     It agrees where each side is known to `digits` digits of its own and the two differ by no more than their errors, at
@@ -77,6 +78,11 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
     points : how many points near 1 are tried
     to : {x: 0} or {x: oo}: lhs ~ rhs is claimed as x goes there, that is lhs/rhs -> 1. SymPy's O(x**2) in a side claims that the
         gap of the sides, over x**2, has a finite limit.
+    budget : seconds of wall time (None: no bound)
+
+    Raises
+    ------
+    BadInput : what is no claim about expressions. BudgetExceeded : neither proved, tried nor refuted within the budget.
 
     Examples
     --------
@@ -92,13 +98,18 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
       f = tanh, kappa = 0.7, r = 1.3: left 0.7782708088, right 0.4605152715, ratio 1.69
       Stein: E[r z f(kappa + r z)] = r**2 E[f'(kappa + r z)]
     """
-    if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
-        return _by_entries(lhs, rhs, digits, points)
-    lhs, rhs, claim = approach(lhs, rhs, to)
-    left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
-    if claim is not None:
-        same = field.one_name(left, right, claim.x)
-        return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
+    with deadline(budget):
+        if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
+            return _by_entries(lhs, rhs, digits, points)
+        lhs, rhs, claim = approach(lhs, rhs, to)
+        left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
+        if claim is not None:
+            same = field.one_name(left, right, claim.x)
+            return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
+        return _checked(left, right, needed, digits, points)
+
+
+def _checked(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points, needed)
     try:
