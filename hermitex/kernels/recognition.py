@@ -346,6 +346,8 @@ def _one_exponential(e: Expr) -> Expr:
     if not exponents:
         return e
     a, rest = Add(*exponents), [f for f in e.args if not isinstance(f, exp)]
+    if (formed := _formed(a, rest)) is not None:
+        return formed
     for k, f in enumerate(rest):
         others = rest[:k] + rest[k + 1:]
         base, n = f.as_base_exp()
@@ -360,6 +362,15 @@ def _one_exponential(e: Expr) -> Expr:
     if gate is not None and a.free_symbols and not a.is_nonpositive and not a.has(gated):
         return Mul(*rest, exp(gated(a, gate)))
     return Mul(*rest, exp(a)) if len(exponents) > 1 else e
+
+
+def _formed(a: Expr, factors: list[Expr]) -> Expr | None:
+    """Numbers of which one may be huge and the other tiny are one number, formed with all its digits: e^4850 erfc(69.6)."""
+    numbers = [f for f in factors if f.is_number and f.has(erf, erfc, erfi, tail, ndtr, ReErf, ImErf)]
+    if not (numbers and a.is_number):
+        return None
+    value = (exp(a)*Mul(*map(plain, numbers))).evalf(17)
+    return Mul(value, *(f for f in factors if f not in numbers)) if value.is_Float and value._prec > 1 else None
 
 
 def _gate(f: Expr) -> Expr | None:
