@@ -44,7 +44,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, repr=False)
 class Committee(Theory):
-    """p students and k teachers; `.curve(t=...)`, `.solve(...)`, `.flow`, `.plateau(...)`, `.phases(...)`.
+    """p students and k teachers; `.curve(t=...)`, `.solve(...)`, `.flow`, `.plateau(...)`, `.phases(...)`, `.plot()`.
 
     Attributes
     ----------
@@ -287,6 +287,20 @@ class Committee(Theory):
         return phases(self, gamma=gamma, students=students, t=t, dimension=dimension, Delta=Delta)
 
     # -- showing -----------------------------------------------------------------------------------------------------------
+    def plot(self, ax: Any = None, *, gamma: tuple[float, ...] = (0.3, 1.0, 3.0), t: float = 20.0, dimension: float = 1000.0,
+             Delta: float = 0.0, points: int = 80) -> Any:
+        """The risk over t for a few learning rates, from the start of `dimension`; dotted, the plateau of equal students."""
+        for rate in gamma:
+            said: dict[str, Any] = {"gamma": rate, "dimension": dimension, "Delta": Delta, "title": rf"$\gamma = {rate:g}$"}
+            ax = self.curve(np.linspace(0, t, points), **said).plot(ax)
+            colour = ax.lines[-1].get_color()
+            try:
+                if self.readout == "fixed" and (flat := self.plateau(gamma=rate, Delta=Delta)).escapes:
+                    ax.axhline(flat.values["risk"], color=colour, linestyle=":", linewidth=1.0, zorder=0)
+            except NotConverged:
+                pass  # equal students settle nowhere: there is no level to draw
+        return ax
+
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """Functions, sizes and numbers."""
         return {"sigma": self.sigma.name, "target": self.g.name, "students": self.students, "teachers": self.teachers,

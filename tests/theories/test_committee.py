@@ -51,6 +51,16 @@ REFERENCES = [
      [1.0908426354694976, 0.9742545890478477, 0.9313878549704706], [1.0363228149002706, 0.9549803740012932]),
 ]
 
+# Means of four runs of SGD at d = 1000 and their standard errors, from the same study, at the times of the references above; of the
+# square, whose deviations at that d are twice as large as their spread says, five runs at d = 3000, t = 1, 2, 3
+STUDIED = [
+    ([0.12247, 0.0079663, 0.00195926, 0.00102243, 0.000769508, 0.000694738, 0.000664582],
+     [0.0, 0.000106359, 2.67992e-05, 9.07732e-06, 5.53536e-06, 1.11685e-05, 5.2901e-06]),
+    ([0.0736218, 0.00451535, 0.00338832, 0.00314863, 0.00292454, 0.00268523, 0.00242862],
+     [0.0, 2.34706e-05, 1.08273e-05, 1.068e-05, 8.12722e-06, 7.83361e-06, 1.50359e-05]),
+    ([0.0980, 0.0123, 0.00511], [0.0023, 0.0003, 0.00007]),
+]
+
 
 def laws(n, count, seed):
     rows = np.random.default_rng(seed).normal(size=(count, n, n + 2))/np.sqrt(n + 2)
@@ -125,6 +135,17 @@ def test_trajectories_of_reference(case):
     last = [found[f"Q{i}{j}"][-1] for i in range(1, p + 1) for j in range(i, p + 1)]
     last += [found[f"M{i}{j}"][-1] for i in range(1, p + 1) for j in range(1, k + 1)]
     assert last == pytest.approx(Q + M, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", range(3), ids=["erf 2-1", "erf 3-2", "square"])
+def test_runs_of_reference_agree_within_three_standard_errors(which):
+    (sigma, p, k, gamma, Delta, start, t, *_), (mean, error) = REFERENCES[which], STUDIED[which]
+    t = t if len(mean) == len(t) else t[:4]
+    found = committee(sigma, students=p, teachers=k).curve(t=t, gamma=gamma, Delta=Delta, tolerance=1e-6, **start)
+    assert len(t) - len(mean) == (which == 2) and mean[0] == pytest.approx(found.risk[-len(mean)], rel=1e-5 if which < 2 else 0.1)
+    moved = np.array(error) > 0
+    assert np.all(np.abs(found.risk[-len(mean):] - mean)[moved] < 3*np.array(error)[moved])
 
 
 # -- third route -----------------------------------------------------------------------------------------------------------
@@ -324,6 +345,19 @@ def test_the_plateau_is_a_fixed_point_and_its_rate_is_that_of_the_escape():
     assert np.log(gaps[1]/gaps[0])/40 == pytest.approx(flat.rate, rel=2e-3)
     assert line[0].risk[0] == pytest.approx(flat.values["risk"], rel=1e-6)
     assert not committee(ERF, students=2, teachers=1).plateau(gamma=0.5).escapes
+
+
+@pytest.mark.slow
+def test_pictures():
+    """The risk of each rate with the plateau it escapes from, and how long that is."""
+    theory = committee(ERF, students=2, teachers=2)
+    ax, flat = theory.plot(gamma=(0.5, 1.0), t=2.0, points=5), theory.plateau(gamma=0.5)
+    levels = [line for line in ax.lines if line.get_linestyle() == ":"]
+    assert len(ax.lines) == 4 and levels[0].get_ydata()[0] == pytest.approx(flat.values["risk"])
+    drawn = flat.plot(points=7)
+    assert drawn.get_xscale() == "log" and drawn.lines[0].get_ydata()[-1] == pytest.approx(flat.length(1e6))
+    with pytest.raises(BadInput, match="stable"):
+        committee(ERF, students=2, teachers=1).plateau(gamma=0.5).plot()
 
 
 @pytest.mark.parametrize(("students", "t", "phase"), [

@@ -49,6 +49,18 @@ class Plateau(Shown):
         """The order parameters, the rate, the numbers."""
         return {**self.values, "rate": self.rate, "escapes": self.escapes, **self.numbers, "status": self.status}
 
+    def plot(self, ax: Any = None, *, dimension: tuple[float, float] = (1e2, 1e6), points: int = 60) -> Any:
+        """Its length over the dimension, between two of them."""
+        from hermitex.show.plots import curves
+
+        if not self.escapes:
+            raise BadInput("committee: the plateau is stable; it has no length that could be drawn")
+        line = np.geomspace(*dimension, points)
+        ax = curves(line.tolist(), {rf"$\gamma = {self.numbers['gamma']:g}$": [self.length(d) for d in line]}, ax, xlabel="$d$",
+                    ylabel="length of the plateau")
+        ax.set_xscale("log")
+        return ax
+
     def _summary(self) -> str:
         said = ", ".join(f"{n} = {v:.6g}" for n, v in self.values.items())
         return f"{said}; " + (f"differences grow at the rate {self.rate:.4g}" if self.escapes else "stable")
