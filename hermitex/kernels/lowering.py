@@ -44,7 +44,7 @@ from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
-from hermitex.symbolic.fewer import over_fewer
+from hermitex.symbolic.fewer import four_signs, over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
@@ -208,6 +208,8 @@ class _Lowering:
 
     def _node(self, node: Expectation, outer: tuple[NodeAxis, ...]) -> Expr:
         checkpoint("lowering an expectation")
+        if (signs := four_signs(node)) is not None:
+            return self.flat(signs, outer)
         node = independent(node)
         if far := _apart(node):
             return Add(*(self.flat(e, outer) for e in far))

@@ -2,15 +2,16 @@
 averages over several normals as averages over fewer.
 
 Factors without a common variable have averages of their own. What sees k linear forms is an average over k of them; what
-sees the length only, over one; what is homogeneous, over the circle. The circle is taken as the edge of a square, on which
-what is algebraic stays so: ds = dt/(1 + t^2).
+sees the length only, over one; what is homogeneous, over the circle; the signs of four, over the way from independent ones.
+The circle is taken as the edge of a square, on which what is algebraic stays so: ds = dt/(1 + t^2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
-from sympy import Abs, Add, And, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, exp, eye, gamma, pi, sign, sqrt
+from sympy import Abs, Add, And, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, atan, exp, eye, gamma, pi, sign, sqrt
 
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.engine.several import Matrix, linear_forms
@@ -53,6 +54,33 @@ def over_fewer(node: Expectation) -> Expr | None:
     if (along := over_directions(body, variables)) is not None:
         return bind(along[0], along[1:], None)
     return _over_circle(body, variables) if len(variables) == 2 and not body.is_polynomial(*variables) else None
+
+
+def four_signs(node: Expectation) -> Expr | None:
+    """E sign(u_1) ... sign(u_4), u ~ N(0, C), as an average over one variable; None of any other node.
+
+    dE/dC_ij = 4 phi_2(0, 0; C_ij) E[sign sign of the others | u_i = u_j = 0] from independent signs on, C(t) = D + t (C - D),
+    D the diagonal of C [plackett1954]: sum_ij C_ij (2/pi)^2 int_0^1 dt atan(b/sqrt(a c))/sqrt(a), a = det C[ij],
+    b = det C[ijk, ijl], c = det C, all at t.
+    """
+    body, u = node.open()
+    if len(u) != 4 or body.as_independent(*u)[1] != Mul(*map(sign, u)):
+        return None
+    C = node.covariance
+    t, factor = u[0], body.as_independent(*u)[0]
+    at = Matrix(4, 4, lambda i, j: C[i, j]*(1 if i == j else t))
+
+    def minor(rows: list[int], columns: list[int]) -> Expr:
+        return at.extract(rows, columns).det(method="berkowitz")
+
+    slopes = []
+    for i, j in combinations(range(4), 2):
+        k, l = (m for m in range(4) if m not in (i, j))
+        if C[i, j] != 0:
+            gap = minor([i, j], [i, j])
+            slopes.append(C[i, j]/sqrt(gap)*atan(minor([i, j, k], [i, j, l])/sqrt(gap*minor([0, 1, 2, 3], [0, 1, 2, 3]))))
+    flat = sqrt(2*pi)*exp(t**2/2)
+    return factor*4/pi**2*bind(Piecewise((flat*Add(*slopes), And(t > 0, t < 1)), (S.Zero, True)), (t,), None)
 
 
 def _connected(body: Expr, variables: Sequence[Symbol]) -> list[tuple[tuple[Symbol, ...], list[Expr]]]:
@@ -111,4 +139,4 @@ def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
     return S.Zero if all(d == 0 for d in below) else None
 
 
-__all__ = ["degree", "over_fewer"]
+__all__ = ["degree", "four_signs", "over_fewer"]

@@ -314,12 +314,28 @@ def test_the_flow_as_formulas_is_the_same(sigma):
 
 
 @pytest.mark.slow
-def test_the_flow_is_exported(tmp_path):
-    path = tmp_path/"committee.py"
-    theory = committee(ERF, students=1, teachers=1)
+@pytest.mark.parametrize(("sigma", "g", "readout"), [
+    (ERF, None, "fixed"), ("relu", None, "fixed"), ("leaky_relu", "abs", "trained")])
+def test_the_written_file_runs_alone_and_agrees(sigma, g, readout, tmp_path):
+    """Two students and two teachers; signs of four fields are an average of one variable in it, so ramps fit too."""
+    path = tmp_path/"alone.py"
+    theory = committee(sigma, g, students=2, teachers=2, readout=readout)
     theory.flow.export(path)
-    done = subprocess.run([sys.executable, str(path), "--selftest"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    C = laws(4, 1, 7)[0]
+    line = theory.curve(t=[0, 1.5], gamma=0.4, Delta=0.02, Q=C[:2, :2], M=C[:2, 2:], P=C[2:, 2:])
+    start = {n: float(line[n][0]) for n in theory.order_parameters}
+    numbers = {"gamma": 0.4, "Delta": 0.02, "P11": C[2, 2], "P12": C[2, 3], "P22": C[3, 3], "v1": 1.0, "v2": 1.0,
+               **({"second": 1.0} if readout == "trained" else {"a1": 1.0, "a2": 1.0})}
+    ask = f"import sys, json; sys.path.insert(0, {str(tmp_path)!r}); import alone; " \
+          f"x = alone.solve(t=[0.0, 1.5], start={start!r}, **{({n: float(v) for n, v in numbers.items()})!r}); " \
+          f"assert not any(m.startswith(('hermitex', 'sympy')) for m in sys.modules); " \
+          f"print(json.dumps({{n: float(x[n][-1]) for n in {(*theory.order_parameters, 'risk')!r}}}))"
+    for argv in (["--selftest"], None):
+        call = [sys.executable, "-I", str(path), *argv] if argv else [sys.executable, "-I", "-c", ask]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+    for name, value in json.loads(done.stdout).items():
+        assert value == pytest.approx(line[name][-1], rel=1e-6), name
 
 
 def test_the_command_line(capsys):

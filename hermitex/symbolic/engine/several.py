@@ -40,6 +40,7 @@ from sympy import ImmutableDenseMatrix as Matrix
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
+from hermitex.symbolic.engine.signs import moments_of_signs
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves
 from hermitex.symbolic.radial import over_directions
@@ -228,9 +229,11 @@ def _product(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
         return Answer(S.Zero)
     # What is exact is a factor of what is not.
     exact = Mul(*(a.value for a, _ in found if not a.rest))
-    left = Mul(*(body for a, body in found if a.rest))
-    why = next(w for a, _ in found for _, w in a.rest)
-    return Answer(S.Zero, ((exact * left, why),))
+    left = [(a, body) for a, body in found if a.rest]
+    if len(left) == 1:
+        (a, _), = left
+        return Answer(exact*a.value, tuple((exact*e, why) for e, why in a.rest))
+    return Answer(S.Zero, ((exact*Mul(*(body for _, body in left)), left[0][0].rest[0][1]),))
 
 
 def independent_groups(
@@ -271,6 +274,8 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return Answer(S.Zero)
     if (apart := waves(body, variables)) is not None:
         return expectation_of(apart, variables, cov)
+    if len(variables) > 2 and (found := moments_of_signs(body, variables, cov)) is not None:
+        return Answer(*found)
     moved = tilted(body, variables, cov, expectation_of)
     return _conditioned(body, variables, cov) if moved is None else moved
 

@@ -59,11 +59,11 @@ def _symbol(i: int, j: int, p: int) -> Symbol:
 
 
 def at(average: Product | tuple[Expr, int], neurons: list[int], C: list[list[Any]]) -> Expr:
-    """An average at the neurons' covariance: its closed form with the entries put in, or the node over them."""
+    """An average at the neurons' covariance: its formula with the entries put in, or the node over them."""
     if isinstance(average, Product):
-        if average.closed is None:
+        if average.formula is None:
             return average.over(lambda i, j: C[neurons[i]][neurons[j]])
-        formula = average.closed
+        formula = average.formula
     else:
         formula = average[0]
     letters = {entry(i + 1, j + 1): C[neurons[i]][neurons[j]] for i in range(len(neurons)) for j in range(i, len(neurons))}

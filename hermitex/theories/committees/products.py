@@ -39,6 +39,7 @@ from sympy import (
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import checkpoint, work
+from hermitex.symbolic.engine.answers import answer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import parity
@@ -100,6 +101,14 @@ class Product:
         return None if self.closed is None else cleaned(self.closed.diff(entry(i, j)))
 
     @cached_property
+    def formula(self) -> Expr | None:
+        """The closed form; or what it is over averages that are simpler than the product: signs of four fields beside ramps."""
+        if self.closed is not None or not all(map(ramps, self.functions)):
+            return self.closed
+        found = answer(self.node)  # type: ignore[arg-type]
+        return cleaned(Add(found.value, *(node for node, _ in found.rest)))
+
+    @cached_property
     def _function(self) -> Callable[..., Array] | None:
         return None if self.closed is None else compiled(self.letters, self.closed)
 
@@ -138,11 +147,11 @@ def product(*functions: Expr) -> Product:
 def within_reach(functions: Sequence[Expr]) -> bool:
     """Is the search for a closed form worth while, or long and in vain?
 
-    A kink, a jump and every erf is a probability of one normal more below a bound. Closed forms are known for two of them, with
-    polynomials, and for three of bounded functions; of three fields and more for few terms only, and for none with a wave beside
-    such a bound, which makes it a complex one.
+    Polynomials, with kinks and jumps at zero only, are integrated by parts. Else a kink, a jump and every erf is a probability of
+    one normal more below a bound. Closed forms are known for two of them, with polynomials, and for three of bounded functions;
+    of three fields and more for few terms only, and for none with a wave beside such a bound, which makes it a complex one.
     """
-    if all(f.is_polynomial(z) for f in functions):
+    if all(map(ramps, functions)):
         return True
     bounds = sum(map(switches, functions))
     if bounds > 3 or (bounds == 3 and any(map(grows, functions))):
@@ -150,6 +159,20 @@ def within_reach(functions: Sequence[Expr]) -> bool:
     terms = prod(len(Add.make_args(f.expand())) for f in functions)
     waves = any(f.has(sin, cos) for f in functions)
     return len(functions) < 3 or (terms <= 2 and sum(f.has(*_KINKED) for f in functions) <= 2 and not (bounds and waves))
+
+
+@lru_cache(maxsize=256)
+def ramps(f: Expr) -> bool:
+    """A polynomial in z on either side of 0: its averages are those of polynomials and signs.
+
+    >>> from sympy import Max, exp
+    >>> ramps(z**2*Max(0, z)), ramps(Max(1, z)), ramps(exp(z))
+    (True, False, False)
+    """
+    kinked = f.atoms(*_KINKED)
+    if not all(a == a.coeff(z)*z for e in kinked for a in e.args[:1 if isinstance(e, Heaviside) else None]):
+        return False
+    return bool(f.xreplace({e: z for e in kinked}).is_polynomial(z))
 
 
 @lru_cache(maxsize=256)
