@@ -107,6 +107,26 @@ def test_networks_agree_within_three_standard_errors(sigma, g, at):
     assert agreement(curve, simulate(theory, dimension=d, seeds=8, **at)).worst("cosine") < 3
 
 
+@pytest.mark.slow
+def test_neurons_of_order_three_agree_within_three_standard_errors():
+    """n = d^3 and 3 d^3 at d = 32: the limit lies far off, the terms of a finite d do not."""
+    theory, at = giant_step("tanh", "He3(z)"), dict(samples=[1.0, 3.0], u=2.0)
+    measured = simulate(theory, dimension=32, seeds=12, neurons=100, **at)
+    assert agreement(theory.curve(dimension=32, **at), measured).worst("cosine") < 3
+    assert np.max(np.abs(theory.curve(**at)["cosine"] - measured["cosine"])/measured.standard_error["cosine"]) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sigma", "g", "u", "sizes"), [("relu", "z1*z2", 1.0, (32, 256)), ("tanh", "z1*z2*z3", 2.0, (16, 32))])
+def test_networks_of_several_directions_come_nearer_to_the_limit(sigma, g, u, sizes):
+    """No terms of a finite d are known there: at n = d^l the cosine lies above the limit, and by less at the larger d."""
+    theory = giant_step(sigma, g)
+    runs = [simulate(theory, [1.0], dimension=d, seeds=12, neurons=100, u=u) for d in sizes]
+    above = [run["cosine"][0] - theory.solve(u=u)["cosine"] for run in runs]
+    error = [run.standard_error["cosine"][0] for run in runs]
+    assert above[0] > 3*error[0] and above[1] > 0 and above[0] - above[1] > 3*np.hypot(*error)
+
+
 def test_rates_and_their_status():
     found = giant_step("relu", "He4(z)").rates()
     delta = Symbol("delta", positive=True)
