@@ -55,6 +55,7 @@ from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
+from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import kappa, rho, z, z1, z2
 
 PAIR = {(z1, z2): rho}
@@ -436,14 +437,14 @@ def test_derivatives_pickle_and_read_back(expr):
 
 
 @pytest.mark.parametrize("expr", [
-    Derivative(f(mu, w), mu), Derivative(f(mu, w), (mu, 2), w), f(2*mu, w).diff(mu), f(mu**2, mu).diff(mu, 2),
+    Derivative(f(mu, w), mu), Derivative(f(mu, w), (mu, 2), w), f(2*mu, w).diff(mu), f(mu**2, mu).diff(mu),
     Derivative(f(mu), mu),
     E(f(z1, mu*z2), z1, z2).diff(mu), E(f(z1, z2), z1, z2, cov=PAIR).diff(rho), f(Symbol("xi1", real=True), 2*mu).diff(mu),
 ])
 def test_partial_derivatives_read_back(expr):
     declared = {"f": "function", "mu": "real", "w": "real", "rho": "positive", "xi1": "real"}
     back = hx.parse(to_text(expr), symbols=declared)
-    assert hx.check(back, expr).status == "proved"
+    assert back == tidy(expr)
     assert to_text(hx.parse(to_text(back), symbols=declared)) == to_text(back)
 
 
