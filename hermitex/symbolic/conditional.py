@@ -49,7 +49,7 @@ _SWITCHES = 6  # of a label of finitely many values
 _MOST = 2  # variables, of a quotient of averages and of the average of it
 
 
-class _Law(Expr):
+class _LawOfLabel(Expr):
     """A label that is drawn: its name, and its density, or its probability, at y."""
 
     is_commutative = True
@@ -83,7 +83,7 @@ class ConditionalMean(Expr):
         """E[f p], or E[p] if not `chosen`, of one node."""
         observed, variables = independent(node)
         f, label = observed.args if chosen else (S.One, observed.args[1])
-        if isinstance(label, _Law):
+        if isinstance(label, _LawOfLabel):
             return linear(over(f*label.args[1](self.args[1]), variables))
         if not isinstance(label, Expr):
             return linear(over(f*Piecewise((S.One, label), (S.Zero, True)), variables))
@@ -136,7 +136,7 @@ class ConditionalMean(Expr):
         f, label = observed.args
         if len(self.args) == 1:
             return f, label, names
-        label = Symbol(label.args[0].name) if isinstance(label, _Law) else label
+        label = Symbol(label.args[0].name) if isinstance(label, _LawOfLabel) else label
         return f, label if label == self.args[1] else Eq(label, self.args[1], evaluate=False), names   # E[f | Y] at Y itself
 
     def _sympystr(self, printer: Any) -> str:
@@ -177,14 +177,14 @@ def conditional(expr: Any, variables: Sequence[Any], condition: Any, cov: Any = 
     return ConditionalMean(E(_Observed(expr, label), *variables, cov=cov), value)
 
 
-def _drawn(x: Any) -> _Law:
+def _drawn(x: Any) -> _LawOfLabel:
     """The law of a label as a density."""
     at = Dummy("y", real=True)
     if (table := laws.values(x)) is not None:
-        return _Law(Str(x.name), Lambda(at, Piecewise(*((p, Eq(at, v)) for v, p in table), (S.Zero, True))))
+        return _LawOfLabel(Str(x.name), Lambda(at, Piecewise(*((p, Eq(at, v)) for v, p in table), (S.Zero, True))))
     from sympy.stats import density
 
-    return _Law(Str(x.name), Lambda(at, density(x)(at)))
+    return _LawOfLabel(Str(x.name), Lambda(at, density(x)(at)))
 
 
 def _values(label: Expr, variables: Sequence[Symbol]) -> list[Expr] | None:

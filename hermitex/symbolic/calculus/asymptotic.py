@@ -36,16 +36,16 @@ _HIGHEST = 12                # order of a Taylor polynomial
 _SMOOTH = (exp, sin, cos, sinh, cosh, tanh, erf)
 
 
-class Approach(NamedTuple):
+class AsymptoticClaim(NamedTuple):
     """Where x goes, and for O(...) what the gap of the sides is measured in (None: the right side, and the gap vanishes in it)."""
 
     x: Symbol
     at: Expr
     order: Expr | None = None
 
-    def of(self, names: Mapping[Any, Any]) -> Approach:
+    def of(self, names: Mapping[Any, Any]) -> AsymptoticClaim:
         """The same in other symbols."""
-        return Approach(names.get(self.x, self.x), self.at.xreplace(names), self.order and self.order.xreplace(names))
+        return AsymptoticClaim(names.get(self.x, self.x), self.at.xreplace(names), self.order and self.order.xreplace(names))
 
     @property
     def sides(self) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ class Approach(NamedTuple):
         return side/distance if self.at in (oo, -oo) else self.at + side*distance
 
 
-def approach(left: Any, right: Any, to: Any) -> tuple[Any, Any, Approach | None]:
+def approach(left: Any, right: Any, to: Any) -> tuple[Any, Any, AsymptoticClaim | None]:
     """The sides without O(...), and what the claim says of x: `to` = {x: 0}, or the O(x**n) in a side."""
     orders = {o for side in (left, right) if isinstance(side, Expr) for o in side.atoms(Order)}
     if to is None and not orders:
@@ -67,12 +67,12 @@ def approach(left: Any, right: Any, to: Any) -> tuple[Any, Any, Approach | None]
         raise BadInput("one letter goes to one place: to={x: 0}, or O(x**2) in a side")
     if to:
         (x, at), = to.items()
-        return left, right, Approach(x, S(at))
+        return left, right, AsymptoticClaim(x, S(at))
     (o,) = orders
-    return left.removeO(), right.removeO(), Approach(o.variables[0], o.point[0], o.expr)
+    return left.removeO(), right.removeO(), AsymptoticClaim(o.variables[0], o.point[0], o.expr)
 
 
-def check_approach(left: Expr, right: Expr, claim: Approach, points: int) -> Check:
+def check_approach(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Check:
     """What is known of the claim: by numbers, and by a proof where these agree."""
     x = claim.x
     if left == right or (claim.order is None and right == 0):
@@ -84,7 +84,7 @@ def check_approach(left: Expr, right: Expr, claim: Approach, points: int) -> Che
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
-def _tried(left: Expr, right: Expr, claim: Approach, points: int) -> Check:
+def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Check:
     test = Test(left, right, _DIGITS)
     gap, scale = _exact(left - right, claim), _exact(right, claim) if claim.order is None else claim.order
     found, reached = 10**3, set[int]()
@@ -124,7 +124,7 @@ def _tried(left: Expr, right: Expr, claim: Approach, points: int) -> Check:
     return Check(left, right, AGREES, f"as {claim.x} goes to {claim.at}", digits, points=len(reached))
 
 
-def _exact(expr: Expr, claim: Approach) -> Expr:
+def _exact(expr: Expr, claim: AsymptoticClaim) -> Expr:
     """Its closed form, if nothing is left to integrate in it; far out in tails, which do not cancel there."""
     from hermitex.symbolic.integrals import normal_form
 
@@ -176,7 +176,7 @@ def _decided(quotients: list[tuple[Any, Any]], *, vanishes: bool) -> tuple[bool 
 
 
 # -- proof -------------------------------------------------------------------------------------------------------------
-def _proof(left: Expr, right: Expr, claim: Approach) -> str:
+def _proof(left: Expr, right: Expr, claim: AsymptoticClaim) -> str:
     """How the claim is proved, or nothing."""
     quotient = left/right if claim.order is None else (left - right)/claim.order
     exact = _exact(quotient, claim)

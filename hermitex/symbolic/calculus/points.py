@@ -12,7 +12,7 @@ from random import Random
 
 from sympy import Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, sinh
 
-from hermitex.symbolic.calculus.turning import MOST, Line, turning
+from hermitex.symbolic.calculus.turning import MOST, Ray, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
@@ -68,14 +68,14 @@ class Points:
         args = turning(*parts)
         self.unread = max(self.unread, len(args) - MOST)
         start = self.near(0) if i == 0 else self.far(2*i - 1)
-        lines = [Line(args[:MOST], s, start) for s in self.parameters]
+        lines = [Ray(args[:MOST], s, start) for s in self.parameters]
         yield from self._around(lines, start)
         turned = {p.expr for line in lines for p in line.profiles if p.places}
         for a in args[:MOST]:
             if a not in turned and len(a.free_symbols) > 1 and not (a.is_positive or a.is_negative):
                 yield from self._lower(a, start)
 
-    def _around(self, lines: Sequence[Line], start: Point) -> Iterator[Point]:
+    def _around(self, lines: Sequence[Ray], start: Point) -> Iterator[Point]:
         found = []
         for line in lines:
             s, starts = line.symbol, [start]
@@ -92,7 +92,7 @@ class Points:
         """What is of one sign wherever one parameter moves may turn where several do: each to where it is nearest to 0."""
         symbols = [s for s in self.parameters if s in a.free_symbols]
         for s in symbols[:_LOWERED]*2:
-            line = Line([a], s, start)
+            line = Ray([a], s, start)
             if line.places:
                 yield from self._around([line], start)
                 return

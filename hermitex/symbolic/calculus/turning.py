@@ -111,16 +111,16 @@ def compared(expr: Expr) -> Iterable[Expr]:
             yield from (u.diff(s) for s in u.free_symbols if not isinstance(s, Bound))  # asin(sin(s)) turns where cos(s) = 0
 
 
-class Line:
+class Ray:
     """One parameter moves and the others stand still: where on it the sides may turn, and a point for each formula that they are.
 
     Examples
     --------
     >>> from sympy import sin
     >>> from hermitex.symbols import kappa
-    >>> Line([kappa - 3, kappa + 5], kappa, {}).points()
+    >>> Ray([kappa - 3, kappa + 5], kappa, {}).points()
     [-51/25, 393/100, -131/20]
-    >>> len(Line([sin(kappa)], kappa, {}).points())
+    >>> len(Ray([sin(kappa)], kappa, {}).points())
     12
     """
 

@@ -72,7 +72,7 @@ def moments_of_signs(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> 
     turned = {u: i for i, u in enumerate(letters)}
     places = [turned[u] for u in signs]
     rows = Matrix(list(forms))
-    moment = _Moments((rows*cov*rows.T).applyfunc(tidy))
+    moment = _SignMoments((rows*cov*rows.T).applyfunc(tidy))
     values, rest = [], []
     for powers, c in terms:
         own, odd = powers[:len(letters)], frozenset(p for p, n in zip(places, powers[len(letters):], strict=True) if n % 2)
@@ -145,7 +145,7 @@ def _row(e: Expr, variables: tuple[Symbol, ...]) -> Row | None:
     return row if plain and expand(grown - Add(*map(Mul, row, variables))) == 0 else None
 
 
-class _Moments:
+class _SignMoments:
     """E[prod u_i^(n_i) prod sign(u_j) | u_J = 0] of the forms u of covariance C, as (exact, times E of the four signs)."""
 
     def __init__(self, C: Matrix) -> None:
