@@ -49,7 +49,8 @@ def ramp(u):
     (Heaviside(z1)*Max(0, z2)*Max(0, z3), lambda a, b, c: (a > 0)*ramp(b)*ramp(c)),
     (Heaviside(z1)*Heaviside(-z2)*Max(0, z3)**2, lambda a, b, c: (a > 0)*(b < 0)*ramp(c)**2),
     (sign(z1)*Max(z2, z2/10)*z3**2, lambda a, b, c: np.sign(a)*np.maximum(b, b/10)*c**2),
-    (Abs(z1)*Abs(2*z2)*Min(0, z3), lambda a, b, c: np.abs(a)*np.abs(2*b)*np.minimum(c, 0))], ids=["step and ramps", "steps and a squared ramp", "a leaky ramp", "moduli"])
+    (Abs(z1)*Abs(2*z2)*Min(0, z3), lambda a, b, c: np.abs(a)*np.abs(2*b)*np.minimum(c, 0))],
+                         ids=["step and ramps", "steps and a squared ramp", "a leaky ramp", "moduli"])
 def test_three_fields_in_closed_form(body, f, seed):
     C, cov = law(3, seed)
     assert float(closed_form(E(body, z1, z2, z3, cov=cov))) == pytest.approx(summed(f, C), rel=1e-8, abs=1e-10)
@@ -65,7 +66,8 @@ def test_a_kink_of_a_difference():
 @pytest.mark.slow
 @pytest.mark.parametrize(("body", "f"), [
     (Heaviside(z1)*Heaviside(z2)*Max(0, z3)*Max(0, z4), lambda a, b, c, d: (a > 0)*(b > 0)*ramp(c)*ramp(d)),
-    (sign(z1)*Abs(z2)*Abs(z3)*sign(z4), lambda a, b, c, d: np.sign(a)*np.abs(b)*np.abs(c)*np.sign(d))], ids=["steps and ramps", "signs and moduli"])
+    (sign(z1)*Abs(z2)*Abs(z3)*sign(z4), lambda a, b, c, d: np.sign(a)*np.abs(b)*np.abs(c)*np.sign(d))],
+                         ids=["steps and ramps", "signs and moduli"])
 def test_four_fields_up_to_their_signs(body, f):
     """What has no closed form is a multiple of E sign sign sign sign, and that an average over one variable."""
     C, cov = law(4, 3)
