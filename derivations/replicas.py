@@ -55,8 +55,8 @@ page.notation({n: "the number of replicas", "J_n": "the matrix of ones", r"\math
                (q, m, rho): "the overlaps of the estimate with itself and the teacher, and of the teacher",
                (V, Vhat, qhat, mhat): r"$\beta v$, and the conjugates"})
 page.text(r"(i) Blocks. A matrix that is the same for all pairs is $a$ times the unit matrix $\mathbb{I}$ and $c$ times the "
-          r"matrix $J_n$ of ones, of rank one, with $\mathbf{1}_n$ for one of its columns. By the determinant lemma, for any number "
-          "of replicas,")
+          r"matrix $J_n$ of ones, of rank one, with $\mathbf{1}_n$ for one of its columns. By the determinant lemma, for any "
+          "number of replicas,")
 page.step("the determinant lemma", Determinant(block(a, c)), a**(n - 1)*(a + n*c))
 page.step("Sherman-Morrison", Inverse(block(a, c)), block(1/a, -c/(a*(a + n*c))), "and by Sherman and Morrison its inverse is")
 page.step("the sum of its entries", MatMul(row, Inverse(block(a, c)), row.T), Matrix([[n/(a + n*c)]]))

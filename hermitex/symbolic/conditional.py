@@ -67,6 +67,10 @@ class ConditionalMean(Expr):
     is_commutative = True
 
     def doit(self, **hints: Any) -> Expr:
+        """The value of its quotient, exact where the rules of averages make it so."""
+        return self.quotient().doit(**hints) if hints.get("deep", True) else self
+
+    def quotient(self) -> Expr:
         """The quotient of two averages.
 
         Raises
@@ -121,10 +125,10 @@ class ConditionalMean(Expr):
                        "one whose roots are real by what is assumed (declare letters positive)")
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
-        return self.doit().diff(symbol)
+        return self.quotient().diff(symbol)
 
     def _eval_evalf(self, prec: int) -> Expr:
-        return self.doit()._eval_evalf(prec)
+        return self.quotient()._eval_evalf(prec)
 
     # -- printing --------------------------------------------------------------------------------------------------
     def _parts(self) -> tuple[Expr, Any, list[Symbol]] | None:
@@ -146,7 +150,7 @@ class ConditionalMean(Expr):
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         if (parts := self._parts()) is None:
-            body = printer._print(self.doit())
+            body = printer._print(self.quotient())
         else:
             f, condition, names = parts
             body = (rf"\mathbb{{E}}_{{{', '.join(map(printer._print, names))}}}\left[{printer._print(f)} \mid "
@@ -160,9 +164,9 @@ def conditional(expr: Any, variables: Sequence[Any], condition: Any, cov: Any = 
     >>> from sympy.abc import y
     >>> from hermitex.symbols import z, z1
     >>> posterior = E(z, Eq(z + 2*z1, y))
-    >>> posterior, posterior.doit().doit()
+    >>> posterior, posterior.doit()
     (E(z, z, z1, Eq(z + 2*z1, y)), y/5)
-    >>> E(z, Eq(sign(z), 1)).doit().doit()
+    >>> E(z, Eq(sign(z), 1)).doit()
     sqrt(2)/sqrt(pi)
     """
     if isinstance(condition, BooleanAtom):
@@ -251,12 +255,12 @@ def worked_out(expr: Expr) -> Expr:
 
     Raises
     ------
-    BadInput : see `ConditionalMean.doit`; or one of a noisy label stands in an average of what is no function of that label.
+    BadInput : see `ConditionalMean.quotient`; or one of a noisy label stands in an average of what is no function of that label.
     """
     while expr.has(ConditionalMean):
         after = expr.replace(lambda e: isinstance(e, Expectation), lambda e: towered(e) or e)
         if after == expr:
-            return expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.doit()).replace(
+            return expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.quotient()).replace(
                 lambda e: isinstance(e, Expectation), _affordable)
         expr = after
     return expr

@@ -5,7 +5,9 @@ from sympy import Derivative, Eq, Function, Rational, Subs, Symbol, exp, latex, 
 from sympy.stats import Bernoulli, ContinuousRV, Normal, Poisson, Rademacher
 
 from hermitex import E, check, closed_form
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, ParseError
+from hermitex.symbolic.conditional import ConditionalMean
+from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z, z1, z2
 
 f, g, p, T = map(Function, "fgpT")
@@ -81,3 +83,17 @@ def test_it_prints_as_it_is_written_and_is_used_as_the_quotient():
     assert latex(E(z, Eq(drawn, y))) == r"\mathbb{E}_{z}\left[z \mid Y = y\right]"
     assert closed_form(posterior) == y/5 and posterior.subs(y, 2).evalf(20) == Rational(2, 5).evalf(20)
     assert check(posterior.diff(y), Rational(1, 5))
+
+
+@pytest.mark.parametrize("text", ["E(z, z > 0)", "E(z**2, z, z1, Eq(z + z1, y))", "E(z**2, (z > 0) & (z < 1))",
+                                  "E(z, z1, z, z > z1)"])
+def test_a_text_holds_conditions_and_is_read_back(text):
+    node = parse(text, symbols={"y": "real"})
+    assert isinstance(node, ConditionalMean) and parse(str(node), symbols={"y": "real"}) == node
+    assert not node.doit().has(ConditionalMean)
+
+
+def test_what_is_no_condition_of_a_text_is_one_line():
+    for wrong in ("E(z, 3)", "E(z, z + 1)", "E(z, tanh(z))"):
+        with pytest.raises(ParseError):
+            parse(wrong)

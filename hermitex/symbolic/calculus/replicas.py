@@ -32,7 +32,7 @@ Pair = tuple[Expr, Expr]
 
 def of_any_size(matrix: Any) -> bool:
     """Is it a matrix whose size is a letter?"""
-    return isinstance(matrix, MatrixExpr) and not all(size.is_Integer for size in matrix.shape)
+    return isinstance(matrix, MatrixExpr) and any(isinstance(size, Expr) and not size.is_Integer for size in matrix.shape)
 
 
 def two_numbers(matrix: Any) -> Pair | None:

@@ -361,20 +361,25 @@ class Reader:
             self.fail(node, "E(...) needs what is averaged, e.g. E(tanh(z)**2)")
         if len(self.scopes) > MAX_EXPECTATIONS:
             self.fail(node, f"more than {MAX_EXPECTATIONS} expectations within each other")
-        names = []
+        names, conditions = list[str](), list[ast.expr]()
         for v in node.args[1:]:
+            equality = isinstance(v, ast.Call) and getattr(v.func, "id", "") == "Eq"
+            if equality or isinstance(v, ast.Compare | ast.BoolOp | ast.BinOp):
+                conditions.append(v)
+                continue
             if not isinstance(v, ast.Name) or v.id in names or v.id in CONSTANTS:
-                self.fail(v, "after the integrand stand the names of its variables, e.g. E(z1*z2, z1)")
+                self.fail(v, "after the integrand stand the names of its variables, or a condition: E(z1*z2, z1), E(z, z > 0)")
             names.append(v.id)
         laws = {n: v for n, v in self.scopes[0].items() if is_random(v)}
         self.scopes.append({n: field.normal(n) if field.is_normal_name(n) else laws.get(n) or Symbol(n, real=True) for n in names})
         try:
             body = self.expr(node.args[0], depth)
+            given = [self.condition(c, depth) for c in conditions]
         finally:
             self.scopes.pop()
         if not names:
             check_variables([v.name for v in field.normals(body)], None)
-        return E(body, *(laws.get(n, n) for n in names), cov=self._covariance(node, depth))
+        return E(body, *(laws.get(n, n) for n in names), *given, cov=self._covariance(node, depth))
 
     def _covariance(self, node: ast.Call, depth: int) -> dict | None:
         for keyword in node.keywords:
