@@ -118,12 +118,14 @@ class Result(Shown):
         self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, to=to))
         return made
 
-    def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30, points: int = 4) -> None:
-        """The next line of the same chain: what stood on the right is equal to this."""
+    def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
+             points: int = 4) -> Equality:
+        """The next line of the same chain: what stood on the right is equal to this. A premise of its own, as a step is."""
         last = next((p for p in reversed(self.parts) if isinstance(p, Equality) and not p.misprint), None)
         if last is None or self.parts[-1] is not last:
             raise BadInput(f"{self.title}: `then` continues a step; write .step(rule, lhs, rhs) first")
-        self.parts.append(Equality(rule, last.rhs, expression(rhs), words, source, digits, points, chained=True))
+        self.parts.append(made := Equality(rule, last.rhs, expression(rhs), words, source, digits, points, chained=True))
+        return made
 
     def less(self, rule: str, small: Any, large: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
              source: str | None = None) -> None:
