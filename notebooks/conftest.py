@@ -7,6 +7,6 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Deal out whole notebooks."""
+    """Give whole notebooks to the workers."""
     if getattr(config.option, "nbval", False) or getattr(config.option, "nbval_lax", False):
         config.option.dist = "loadfile"

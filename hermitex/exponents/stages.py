@@ -62,7 +62,7 @@ def digits_that_hold(value: Any, error: Any = None, most: int = MOST) -> str:
     """
     value, error = float(value), float(error or 0)
     digits = most if not error or not value else max(1, min(most, floor(-log10(2*error/abs(value))) + 1))
-    # As 1.234567: an exponent would come sooner with few digits.
+    # As 1.234567: an exponent would come earlier with few digits.
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.{most}g}"
 
 

@@ -110,7 +110,7 @@ def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> l
     value, last = (digits_that_hold(s["alpha_c"], s.get("error")) for s in (slowest, known[-1]))
     final, before = (directions_words(s["directions"], names) for s in (known[-1], slowest))
     return [f"alpha_c = {last} is that of the last stage ({final}) once the directions before it are known; {before} "
-            f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {final} not sooner"]
+            f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {final} not earlier"]
 
 
 def _rows(directions: Any) -> list[list[Any]]:
@@ -128,5 +128,5 @@ def later_words(later: Later, directions: Matrix, variables: Sequence[Symbol]) -
     first, others = directions_words(short_rows(later.first), names), directions_words(rest, names)
     exact = "" if later.exact is None else f"{later.exact} = "
     when = "" if later.alpha is None else (f", at alpha = {exact}{digits_that_hold(later.alpha, later.error, 10)} "
-                                          "without help of the first, with it maybe sooner")
+                                          "without help of the first, with it maybe earlier")
     return [f"alpha_c is where {first} {'are' if ',' in first else 'is'} found; {others} later{when}"]

@@ -1,4 +1,4 @@
-"""What a solver hands back: numbers by name, and how far they can be trusted.
+"""What a solver returns: numbers by name, and how far they can be trusted.
 
     converged  <=>  max_i |x_i - rhs_i(x)| / (|x_i| + atol/rtol) <= rtol   and   residual/(1 - stability) <= rtol
 

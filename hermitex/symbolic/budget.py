@@ -28,7 +28,7 @@ _work: ContextVar[work | None] = ContextVar("hermitex_work", default=None)
 
 
 class _Until(AbstractContextManager[None]):
-    """(When it ends, its seconds) in a context variable; that around it where it ends sooner. No generator: an alarm may end
+    """(When it ends, its seconds) in a context variable; that around it where it ends earlier. No generator: an alarm may end
     one between its parts, and what it set would stay.
     """
 

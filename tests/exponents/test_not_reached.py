@@ -33,7 +33,7 @@ def test_what_is_found_later_is_told_to_the_digits_that_hold():
     first, rest = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     both = matrix([[1, 0], [0, 1]], 2)
     rough = later_words(Later(first, rest, mpf("1.714124489"), None, mpf("1e-3")), both, (z1, z2))
-    assert rough == ["alpha_c is where z2 is found; z1 later, at alpha = 1.71 without help of the first, with it maybe sooner"]
+    assert rough == ["alpha_c is where z2 is found; z1 later, at alpha = 1.71 without help of the first, with it maybe earlier"]
     assert "1.714124489 " in later_words(Later(first, rest, mpf("1.714124489")), both, (z1, z2))[0]
     assert later_words(Later(np.zeros((0, 2)), rest, None), both, (z1, z2)) == []
 

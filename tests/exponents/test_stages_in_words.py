@@ -15,7 +15,7 @@ def test_all_stages_are_shown_so_that_zero_is_not_read_as_the_threshold(capsys):
     told = "1.46154511587 then 0"
     assert told in repr(found) and told in repr(found.threshold) and told in found._repr_html_() and told in found.explain()
     assert "1.461545116 then 0" in text_table([found.table_row()], found.HEADERS, columns=None)
-    assert any("z2, z3 are found from alpha = 1.46154511587, and z1 not sooner" in n for n in found.notes)
+    assert any("z2, z3 are found from alpha = 1.46154511587, and z1 not earlier" in n for n in found.notes)
     assert cli.main(["exponents", "sign(z1)*z2*z3"]) == 0
     assert told in capsys.readouterr().out
 

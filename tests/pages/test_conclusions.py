@@ -202,3 +202,17 @@ def test_an_integral_under_a_derivative_is_no_letter(wrap):
     x = Symbol("x", real=True)
     integral = Integral(exp(-x*a**2), (x, 1, 2))
     assert not _holds(wrap(integral), integral)
+
+
+def test_each_line_of_a_chain_is_a_premise():
+    page = Result("The slope of a Gaussian", "claim")
+    f = exp(-z**2/2)
+    stein = page.step("Stein", E(z**2*f, z), E((1 - z**2)*f, z))
+    closed = page.then("closed form", sqrt(2)/4)
+    page.therefore(E(z**2*f, z), sqrt(2)/4, by=[stein, closed], package=None)
+    assert page.check()
+    page = Result("The slope of a Gaussian", "claim")
+    stein = page.step("Stein", E(z**2*f, z), E((1 - z**2)*f, z))
+    page.then("closed form", sqrt(2)/4)
+    page.therefore(E(z**2*f, z), sqrt(2)/4, by=[stein], package=None)
+    assert not page.check() and "does not follow" in said(page).example

@@ -280,7 +280,7 @@ def _signs(h: Expr, k: Expr, angle: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]
         return [(S.One, S.NegativeOne), (OwenT(h, tidy((1 + rho) / side)), S(8))]
     if not ratio.is_nonzero:
         return [(SignCorrelation(h, k, rho), S.One)]
-    # tan(asin rho) = slope; the three angles add up to +-pi/2 or 0 at most, hence no simplification is lost
+    # tan(asin rho) = slope; the three angles add up to +-pi/2 or 0 at most, so no simplification is lost
     a, b = tidy((ratio - rho) / side), tidy((1 / ratio - rho) / side)
     angles = S.Half if ratio.is_positive else -S.Half
     return [(S.One, angles * 2), (OwenT(h, a), S(-4)), (OwenT(k, b), S(-4))]
