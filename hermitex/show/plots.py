@@ -183,15 +183,16 @@ def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
 
 
 def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]], ax: Any = None, *, label: str = "",
-          log: tuple[bool, bool] | None = None) -> Any:
-    """Columns by name over a parameter, in its order; points are marked where they are few."""
+          log: tuple[bool, bool] | None = None, points: Mapping[str, Sequence[float]] | None = None) -> Any:
+    """Columns by name over a parameter, in its order; points are marked where they are few. `points`: see `learning_curve`."""
     order = sorted(range(len(x)), key=lambda i: x[i])
     line = [float(x[i]) for i in order]
     for quantity, values in columns.items():
         said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 else "")))
         one = len(columns) == 1
         ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
-                            ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False))
+                            ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False), points=points,
+                            measured="experiment")
     return ax
 
 

@@ -108,10 +108,17 @@ class Sweep(Columned):
         name = quantity or ("test_error" if "test_error" in self.columns else solved[0])
         if len(axes) == 1:
             (line,) = axes
-            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log)
+            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log, points=self._measured(line, name))
         first, second = axes
         values = self.on_grid(name).reshape(len(axes[first]), len(axes[second]))
         return heat_map((first, axes[first]), (second, axes[second]), values.T.tolist(), name, ax, log=log)
+
+    def _measured(self, line: str, name: str) -> dict[str, list[float]] | None:
+        """The experiment beside a column, as the file of a curve holds it."""
+        if (simulated := f"simulated_{name}") not in self.columns:
+            return None
+        error = self.columns.get(f"{simulated}_se")
+        return {"x": self[line].tolist(), "y": self[simulated].tolist()} | ({} if error is None else {"error": error.tolist()})
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given.

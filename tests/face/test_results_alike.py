@@ -139,6 +139,16 @@ def test_a_notebook_shows_the_picture_of_a_curve_and_what_tells_two_apart():
     assert [t.get_text() for t in own.plot(ax).get_legend().get_texts()][-1] == "mine"
 
 
+def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
+    (tmp_path/"curve.csv").write_text("alpha,test_error,simulated_test_error,simulated_test_error_se\n1,0.5,0.52,0.01\n2,0.25,0.24,0.02\n")
+    ax = hx.load(tmp_path/"curve.csv").plot()
+    assert ax.get_legend_handles_labels()[1] == ["experiment"]
+    points, (lower, _), _ = ax.containers[0]
+    assert points.get_ydata().tolist() == [0.52, 0.24] and np.allclose(lower.get_ydata(), [0.51, 0.22])
+    assert next(line for line in ax.get_lines() if line.get_linestyle() != "None").get_ydata().tolist() == [0.5, 0.25]
+    hx.load(tmp_path/"curve.csv").plot(quantity="simulated_test_error")
+
+
 def test_exponents_and_coefficients_have_pictures():
     pytest.importorskip("matplotlib")
     ax = hx.exponents("z1*z2 + z1").plot()
