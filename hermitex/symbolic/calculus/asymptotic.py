@@ -14,7 +14,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
-from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.sides import INTEGRALS, affordable, real, reduced
@@ -140,7 +140,7 @@ def _exact(expr: Expr, claim: AsymptoticClaim) -> Expr:
 def _number(expr: Expr, place: Point, functions: Functions) -> tuple[Any, Any] | None:
     """(value, error) at a place; None where there is none, or it takes too long."""
     try:
-        with effort(GIVEN_UP):
+        with work(GIVEN_UP):
             concrete = reduced(as_averages(put(expr.xreplace(place), {f: t.build for f, t in functions.items()})))
             if concrete.has(I):
                 return None
