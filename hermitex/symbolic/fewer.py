@@ -63,11 +63,13 @@ def four_signs(node: Expectation) -> Expr | None:
     D the diagonal of C [plackett1954]: sum_ij C_ij (2/pi)^2 int_0^1 dt atan(b/sqrt(a c))/sqrt(a), a = det C[ij],
     b = det C[ijk, ijl], c = det C, all at t.
     """
-    body, u = node.open()
-    if len(u) != 4 or body.as_independent(*u)[1] != Mul(*map(sign, u)):
+    if len(node.bound) != 4:
         return None
-    C = node.covariance
-    t, factor = u[0], body.as_independent(*u)[0]
+    body, u = node.open()
+    factor, rest = body.as_independent(*u, as_Add=False)
+    if rest != Mul(*map(sign, u)):
+        return None
+    C, t = node.covariance, u[0]
     at = Matrix(4, 4, lambda i, j: C[i, j]*(1 if i == j else t))
 
     def minor(rows: list[int], columns: list[int]) -> Expr:

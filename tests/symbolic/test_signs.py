@@ -88,6 +88,11 @@ def test_the_signs_of_four_as_an_average_of_one_variable():
     assert four_signs(E(sign(z1)*sign(z2)*sign(z3)*z4, *FIELDS, cov=cov)) is None
 
 
+def test_what_is_added_to_the_signs_of_four_is_no_factor():
+    node = E(2 + sign(z1)*sign(z2)*sign(z3)*sign(z4), *FIELDS, cov={(z1, z2): Rational(1, 2), (z3, z4): Rational(1, 2)})
+    assert four_signs(node) is None and compile(node)() == pytest.approx(2 + 1/9, rel=1e-12)
+
+
 def test_letters_stay_in_a_short_form():
     r, s = (Symbol(n, real=True) for n in "rs")
     found = closed_form(E(sign(z1)*sign(z2)*z3**2, z1, z2, z3, cov={(z1, z2): r, (z2, z3): s}))
