@@ -16,7 +16,7 @@ from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
-from hermitex.kernels.rounding import OFF, operations
+from hermitex.kernels.rounding import OFF, cancels, operations
 from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -272,16 +272,17 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
-    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact, shaken=[formula])
+    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact)
     places = marks(lowered)
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))
     results |= {f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}
     writer.function("kernel", lowered.needed(results.values()), results, doc=str(formula)[:200])
-    if lowered.shaken:
-        writer.function(_OFF, lowered.needed(lowered.shaken), {"value": lowered.shaken[0]}, doc=_OFF_DOC)
+    lossy = not lowered.losses and cancels(lowered)
+    if lossy:
+        writer.function(_OFF, lowered.needed(lowered.outputs[:1]), {"value": lowered.outputs[0]}, doc=_OFF_DOC, rounded=True)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), bool(lowered.shaken),
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), lossy,
                   lowered.nested, _EPSILON/4*operations(lowered))

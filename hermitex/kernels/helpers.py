@@ -73,6 +73,11 @@ def spread(rule, kinks, narrow, fast):
         weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
 '''),
+    "off": ((), '''
+def off(x, part):
+    """x, off by that part of its size."""
+    return x + part*np.abs(x)
+'''),
     "nonzero": ((), '''
 def nonzero(x, over):
     """x, or where x is 0 and over is not, a number so small that over/x stands for its limit from above."""

@@ -65,9 +65,7 @@ class Lowered:
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
     losses: tuple[Expr, ...] = ()
-    shaken: tuple[Expr, ...] = ()  # formulas with what cancels in them off by what rounding may make of it
-    closed: bool = False  # whether closed forms are among that
-    trembling: frozenset[Symbol] = frozenset()  # the averages that only they take
+    closed: bool = False  # whether closed forms whose terms may cancel stand in it
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 
     @cached_property

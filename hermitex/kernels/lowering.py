@@ -9,7 +9,7 @@ not depend on a variable has length 1 there, so an inner expectation that no unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,6 @@ from hermitex.kernels.exact import exact_or_none, independent, promising
 from hermitex.kernels.gathered import gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
-from hermitex.kernels.rounding import Shaken, shaking, written
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import checkpoint
@@ -53,8 +52,7 @@ _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
-          exact: bool = True, losses: bool = False, cancelling: bool = True, shaken: Sequence[Expr] = (),
-          unknowns: Iterable[str] = ()) -> Lowered:
+          exact: bool = True, losses: bool = False, cancelling: bool = True) -> Lowered:
     """Lower formulas to statements.
 
     Parameters
@@ -65,8 +63,6 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     exact : try closed forms first
     losses : give the formulas of what each closed form loses by cancellation too
     cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
-    shaken : formulas to be given with every such form off by what rounding may make of it too; none, where there is no such form
-    unknowns : the letters among those taken that are not given: they are rounded
     """
     names, taken = {s: _prepared(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [_prepared(e) for e in exprs]
@@ -77,16 +73,9 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
     lost = tuple(dict.fromkeys(work.lost)) if losses else ()
-    rounded = [work.flat(_without(_prepared(e), roots), ()) for e in shaken]
-    free = (s for s in work.fresh if s.name not in work.taken)
-    off = shaking(rounded, named, work.contractions, work.forms, free, unknowns) if shaken else None
-    off = off or Shaken()
-    work.contractions += off.contractions
-    trembling = frozenset(symbol for symbol, _, _ in off.contractions)
-    whole = work.schedule([*outputs, *lost, *off.outputs], {**named, **off.named}, trembling)
-    n, m = len(outputs), len(outputs) + len(lost)
-    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:m], shaken=whole.outputs[m:], closed=bool(work.forms),
-                   trembling=trembling)
+    whole = work.schedule([*outputs, *lost], named)
+    n = len(outputs)
+    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:], closed=bool(work.forms))
 
 
 def _prepared(expr: Expr) -> Expr:
@@ -115,6 +104,11 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
 def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
     swap = {p: roots[p.base] ** (2 * p.exp) for p in e.atoms(Pow) if p.base in roots and p.exp.is_Rational and p.exp.q == 2}
     return e.xreplace(swap) if swap else e
+
+
+def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
+    """A formula with the symbols of closed forms written out."""
+    return e.xreplace(forms) if forms and not forms.keys().isdisjoint(e.free_symbols) else e
 
 
 class _Lowering:
@@ -290,11 +284,8 @@ class _Lowering:
         return self.axes[name, depth, beside]
 
     # -- statements ------------------------------------------------------------------------------------------------
-    def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr], trembling: Set[Symbol] = frozenset()) -> Lowered:
-        """Common subexpressions over everything at once, then an order that respects every dependence.
-
-        trembling : averages that stand a second time, off by rounding; their notes do not print the long formula again
-        """
+    def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
+        """Common subexpressions over everything at once, then an order that respects every dependence."""
         named = {s: written(e, self.forms) for s, e in named.items()}
         bodies = [written(body, self.forms) for _, body, _ in self.contractions]
         exprs = [recognise(e) for e in (*named.values(), *bodies, *(written(e, self.forms) for e in outputs))]
@@ -318,8 +309,7 @@ class _Lowering:
         known = {e: s for s, e in named.items() if not e.is_Atom}
 
         def note(target: Symbol, body: Expr, over: tuple[NodeAxis, ...]) -> str:
-            whole = "as above, with what cancels off by rounding" if target in trembling else body.xreplace(known)
-            return f"{'Sum' if over[0].summed else 'E'}({whole}, {', '.join(a.identifier for a in over)})"
+            return f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
 
         notes = {target: note(target, body, over) for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}

@@ -86,7 +86,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
     narrow: dict[str, dict[tuple[Expr, Expr], None]] = {}
     fast: dict[str, dict[Expr, None]] = {}
     for s in lowered.statements:
-        if not s.axes or s.target in lowered.trembling:
+        if not s.axes:
             continue
         integrand = plain(s.expr)
         for axis in s.axes:

@@ -29,6 +29,7 @@ from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.places import Marks
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
+from hermitex.kernels.rounding import rounded as moved
 from hermitex.kernels.whitelist import checked
 from hermitex.kernels.words import Names, comment, literal, prose
 
@@ -96,8 +97,12 @@ class Writer:
         self.docs: dict[str, str] = {}
 
     def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "",
-                 absent: AbstractSet[Symbol] = frozenset()) -> None:
-        """Write one function of (s, quad) that returns {label: value}; `absent` are the symbols that `s` does not hold."""
+                 absent: AbstractSet[Symbol] = frozenset(), rounded: bool = False) -> None:
+        """Write one function of (s, quad) that returns {label: value}.
+
+        absent : the symbols that `s` does not hold;  rounded : its sums are off by rounding
+        """
+        first = len(self.functions)
         statements, results = tidy(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes if not a.summed}
@@ -117,6 +122,8 @@ class Writer:
         self.docs[name] = doc.replace("\n", "\n    ")
         head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")
         self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
+        if rounded:
+            self.functions[first:] = [moved("\n\n\n".join(self.functions[first:]))]
 
     def _lines(self, statements: Sequence[Statement], results: AbstractSet[Expr], known: AbstractSet[Symbol],
                marks: dict[NodeAxis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.rounding import OFF
+from hermitex.kernels.rounding import GOLDEN, OFF
 from hermitex.systems.moves import moved
 
 _EPS = float(np.finfo(float).eps)
@@ -30,7 +30,8 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
 
     def shifts(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
         """How far the formulas are off by rounding; where that overflows and they do not, it says nothing of them."""
-        found = {n: row(v) for n, v in run.ask("rounded", s, run.used).items()}
+        near = {**s, **{u: s[u]*(1 + (1 + k*GOLDEN % 1)*OFF) for k, u in enumerate(program.unknowns)}}
+        found = {n: row(v) for n, v in run.ask("rounded", near, run.used).items()}
         return {n: np.where(np.isfinite(v), v, here[n]) - here[n] for n, v in found.items()}
 
     shift = shifts(run.s, here)

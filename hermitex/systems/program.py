@@ -26,6 +26,7 @@ from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
+from hermitex.kernels.rounding import cancels
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.solvers.interval import Interval
@@ -133,13 +134,13 @@ class Program:
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
-                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None, shaken: bool = False,
+                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None, rounded: bool = False,
                     cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
                     start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
     laws : {condition of a law: what it is asked of}
-    shaken : write the function `rounded` too;  cancelling : take closed forms whose terms may cancel, see `lower`
+    rounded : write the function `rounded` too;  cancelling : take closed forms whose terms may cancel, see `lower`
     """
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
@@ -151,12 +152,9 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
     labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]
     early = {LAW + n for n, v in (laws or {}).items() if v.free_symbols <= set(parameters) and not v.has(Expectation, Sum)}
-    both = {**{f"rhs/{u.name}": e.rhs for u, e in equations.items()}, **{o.name: e for o, e in observables.items()}}
-    off = both if shaken else {}
-    lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling,
-                    shaken=list(off.values()), unknowns=[u.name for u in unknowns])
+    lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling)
     output = dict(zip(labels, lowered.outputs, strict=True))
-    rounded = dict(zip(off, lowered.shaken, strict=False))
+    rounded = rounded and cancels(lowered)
     places = marks(lowered)
     known = _known(lowered, set(parameters))
     fixed, places = _fixed(lowered, set(unknowns), places, known)
@@ -177,14 +175,14 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
                    nested=lowered.nested, arrays=lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
-                   domain=domain or {}, start=start or {}, cancels=bool(rounded), closed=lowered.closed, lawful=bool(early))
+                   domain=domain or {}, start=start or {}, cancels=rounded, closed=lowered.closed, lawful=bool(early))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     """The axes over which averages with unknowns in them are taken, where one such average varies along several."""
     reach = lowered.reach()
     moving = [s for s in lowered.statements
-              if s.axes and s.target not in fixed | lowered.trembling and not s.axes[0].summed]
+              if s.axes and s.target not in fixed and not s.axes[0].summed]
     several = any(len((reach[s.target] | {a.symbol for a in s.axes}) - lowered.indices) > 1 for s in moving)
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
@@ -282,7 +280,7 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
            observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol],
-           rounded: Mapping[str, Expr], early: set[str]) -> None:
+           rounded: bool, early: set[str]) -> None:
     """The functions of the module, each with only what it needs."""
     of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
     for label, target in output.items():
@@ -320,10 +318,13 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     if early:  # before anything is solved
         known = {n: laws[n] for n in sorted(early)}
         writer.function("lawful", lowered.needed(known.values()), known, doc="What is asked of the parameters.", absent=unknowns)
-    if rounded:  # what only it needs is no table
-        nodes = _placing(lowered, lowered.needed(rounded.values(), boundary), writer.marks) & targets
-        bodies.append((_OFF, lowered.needed([*rounded.values(), *nodes], boundary), dict(rounded),
-                       "Right-hand sides and observables with what cancels in them off by what rounding may make of it."))
+    if rounded:  # tables too
+        both, later = {**everything, **named}, list(made.values())
+        statements = [*lowered.needed([*both.values(), *(s.expr for s in later)], members), *later]
+        nodes = _placing(lowered, statements, writer.marks) & targets
+        statements = [*lowered.needed([*both.values(), *nodes, *(s.expr for s in later)], members), *later]
+        writer.function(_OFF, statements, both, rounded=True,
+                        doc="Right-hand sides and observables with what their sums add up off by what rounding may make of it.")
     left = set(unknowns)  # what blocks further down solve for is not there yet
     for (name, statements, results, title), block in zip_longest(bodies, blocks):
         left -= set(block.unknowns) if block is not None else left

@@ -8,9 +8,11 @@ import runpy
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from sympy import Abs, Eq, Heaviside, Max, Symbol, cos, cosh, erf, exp, lambdify, log, sqrt, tanh
 
 import hermitex as hx
+from hermitex.errors import NotConverged
 from hermitex.symbols import z
 
 s, b = Symbol("s", positive=True), Symbol("b", positive=True)
@@ -248,3 +250,31 @@ def test_the_file_refuses_what_the_session_refuses(tmp_path):
         assert module["solve"](**more, near=1.2)["x"] == system.solve(**more, near=1.2)["x"]
         with pytest.raises(module["NotSolved"], match="terms that cancel"):
             module["solve"](**more, near=1.3*(1 + 1e-9))
+
+
+# -- sums below functions ------------------------------------------------------------------------------------------------
+TERMS = [(k1*(z + k2) - near*(z + k3))/(k1 - near), (k1*tanh(z + k2) - near*tanh(z + k3))/(k1 - near)]  # that cannot be collected
+OUTSIDE = {"tanh": lambda t, f: f.tanh(t), "cos": lambda t, f: f.cos(t), "quotient": lambda t, f: 1/(1 + t**2),
+           "bump": lambda t, f: f.exp(-t**2) - 1}
+
+
+@pytest.mark.parametrize("outer", OUTSIDE)
+@pytest.mark.parametrize("inner", TERMS)
+def test_terms_that_cancel_below_a_function_of_a_random_variable_are_told(inner, outer):
+    """E tanh((a (z + c) - b (z + d))/(a - b)): the argument has lost its digits, and so has the average."""
+    node, value = hx.E(OUTSIDE[outer](inner, sympy), z), lambdify((k1, k2, k3, near, z), inner, "mpmath")
+    kernel, system, told = hx.compile(node), hx.System({x: node}), 0
+    for power in (1, 4, 7, 9):
+        at = {"k1": 1.3, "near": 1.3*(1 + 10.0**-power), "k2": 0.7*(1 - 10.0**-power), "k3": 0.7}
+        with mpmath.workdps(40):
+            given = [mpmath.mpf(at[n]) for n in ("k1", "k2", "k3", "near")]
+            exact = float(mpmath.quad(lambda t, g=given: mpmath.npdf(t)*OUTSIDE[outer](value(*g, t), mpmath), range(-12, 13, 2)))
+        found = system.solve(at, raise_on_failure=False)
+        assert not found.converged or abs(found["x"]/exact - 1) < (1e-8 if found.notes else 1e-10), power
+        assert found.converged or power > 4
+        told += not found.converged or bool(found.notes)
+        try:
+            assert abs(kernel(**at)/exact - 1) <= kernel.error + 1e-14, power
+        except NotConverged:
+            assert power > 7
+    assert told >= 2
