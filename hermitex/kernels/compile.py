@@ -124,33 +124,30 @@ class Kernel(Shown):
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
                     return np.concatenate([self._evaluate(half, arrays, alone=alone) for half in halves])
-        value, losses = np.asarray(out[0]["value"]), [v for n, v in out[0].items() if n.startswith("loss")]
+        value = np.asarray(out[0]["value"])
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
         if why := next(filter(None, unlawful(out[0], value.shape)), ""):
             raise BadInput(f"kernel: {why}")
         error = np.broadcast_to(quad.error, value.shape)
         beyond = 0.0
-        if self.integrated is not None:
-            value, error, beyond = self._uncancelled(value, error, losses, (values, arrays))
-        elif self.cancels:
-            beyond = self._rounding(value, s)
+        rounded = self._rounding(value, s) if self.cancels else np.zeros(value.shape)
+        if self.integrated is None:
+            beyond = float(np.max(rounded, initial=0.0))
+        else:
+            value, error, beyond = self._uncancelled(value, np.maximum(error, rounded), values, arrays)
         if alone and np.any(hidden := np.broadcast_to(quad.unseen, value.shape) & (value == 0)):
             beyond = max(beyond, self._hidden(np.flatnonzero(hidden), values))
         self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
         self._verdict(value, error, values)
         return value
 
-    def _uncancelled(self, value: np.ndarray, error: np.ndarray, losses: list[Any],
-                     given: tuple[dict[str, np.ndarray], dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, float]:
+    def _uncancelled(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
+                     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Value and error, quadrature in place of closed forms that lose too many digits; and 1 where that sees nothing but 0."""
-        rows = [np.nan_to_num(np.asarray(f), nan=np.inf) for f in losses]
-        worst = [np.max(f.reshape(len(f), -1), axis=1) if f.ndim > 1 else f for f in rows]
-        lost = np.max([np.broadcast_to(w, value.shape) for w in worst], axis=0)
-        value, error = value.copy(), np.maximum(error, lost*_EPSILON)
-        some = np.flatnonzero(error > self.tolerance)
+        some = np.flatnonzero((error > self.tolerance) | (value == 0))
         if not some.size or self.integrated is None:
             return value, error, 0.0
-        values, arrays = given
+        value, error = value.copy(), error.copy()
         self.integrated._last["error"] = 0.0
         few = {n: v[some] if v.ndim else v for n, v in values.items()}
         again = np.ravel(self.integrated._evaluate(few, arrays, alone=False))
@@ -158,14 +155,14 @@ class Kernel(Shown):
         value[some], error[some] = again, self.integrated.error
         return value, error, below
 
-    def _rounding(self, value: np.ndarray, s: dict[str, Any]) -> float:
-        """The largest relative error that rounding of the terms of its sums may leave."""
+    def _rounding(self, value: np.ndarray, s: dict[str, Any]) -> np.ndarray:
+        """At each point the relative error that rounding of what is added up may leave."""
         if "plain" not in self._loaded:
             self._loaded["plain"] = load(self.source)
         with np.errstate(all="ignore"):
             off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
             lost = np.abs(off - value)/np.abs(value)*(2*_EPSILON/OFF)
-        return float(np.max(np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf)), initial=0.0))
+        return np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf))
 
     def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> float:
         """1 where nothing but 0 was met at all nodes, unless the formula is 0 there (E tanh(q z)^2 at q = 0)."""
@@ -272,17 +269,16 @@ def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any 
 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
-    lowered = lower([formula, *laws.values()], taken=names, exact=exact, losses=exact)
+    lowered = lower([formula, *laws.values()], taken=names, exact=exact)
     places = marks(lowered)
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))
-    results |= {f"loss_{k}": e for k, e in enumerate(lowered.losses, start=1)}
     writer.function("kernel", lowered.needed(results.values()), results, doc=str(formula)[:200])
-    lossy = not lowered.losses and cancels(lowered)
+    lossy = cancels(lowered)
     if lossy:
         writer.function(_OFF, lowered.needed(lowered.outputs[:1]), {"value": lowered.outputs[0]}, doc=_OFF_DOC, rounded=True)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
-    other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.losses else None
+    other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.closed else None
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), lossy,
                   lowered.nested, _EPSILON/4*operations(lowered))

@@ -78,6 +78,16 @@ def off(x, part):
     """x, off by that part of its size."""
     return x + part*np.abs(x)
 '''),
+    "raised": ((), '''
+def raised(a):
+    """An exponent and what it may be rounded by, so that nothing is 0 because rounding made it so."""
+    return a + np.minimum(8.9e-16*np.abs(a), 300.0)
+'''),
+    "far_off": ((), '''
+def far_off(value, a, part):
+    """exp(a) times something, off by that part of |a| and of 1."""
+    return value + part*(1 + np.abs(a))*np.abs(value)
+'''),
     "nonzero": ((), '''
 def nonzero(x, over):
     """x, or where x is 0 and over is not, a number so small that over/x stands for its limit from above."""

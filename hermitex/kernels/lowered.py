@@ -64,7 +64,6 @@ class Lowered:
     axes: tuple[NodeAxis, ...]
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, str] = field(default_factory=dict)
-    losses: tuple[Expr, ...] = ()
     closed: bool = False  # whether closed forms whose terms may cancel stand in it
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 

@@ -34,7 +34,7 @@ from sympy import (
 )
 
 from hermitex.errors import BadInput
-from hermitex.kernels.cancellation import loss
+from hermitex.kernels.cancellation import may_cancel
 from hermitex.kernels.exact import exact_or_none, independent, promising
 from hermitex.kernels.gathered import gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
@@ -52,7 +52,7 @@ _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
-          exact: bool = True, losses: bool = False, cancelling: bool = True) -> Lowered:
+          exact: bool = True, cancelling: bool = True) -> Lowered:
     """Lower formulas to statements.
 
     Parameters
@@ -61,21 +61,17 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     names : sub-expressions that keep their name in the generated code ({Q: 1/(1 + V)}), fully expanded
     taken : names of parameters and unknowns, which no axis may bear
     exact : try closed forms first
-    losses : give the formulas of what each closed form loses by cancellation too
     cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
     """
     names, taken = {s: _prepared(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [_prepared(e) for e in exprs]
     roots = radicals([*names.values(), *exprs], taken)
-    work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, losses, {base: s**2 for base, s in roots.items()})
+    work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, {base: s**2 for base, s in roots.items()})
     work.cancelling = cancelling
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
-    lost = tuple(dict.fromkeys(work.lost)) if losses else ()
-    whole = work.schedule([*outputs, *lost], named)
-    n = len(outputs)
-    return replace(whole, outputs=whole.outputs[:n], losses=whole.outputs[n:], closed=bool(work.forms))
+    return replace(work.schedule(outputs, named), closed=bool(work.forms))
 
 
 def _prepared(expr: Expr) -> Expr:
@@ -112,11 +108,11 @@ def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
 
 
 class _Lowering:
-    def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr], losses: bool,
+    def __init__(self, exact: bool, taken: frozenset[str], definitions: Mapping[Symbol, Expr],
                  squares: Mapping[Expr, Expr]) -> None:
         names = set(definitions)
         self.squares = squares  # {a radicand: the square of the symbol for its root}
-        self.exact, self.losses = exact, losses
+        self.exact = exact
         self.taken = taken
         self.names = names
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
@@ -128,7 +124,6 @@ class _Lowering:
         self.contractions: list[tuple[Symbol, Expr, tuple[NodeAxis, ...]]] = []
         self.values: set[Symbol] = set()
         self.memo: dict[tuple, Expr] = {}
-        self.lost: list[Expr] = []  # for each closed form whose terms may cancel, by what factor
         self.cancelling = True  # whether such closed forms are taken
         self.forms: dict[Symbol, Expr] = {}  # {a symbol: such a closed form}: they are written out when all is flat
         self.form_symbols: dict[Expr, Symbol] = {}
@@ -217,11 +212,9 @@ class _Lowering:
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
             done = self._closed(whole, [a.symbol for a in axes])
-            lost = None if done is None else loss(done)
-            if done is not None and lost is None:
+            if done is not None and not may_cancel(done):
                 return done
-            if done is not None and lost is not None and self.cancelling and not (self.losses and index):
-                self.lost.append(lost)
+            if done is not None and self.cancelling:
                 return self._form(done)
         if not node.free_symbols & self.hiding and not node.body.has(ArraySum) and (short := over_fewer(node)) is not None:
             return self.flat(short, outer)

@@ -16,6 +16,7 @@ from typing import TypeGuard
 from sympy import Add, Expr, Function, Symbol, preorder_traversal
 from sympy.core.function import ArgumentIndexError
 
+from hermitex.kernels.cancellation import of_one_sign
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc
 
@@ -26,8 +27,8 @@ _BITS = 2.0**20  # a number with so many after the point is what it was meant to
 #: What takes its arguments as they are: it chooses among them, adds them up, or lays them out.
 _PLAIN = frozenset({"where", "maximum", "minimum", "abs", "sign", "heaviside", "square", "average", "total", "nonzero", "float64",
                     "broadcast_arrays", "ravel", "logical_not"})
-#: What takes differences of its own: even of what is given its exponent is rounded.
-_INSIDE = frozenset({"exp_erfc", "exp_erfi", "exp_erf", "erfc", "erfcx", "tame_erfc", "ndtr", "log_ndtr"})
+_EXPONENT = frozenset({"exp_erfc", "exp_erfi", "exp_erf"})  # of (a, b), whose exponent is a difference of |a| and |b|^2
+_TAILS = frozenset({"erfc", "erfcx", "tame_erfc", "ndtr", "log_ndtr"})  # far out the rounding even of what is given counts
 
 
 def cancels(lowered: Lowered) -> bool:
@@ -36,15 +37,11 @@ def cancels(lowered: Lowered) -> bool:
     for e in (*(s.expr for s in lowered.statements), *lowered.outputs):
         along = any(reach.get(v) for v in e.free_symbols)
         for part in preorder_traversal(e):
-            if isinstance(part, exp_erfc) or (isinstance(part, Add) and not _of_one_sign(part)):
+            if isinstance(part, exp_erfc) or (isinstance(part, Add) and not of_one_sign(part)):
                 return True
             if isinstance(part, Function) and not along and any(not a.is_Atom or a in reach for a in part.args):
                 return True
     return False
-
-
-def _of_one_sign(e: Add) -> bool:
-    return all(t.is_extended_nonnegative for t in e.args) or all(t.is_extended_nonpositive for t in e.args)
 
 
 def rounded(source: str) -> str:
@@ -95,20 +92,27 @@ class _Rounded(ast.NodeTransformer):
             node.args[6:] = [self.visit(a) for a in node.args[6:]]
         elif name == "not_negative":  # it takes less than OFF for rounding
             return ast.Call(ast.Attribute(ast.Name("np"), "maximum"), [self.visit(node.args[0]), ast.Constant(0.0)], [])
+        elif name in _EXPONENT:
+            a, b = node.args
+            value = ast.Call(node.func, [ast.Call(ast.Name("raised"), [a], []), b], [])
+            return ast.Call(ast.Name("far_off"), [value, a, ast.Constant(self._part(node, 1))], [])
         elif name in _PLAIN or name.startswith("prox_"):
             node.args = [self.visit(a) for a in node.args]
         elif name != "spread":  # nodes are where they are
-            node.args = [self._off(a, inside=name in _INSIDE) for a in node.args]
+            node.args = [self._off(a, tail=name in _TAILS) for a in node.args]
         return node
 
-    def _off(self, e: ast.expr, side: int = 1, *, inside: bool = False) -> ast.expr:
-        if isinstance(e, ast.Constant) or (self._is_exact(e) and not inside):
+    def _off(self, e: ast.expr, side: int = 1, *, tail: bool = False) -> ast.expr:
+        if isinstance(e, ast.Constant) or (self._is_exact(e) and not tail):
             return e
         if _is_sum(e) and not (self._is_exact(e.left) and self._is_exact(e.right)):  # no larger than its terms, which are off
             return self.visit(e)
-        k = self.parts.setdefault(f"{side} {ast.unparse(e)}", len(self.parts) + 1)
-        part = float(f"{side*(1 + k*GOLDEN % 1)*OFF:.3g}")
+        part = self._part(e, side)
         return ast.Call(ast.Name("off"), [self.visit(e), ast.Constant(part)], [])
+
+    def _part(self, e: ast.expr, side: int) -> float:
+        k = self.parts.setdefault(f"{side} {ast.unparse(e)}", len(self.parts) + 1)
+        return float(f"{side*(1 + k*GOLDEN % 1)*OFF:.3g}")
 
     def _is_exact(self, e: ast.expr) -> bool:
         """Is it known to its last digit, or a power of two times what is?"""
