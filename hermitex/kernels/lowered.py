@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,7 +63,7 @@ class Lowered:
     outputs: tuple[Expr, ...]
     axes: tuple[NodeAxis, ...]
     temporaries: frozenset[Symbol] = frozenset()
-    notes: Mapping[Symbol, str] = field(default_factory=dict)
+    notes: Mapping[Symbol, Callable[[], str]] = field(default_factory=dict)
     closed: bool = False  # whether closed forms whose terms may cancel stand in it
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 

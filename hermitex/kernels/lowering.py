@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sympy import (
@@ -301,10 +302,10 @@ class _Lowering:
         results = tuple(e.xreplace(rename) for e in reduced[len(named) + len(bodies):])
         known = {e: s for s, e in named.items() if not e.is_Atom}
 
-        def note(target: Symbol, body: Expr, over: tuple[NodeAxis, ...]) -> str:
+        def note(body: Expr, over: tuple[NodeAxis, ...]) -> str:
             return f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
 
-        notes = {target: note(target, body, over) for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
+        notes = {target: partial(note, body, over) for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
         return Lowered(tuple(ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
 

@@ -33,7 +33,7 @@ from hermitex.kernels.rounding import rounded as moved
 from hermitex.kernels.whitelist import checked
 from hermitex.kernels.words import Names, comment, literal, prose
 
-_WIDTH = 116
+_WIDTH, _NOTE = 116, 16  # of a line, and the least that the note of an average takes
 _PACKED = 100  # formulas in one return statement, from which on a line holds as many as fit
 _READS = 20  # names that a function reads, likewise
 
@@ -262,9 +262,11 @@ class Writer:
         for axis in reversed(s.axes):
             place = 1 + self.axes.index(axis)
             text = f"total({text}, {place}, block_size)" if axis.summed else f"average({text}, {self.weights[axis]}, {place})"
-        note = comment(self.lowered.notes.get(s.target, ""))
         line = f"{self.names(s.target)} = {text}"
-        return f"{line}  # {note}" if s.axes and len(line) + len(note) <= _WIDTH - 8 else line
+        if not s.axes or len(line) > _WIDTH - _NOTE or s.target not in self.lowered.notes:
+            return line
+        note = comment(self.lowered.notes[s.target]())
+        return f"{line}  # {note}" if len(line) + len(note) <= _WIDTH - 8 else line
 
     def source(self) -> str:
         """The module text: imports, helpers, functions."""

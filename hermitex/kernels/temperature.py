@@ -18,7 +18,9 @@ def inward(expr: Expr) -> Expr:
     >>> inward(-T*(1 + E(log(cosh(z/T)), z)))
     -T - E(T*log(cosh(z/T)), z)
     """
-    return expr.replace(lambda e: isinstance(e, Mul) and e.has(Expectation), _inward) if expr.has(Expectation) else expr
+    if not any(n.body.has(log) for n in expr.atoms(Expectation)):
+        return expr
+    return expr.replace(lambda e: isinstance(e, Mul) and e.has(Expectation), _inward)
 
 
 def _inward(e: Mul) -> Expr:
