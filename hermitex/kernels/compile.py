@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Rational
+from sympy import Expr, Function, Rational
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
-from hermitex.kernels.lowering import lower
+from hermitex.kernels.lowering import SWITCHES, lower
 from hermitex.kernels.places import marks
-from hermitex.kernels.rounding import OFF, cancels, operations
+from hermitex.kernels.record import contracted
+from hermitex.kernels.rounding import GOLDEN, OFF, cancels, operations
 from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -30,6 +31,7 @@ from hermitex.symbolic.sums import arrays, unsummed
 _EPSILON = 4*float(np.finfo(float).eps)
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about
+_SAFETY = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
 _LOOKED_AT = 200  # points where an average is 0 at all nodes
 
 
@@ -37,9 +39,10 @@ _LOOKED_AT = 200  # points where an average is 0 at all nodes
 class Kernel(Shown):
     """A compiled formula: call it with numbers or arrays by name; arguments broadcast.
 
-    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the largest relative error of the last
-    call, of quadrature, or of rounding where the terms of a sum cancel; `nodes` the number of quadrature nodes by variable;
-    `integrated` the same formula by quadrature alone, which takes over where a closed form loses the digits.
+    Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the largest relative error of a value
+    of the last call, inf where one may have no digit (an average that all but cancels) and 1 for a 0 that may stand for
+    something; `nodes` the number of quadrature nodes by variable; `integrated` the same formula by quadrature alone, which takes
+    over where a closed form loses the digits.
     """
 
     source: str
@@ -57,7 +60,7 @@ class Kernel(Shown):
 
     @property
     def error(self) -> float:
-        """Relative error of the last call: of quadrature, and of rounding (0 for what is exact)."""
+        """Relative error of the values of the last call, by quadrature and by rounding (0 for what is exact)."""
         last = self._last.get("error", np.nan if self.quadratures.axes else 0.0)
         return last if last >= 1 else last + self.rounded  # 1: nothing is known
 
@@ -85,7 +88,7 @@ class Kernel(Shown):
         self._last["error"] = 0.0
         for start in range(0, points, size):
             chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
-            parts.append(np.broadcast_to(self._evaluate(chunk, arrays), (min(size, points - start),)))
+            parts.append(np.broadcast_to(self._evaluate(chunk, arrays)[0], (min(size, points - start),)))
         result = np.concatenate(parts).reshape(shape) if parts else np.empty(shape)
         return result if shape else float(result)
 
@@ -102,8 +105,12 @@ class Kernel(Shown):
         arrays, rest = ({}, given) if self.arrays is None else self.arrays.read(given, self.quadratures.ndim, "kernel")
         return arrays, {n: _number(n, v) for n, v in rest.items()}
 
-    def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray], *, alone: bool = True) -> np.ndarray:
-        """The values at one array of points; not `alone` where it takes over from a closed form, which says of 0 what it knows."""
+    def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray], *, alone: bool = True
+                  ) -> tuple[np.ndarray, np.ndarray]:
+        """The values at one array of points, and the relative error of each.
+
+        Not `alone` where it takes over from a closed form, which says of 0 what it knows.
+        """
         quad = self.quadratures
         s = {n: v.reshape(-1, *[1] * (quad.ndim - 1)) if v.ndim else np.float64(v) for n, v in values.items()}
         s |= arrays
@@ -123,57 +130,81 @@ class Kernel(Shown):
                 if points > 1 and quad.largest > _CHUNK:  # the rules have become too fine for so many at once
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
-                    return np.concatenate([self._evaluate(half, arrays, alone=alone) for half in halves])
+                    found = [self._evaluate(half, arrays, alone=alone) for half in halves]
+                    return np.concatenate([value for value, _ in found]), np.concatenate([error for _, error in found])
         value = np.asarray(out[0]["value"])
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
         if why := next(filter(None, unlawful(out[0], value.shape)), ""):
             raise BadInput(f"kernel: {why}")
-        error = np.broadcast_to(quad.error, value.shape)
-        beyond = 0.0
-        rounded = self._rounding(value, s) if self.cancels else np.zeros(value.shape)
-        if self.integrated is None:
-            beyond = float(np.max(rounded, initial=0.0))
-        else:
-            value, error, beyond = self._uncancelled(value, np.maximum(error, rounded), values, arrays)
-        if alone and np.any(hidden := np.broadcast_to(quad.unseen, value.shape) & (value == 0)):
-            beyond = max(beyond, self._hidden(np.flatnonzero(hidden), values))
-        self._last["error"] = max(self._last["error"], beyond, float(np.max(error, initial=0.0)))
-        self._verdict(value, error, values)
-        return value
+        reached = np.broadcast_to(quad.error, value.shape)  # of the averages, relative to E|F|: that is what can be asked for
+        rounding = self._rounding(value, s) if self.cancels else np.zeros(value.shape)
+        error = np.maximum(self._relative(value, s, reached), rounding)
+        if self.integrated is not None:
+            value, error, reached = self._uncancelled(value, error, np.maximum(reached, rounding), values, arrays)
+        hidden = (value == 0) & (np.broadcast_to(quad.unseen, value.shape) if quad.axes else True)
+        if alone and np.any(hidden):
+            places = np.flatnonzero(hidden)
+            error[places] = np.maximum(error[places], self._hidden(places, values))
+        self._last["error"] = max(self._last.get("error", 0.0), float(np.max(error, initial=0.0)))
+        self._verdict(value, reached, values)
+        return value, error
 
-    def _uncancelled(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
-                     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Value and error, quadrature in place of closed forms that lose too many digits; and 1 where that sees nothing but 0."""
-        some = np.flatnonzero((error > self.tolerance) | (value == 0))
+    def _relative(self, value: np.ndarray, s: dict[str, Any], reached: np.ndarray) -> np.ndarray:
+        """The relative error of each value that averages with an error relative to E|F| leave: they are moved, each by a part.
+
+        The parts differ, so that no difference of two stands still; what is left of one is at most all of both.
+        """
+        if not self.quadratures.axes:
+            return np.zeros(value.shape)
+        moved = 0
+
+        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
+            nonlocal moved
+            size = contracted(np.abs(values), weights, axis)
+            part, moved = OFF*(1 + moved*GOLDEN % 1), moved + 1
+            return contracted(values, weights, axis) + part*np.where(size > 0, np.maximum(size, floor), 0.0)
+
+        with np.errstate(all="ignore"):
+            off = np.ravel(self._run(s, self.quadratures.arrays(), average)["value"])
+            return _of_value(value, off, reached/OFF*_SAFETY)
+
+    def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
+                     arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Value, its error and that of the averages, quadrature in place of closed forms that lose too many digits."""
+        some = np.flatnonzero((reached > self.tolerance) | (value == 0))
         if not some.size or self.integrated is None:
-            return value, error, 0.0
-        value, error = value.copy(), error.copy()
-        self.integrated._last["error"] = 0.0
+            return value, error, reached
+        value, error, reached = value.copy(), error.copy(), reached.copy()
         few = {n: v[some] if v.ndim else v for n, v in values.items()}
-        again = np.ravel(self.integrated._evaluate(few, arrays, alone=False))
-        below = float(np.any(again == 0))  # nothing is left of the closed form, and what there is may be too small for the rule
-        value[some], error[some] = again, self.integrated.error
-        return value, error, below
+        value[some], error[some] = self.integrated._evaluate(few, arrays, alone=False)
+        reached[some] = self.integrated.quadratures.error
+        # nothing is left of the closed form, and what there is may be too small for the rule
+        error[some] = np.where(value[some] == 0, 1.0, error[some])
+        return value, error, reached
 
     def _rounding(self, value: np.ndarray, s: dict[str, Any]) -> np.ndarray:
-        """At each point the relative error that rounding of what is added up may leave."""
+        """The relative error of each value that rounding of the terms of its sums may leave."""
         if "plain" not in self._loaded:
             self._loaded["plain"] = load(self.source)
         with np.errstate(all="ignore"):
             off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
-            lost = np.abs(off - value)/np.abs(value)*(2*_EPSILON/OFF)
-        return np.where(np.equal(off, value), 0.0, np.nan_to_num(lost, nan=np.inf))
+            return _of_value(value, off, _EPSILON/OFF*2)
 
-    def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> float:
-        """1 where nothing but 0 was met at all nodes, unless the formula is 0 there (E tanh(q z)^2 at q = 0)."""
+    def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> Any:
+        """Of each point: 1 where 0 may be what is too small to be seen, 0 where the formula is 0 (E tanh(q z)^2 at q = 0)."""
         from hermitex.symbolic.parsing import parse
 
-        if self.arrays is not None or len(points) > _LOOKED_AT:
+        if self.arrays is not None:
             return 1.0
-        formula = parse(self.formula, symbols=dict.fromkeys(self.parameters, "real"))
+        try:
+            formula = parse(self.formula, symbols=dict.fromkeys(self.parameters, "real"))
+        except BadInput:  # a proximal operator has no text that is read
+            return 1.0
+        if len(points) > _LOOKED_AT:
+            return float(bool(formula.atoms(Function, Expectation) - formula.atoms(*SWITCHES)))
         letters = {s.name: s for s in formula.free_symbols}
-        return float(any(formula.xreplace({letters[n]: Rational(float(np.broadcast_to(v, points.max() + 1)[p])) for n, v in
-                                           values.items() if n in letters}) != 0 for p in points))
+        given = {letters[n]: np.broadcast_to(v, points.max() + 1) for n, v in values.items() if n in letters}
+        return np.array([float(formula.xreplace({s: Rational(float(v[p])) for s, v in given.items()}) != 0) for p in points])
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""
@@ -201,7 +232,9 @@ class Kernel(Shown):
         return {**self.__dict__, "_loaded": {}}
 
     def __repr__(self) -> str:
-        return f"Kernel({', '.join(self.parameters)}) -> {self.formula}"
+        poor = self.error > 100*max(self.tolerance, 1e-13)  # nan before the first call
+        said = f"; one of its last values has a relative error of {self.error:.0e}, evalf(15) has more digits" if poor else ""
+        return f"Kernel({', '.join(self.parameters)}) -> {self.formula}{said}"
 
     def latex(self) -> str:
         """(parameters) -> formula; the kernel keeps its formula as a text, which is read again."""
@@ -214,6 +247,13 @@ class Kernel(Shown):
         """Source, parameters, nodes and the error reached."""
         return {"formula": self.formula, "parameters": list(self.parameters), "nodes": self.nodes, "error": float(self.error),
                 "source": self.source}
+
+
+def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
+    """|off - value| `times` something, as a relative error of what `value` stands for: 1 of 0, inf of what has no digit left."""
+    gap = np.abs(np.broadcast_to(off, value.shape) - value)*times/np.abs(value)
+    gap = np.where(gap < 1, gap/(1 - gap), np.inf)
+    return np.where(np.equal(off, value), 0.0, np.where(value == 0, 1.0, gap))
 
 
 def _number(name: str, value: Any) -> np.ndarray:

@@ -49,7 +49,7 @@ from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
 
-_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
+SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
@@ -261,7 +261,7 @@ class _Lowering:
         """
         if node.body.free_symbols & self.hiding:
             return [()] * len(node.bound)
-        switches = [s.free_symbols for s in node.body.atoms(*_SWITCHES)]
+        switches = [s.free_symbols for s in node.body.atoms(*SWITCHES)]
         around = {a.symbol: a.identifier for a in outer}
         found = []
         for b in node.bound:
