@@ -40,6 +40,7 @@ from hermitex.kernels.exact import exact_or_none, independent, promising
 from hermitex.kernels.gathered import gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
+from hermitex.kernels.singular import behind_switches, through_powers
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
 from hermitex.symbolic.budget import checkpoint
@@ -221,6 +222,7 @@ class _Lowering:
             return self.flat(short, outer)
         if not whole.free_symbols & self.hiding:
             wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
+            wider = through_powers(behind_switches(wider), [a.symbol for a in axes], [a.symbol for a in outer])
             body = body if wider == whole else wider
         return self._contracted(self._gathered(body), axes)
 

@@ -36,9 +36,11 @@ from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales
 
 _MOST_KINKS = 80  # of one function
+_MOST_FIXED = 1024  # of one axis, where they do not move
 _MOST_NARROW = 12  # of one axis
 _STEP = 6  # an inverse width k asks for the step of a frequency of 6 k, a third of a width: errors are measured beyond that
 _FAR = 40  # how far out the kinks of a function of one linear form are listed
+_REACH = 9  # and those of sin(100 z), along z
 _ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
 
 
@@ -108,7 +110,7 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             continue
         name = axis.identifier
         points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))
-        points = points if len(points) <= 3 * _MOST_KINKS else ()
+        points = points if len(points) <= (_MOST_FIXED if all(p.is_number for p in points) else 3 * _MOST_KINKS) else ()
         bounds = (*fast.get(name, ()), *(_bound(k) for k, _ in pairs[_MOST_NARROW:]))
         one = Marks(points, pairs[:_MOST_NARROW], bounds[:_MOST_KINKS])
         if any(one):
@@ -170,11 +172,15 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
         if f.free_symbols != {t}:
             return ()
         try:
-            points = breakpoints(f, t, (-_FAR, _FAR))
+            shift = line - slope * x
+            still = slope.is_number and shift.is_number
+            nearest = breakpoints(f, t, (-_REACH - abs(shift), _REACH + abs(shift)))[:_MOST_FIXED] if still else ()
+            if len(nearest) <= _MOST_KINKS:
+                points = breakpoints(f, t, (-_FAR, _FAR))
+                nearest = sorted(points, key=lambda p: abs(float(p)))[:_MOST_KINKS]
         except (HermitexError, NotImplementedError, ValueError, TypeError):
             return ()
-        nearest = sorted(points, key=lambda p: abs(float(p)))[:_MOST_KINKS]
-        found |= dict.fromkeys((p - (line - slope * x).expand()) / slope for p in sorted(nearest, key=float))
+        found |= dict.fromkeys((p - shift.expand()) / slope for p in sorted(nearest, key=float))
     return tuple(found)
 
 

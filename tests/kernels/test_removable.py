@@ -1,9 +1,12 @@
-"""Integrands that are 0/0 at a place that may be a node, and exponents that widen the Gaussian nearly beyond its existence."""
+"""Integrands that are 0/0 at a place that may be a node, poles that are integrable, and exponents that widen the Gaussian nearly
+beyond its existence."""
+
+from random import Random
 
 import mpmath
 import numpy as np
 import pytest
-from sympy import atan, cos, erf, exp, lambdify, log, pi, sin, sinh, sqrt, symbols, tanh
+from sympy import Abs, Heaviside, Max, Rational, acos, atan, cos, erf, exp, lambdify, log, pi, sin, sinh, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import Divergent, NotConverged
@@ -79,3 +82,30 @@ def test_two_variables_share_an_exponent():
     kernel = hx.compile(hx.E(exp(a*z**2 + b*z*w)*tanh(z)**2*(1 + tanh(w)**2)/(1 + tanh(w)**2), z, w))
     one = hx.compile(hx.E(exp(a*z**2)*tanh(z)**2, z))
     assert kernel(a=0.2, b=0.5) == pytest.approx(one(a=0.2 + 0.125), rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_an_integrable_pole_at_any_place(seed):
+    """What falls as |z - c|^-p asks for panels down to 10^(-12/(1 - p)), and beside c there are no numbers so near."""
+    draw = Random(seed)
+    c, p = Rational(draw.randint(-9, 9), 5), Rational(*draw.choice([(1, 2), (2, 3), (3, 4), (4, 5), (9, 10), (19, 20)]))
+    g = draw.choice([cos(2*z), tanh(z + 1), 1/(1 + z**2), 1/(1 + exp(-4*z))])
+    node = hx.E(draw.choice([g*Abs(3*z - 3*c)**-p, Heaviside(z - c)*g*(z - c)**-p, (g*Abs(z - c)**-p + z**2)]), z)
+    kernel = hx.compile(node)
+    lost = abs(kernel()/float(node.evalf(15)) - 1)
+    assert lost < 1e-12 and lost <= kernel.error + 1e-15, node
+
+
+def test_a_pole_moves_with_a_letter():
+    kernel, node = hx.compile(hx.E(cos(z)*Abs(z - a)**Rational(-9, 10), z)), hx.E(cos(z)*Abs(z - a)**Rational(-9, 10), z)
+    for at in (0, Rational(7, 10), -3):
+        assert kernel(float(at)) == pytest.approx(float(node.subs(a, at).evalf(15)), rel=1e-12)
+
+
+@pytest.mark.parametrize("body, known", [
+    (Abs(sin(50*z)), 2/pi),
+    (Max(0, cos(45*z) - Rational(13, 50)), (sqrt(1 - Rational(13, 50)**2) - acos(Rational(13, 50))*13/50)/pi),
+    (Heaviside(z - 1)*sqrt(z - 1), None), (Heaviside(z - 1)*Heaviside(2 - z)*log((2 - z)*(z - 1)), None)])
+def test_hundreds_of_kinks_and_roots_behind_switches(body, known):
+    value = float(hx.E(body*cos(z), z).evalf(15)) if known is None else float(known)
+    assert hx.compile(hx.E(body*cos(z) if known is None else body, z))() == pytest.approx(value, rel=2e-12)
