@@ -122,8 +122,8 @@ def _loses_nothing_less(inverse: mpf, error: mpf, g: Expr, channel: Named | Chan
 
 # -- numeric -----------------------------------------------------------------------------------------------------------
 def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
-    from hermitex.exponents.labels import levelsets, noise
-    from hermitex.exponents.laws.noisy import convolved, noisy_second
+    from hermitex.exponents.labels import levelsets
+    from hermitex.exponents.laws.noisy import noisy_second
 
     labels = channel.labels(g)
     if labels.probabilities and (isinstance(channel, Named) or channel.finite):
@@ -131,12 +131,7 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     if isinstance(channel, Named) and channel.name not in _NOISES:
         u = peel(labels.levels, x)
         return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
-    if isinstance(channel, Named):
-        found = noisy_second(g, channel, (x,))
-    elif (parts := convolved(channel, (x,))) is not None:
-        found = parts
-    else:
-        return noise.custom(channel.p, channel.y, x, channel.support)
+    found = noisy_second(g, channel, (x,))
     inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))
     return inverse, mpf(found.error) + _ROUNDING * inverse
 

@@ -14,7 +14,7 @@ import scipy.special
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, cos, erf, exp, log, pi, sign, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, cos, erf, erfc, exp, log, pi, sign, sin, sqrt, tanh
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.gaussian import E, Expectation
@@ -354,6 +354,12 @@ def test_normal_form_cancels_equal_parts():
 
 
 # -- degree and weight ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("function", [erf, erfc])
+def test_an_error_function_whose_variable_cancels(function):
+    u = (z + sqrt(3))**2 - z**2 - 2*sqrt(3)*z  # 3, though z stands in it
+    assert (E(z**2*function(u), z).doit() - function(3)).expand() == 0
+
+
 def test_polynomials_of_high_degree():
     assert closed_form(E(He(20) * z**20, z)) == sp.factorial(20)
 

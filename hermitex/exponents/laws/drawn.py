@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
 from sympy import Symbol
@@ -13,20 +13,30 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
 from hermitex.exponents.labels.law_check import DrawnLaw
 from hermitex.exponents.laws.blocks import zeros_by_flips
-from hermitex.exponents.laws.density import WINDOW
+from hermitex.exponents.laws.density import WINDOW, unguarded
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.known import next_change, over_all_known
-from hermitex.exponents.laws.linearised import Couplings, Second, largest, of_masses
+from hermitex.exponents.laws.linearised import Second, largest
+from hermitex.exponents.laws.sections import switch_arguments
 from hermitex.exponents.laws.value import Value, measured
-from hermitex.kernels.panels import on_panels
+from hermitex.kernels.panels import on_panels, zeros_on
 from hermitex.symbolic.budget import checkpoint
 
 _MOST = 2  # known directions
-_COUNTS = {1: (400, 240), 2: (120, 90), 3: (44, 36)}  # nodes in each variable, and fewer to compare with
+_PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
+_ORDER = 10
+_EPSILON = 1e-15  # of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
+_QUIET, _MOST_COUNTS = 40, 10**8  # counts in a row that add nothing; counts at all, times points
+_REACH, _HALVINGS = 4.5, 4  # of t, y = sinh(pi/2 sinh t)
+_LIGHT = 1e-25  # a density that does not count
+_TOLERANCE = 1e-12
+_WORK = 800_000  # points times panels in the label
 
 
 class Drawn:
-    """The couplings given u, by a product grid in the hidden variables, halved once.
+    """The couplings given u, by a product grid in the hidden variables, and by a coarser one.
+
+    At each label the line of a single hidden variable is cut where a switch of P(y|.) jumps or bends.
 
     Raises
     ------
@@ -34,67 +44,102 @@ class Drawn:
     """
 
     def __init__(self, channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> None:
-        self.channel = channel
-        used = [x for x in hidden if channel.p.has(x)]
+        self.channel, p = channel, channel.p
+        used = [x for x in hidden if p.has(x)]
         if len(used) > 3:
             raise NoClosedForm("alpha_c", "a channel P(y|z) of more than three variables is not integrated",
                                "Write it as a named channel of g(z)")
-        self.law = DrawnLaw(channel.p, channel.y, (*given, *used))
-        spots = {list(hidden).index(v): n for n, v in enumerate(used)}
-        drop = zeros_by_flips(channel.p, used, {v: i for i, v in enumerate(hidden)})
-        self.indices = [a for a in indices(len(hidden)) if set(a) <= set(spots) and a not in drop]
-        self.grids = [self._grid(n, spots) for n in (_COUNTS[len(used)] if used else ())]
+        names = (*given, *used)
+        self.law = DrawnLaw(p, channel.y, names)
+        self.switches = [unguarded(e, channel.y, *names) for e in switch_arguments(p, used[0])] if len(used) == 1 else []
+        self.spots = {list(hidden).index(v): n for n, v in enumerate(used)}
+        drop = zeros_by_flips(p, used, {v: i for i, v in enumerate(hidden)})
+        self.indices = [a for a in indices(len(hidden)) if set(a) <= set(self.spots) and a not in drop]
+        self.keys = [(a, b) for a, b in combinations_with_replacement(self.indices, 2) if len(a) == len(b) > 0]
+        self.pairs = np.array([[self.indices.index(a) for a in key] for key in self.keys]).reshape(-1, 2).T
+        self.edges = [np.linspace(-WINDOW, WINDOW, count + 1) for count in _PANELS.get(len(used), ())]
+        self.grids = [self._grid(edges) for edges in self.edges]
 
-    def _grid(self, count: int, spots: dict[int, int]) -> tuple[list[np.ndarray], np.ndarray]:
-        x, w = _panels(count)
-        z = [g.ravel() for g in np.meshgrid(*[x] * len(spots), indexing="ij")]
-        weight = np.prod(np.meshgrid(*[w] * len(spots), indexing="ij"), axis=0).ravel()
-        he = [np.prod([_he(a.count(i), z[spots[i]]) for i in set(a)] or [np.ones_like(weight)], axis=0) * weight
-              for a in self.indices]
-        return z, np.stack(he)
+    def _grid(self, edges: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """The points, and He_a of them with the weights of the normal law, shape (indices, points)."""
+        x, w = (a.ravel() for a in on_panels(edges, _ORDER))
+        w = w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+        z = [g.ravel() for g in np.meshgrid(*[x]*len(self.spots), indexing="ij")]
+        weight = prod(np.meshgrid(*[w]*len(self.spots), indexing="ij"), start=np.ones(())).ravel()
+        return z, np.stack([prod([(z[n], z[n]**2 - 1)[a.count(i) - 1] for i, n in self.spots.items() if i in a], start=weight)
+                            for a in self.indices])
 
     def second(self, u: Sequence[float] = ()) -> Second:
         """The couplings of orders one and two at u; the error: the grids in z, that of the labels, and what lies beyond them."""
-        if not self.grids:
+        if not self.keys:
             return Second({}, 0.0)
-        (one, lost), (two, _) = (self._couplings(u, *grid) for grid in self.grids)
-        return Second(one, max((abs(one[key] - two[key]) for key in one), default=0.0) + lost)
 
-    def _couplings(self, u: Sequence[float], z: list[np.ndarray], he: np.ndarray) -> tuple[Couplings, float]:
-        """The couplings by one grid in z, and what the sum over the labels has lost."""
-        def masses(label: float) -> np.ndarray:
+        def terms(label: float) -> np.ndarray:
             checkpoint("integrating over the labels")
-            return he @ np.broadcast_to(np.nan_to_num(self.law(label, (*u, *z))), he.shape[1:])
+            return np.stack([self._of_label(u, label, n) for n in range(2)])
 
+        support = self.channel.support
         if self.channel.finite:
-            return of_masses(self.indices, np.array([masses(float(v)) for v in self.channel.support]).T), 0.0
-        labels, steps = _label_grid(self.channel.support)
-        nu = np.array([masses(v) * s for v, s in zip(labels, steps, strict=True)]).T
-        missing = abs(float(nu[0].sum()) - 1) * WINDOW**2  # of the labels beyond the last: E[z_i^2 - 1|y] is at most that
-        found = of_masses(self.indices, nu)
-        if self.channel.support == "integers":
-            return found, missing
-        coarser = [of_masses(self.indices, nu[:, ::skip] * skip) for skip in (8, 4, 2)]
-        changes = [max((abs(a[key] - b[key]) for key in found), default=0.0) for a, b in pairwise([*coarser, found])]
-        return found, next_change(changes) + missing
+            (coarse, fine), lost = sum(terms(float(v)) for v in support), 0.0
+        else:
+            (coarse, fine), lost = (_counted if support == "integers" else _integrated)(terms, self.grids[-1][1].shape[1])
+        missing = abs(fine[0] - 1)
+        if missing > 1e-12:  # E[z_i^2 - 1|y] of the labels that are left out is at most the square of the window
+            lost += missing*WINDOW**2
+        size = float(np.max(np.abs(fine[1:]), initial=0.0))
+        # An error e sqrt(B) in each A changes sum A^2/B by that (Cauchy): a small value is what cancellation left.
+        lost += 2*_EPSILON*np.sqrt(2*size) + 2*_EPSILON**2
+        return Second(dict(zip(self.keys, fine[1:].tolist(), strict=True)),
+                      float(np.max(np.abs(fine - coarse)[1:], initial=0.0)) + lost)
+
+    def _of_label(self, u: Sequence[float], label: float, n: int) -> np.ndarray:
+        """nu_0, and what the label adds to each coupling, by the n-th grid."""
+        z, he = self.grids[n]
+        if self.switches:
+            edges = self.edges[n]
+            with np.errstate(all="ignore"):
+                cuts = zeros_on([lambda v, f=f: f(np.full_like(v, label), *(np.full_like(v, x) for x in u), v)
+                                 for f in self.switches], edges)
+            z, he = self._grid(np.unique([*edges, *cuts])) if cuts else (z, he)
+        nu = he @ np.broadcast_to(np.nan_to_num(self.law(label, (*u, *z))), he.shape[1:])
+        return np.array([nu[0], *(nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0] if nu[0] > 0 else 0*self.pairs[0])])
 
 
-def _label_grid(support: Any) -> tuple[np.ndarray, np.ndarray]:
-    if support == "integers":
-        return np.arange(400.0), np.ones(400)
-    h = 1 / 24
-    t = np.arange(-3.2, 3.2 + h / 2, h)
-    return np.sinh(np.pi / 2 * np.sinh(t)), h * np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
+def _counted(terms: Callable[[float], np.ndarray], size: int) -> tuple[np.ndarray, float]:
+    """The sum over the counts 0, 1, 2, ..., until many in a row add nothing, or there are too many: then their mass is missing."""
+    total, quiet, count = terms(0.0), 0, 1
+    while quiet < _QUIET and count < _MOST_COUNTS//size:
+        value = terms(float(count))
+        total = total + value
+        quiet = quiet + 1 if total[-1, 0] > 1/2 and np.max(np.abs(value)) <= 1e-17*np.max(np.abs(total[:, 1:])) else 0
+        count += 1
+    return total, 0.0
 
 
-def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre panels on the window, broken at 0."""
-    nodes, w = (a.ravel() for a in on_panels(np.linspace(-WINDOW, WINDOW, 2 * max(1, count // 20) + 1), 10))
-    return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
+def _integrated(terms: Callable[[float], np.ndarray], size: int) -> tuple[np.ndarray, float]:
+    """(value, error) over the labels y = sinh(pi/2 sinh t): the trapezoid rule in t (double exponential) while it converges.
 
+    Where the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod), fewer the larger the grids are.
+    """
+    from scipy.integrate import quad_vec
 
-def _he(k: int, z: np.ndarray) -> np.ndarray:
-    return (np.ones_like(z), z, z * z - 1)[k]
+    def moved(t: float) -> np.ndarray:
+        return terms(np.sinh(np.pi/2*np.sinh(t)))*np.pi/2*np.cosh(t)*np.cosh(np.pi/2*np.sinh(t))
+
+    h, places = 1/4, np.arange(-_REACH, _REACH + 1e-9, 1/4)
+    first = np.array([moved(t) for t in places])
+    heavy = places[first[:, -1, 0] > _LIGHT]
+    low, high = (float(heavy[0]) - h, float(heavy[-1]) + h) if len(heavy) else (-_REACH, _REACH)
+    value, changes = first.sum(axis=0)*h, []
+    for _ in range(_HALVINGS):
+        finer = value/2 + h/2*sum(moved(t) for t in np.arange(low + h/2, high, h))
+        changes.append(float(np.max(np.abs(finer - value)[:, 1:])))
+        h, value = h/2, finer
+        error = next_change(changes)
+        if error <= _TOLERANCE*np.max(np.abs(value[:, 1:])):
+            return value, error
+    adapted, rough = quad_vec(moved, low, high, epsabs=1e-13, epsrel=1e-11, norm="max", limit=max(8, _WORK//size))
+    return (adapted, float(rough)) if rough < error else (value, error)
 
 
 # -- once directions are known -------------------------------------------------------------------------------------------

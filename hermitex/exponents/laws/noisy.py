@@ -44,7 +44,7 @@ _FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
 _BLOCKS = "law of the label: independent blocks"
-_FINE = 1e-8  # of a grid in z: good enough, and much cheaper than a convolution
+_FINE = 1e-8  # of a convolution: good enough
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> Second:
@@ -57,11 +57,14 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
     if isinstance(channel, Channel):
-        on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
-        by_parts = convolved(channel, variables) if on_grid.error > _FINE else None
-        if by_parts is None and _vanishing_scale(channel, variables):
+        by_parts = convolved(channel, variables)
+        singular = _vanishing_scale(channel, variables)
+        if by_parts is None and singular:
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
+        if by_parts is not None and (singular or by_parts.error <= _FINE):
+            return by_parts
+        on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
     if (form := diagonal(g, variables)) is not None:
         over_axes = noisy_second(form[0], channel, variables, sampling=sampling)

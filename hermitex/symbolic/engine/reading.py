@@ -130,6 +130,8 @@ def _read_function(e: Expr, x: Symbol) -> Sum:
         line = polynomial(u, x)
         if max(line) > 1:
             raise NotCanonical(e, "its argument is not linear")
+        if max(line) == 0:  # what holds x in it cancels
+            return {UNIT: {0: e.func(line[0])}}
         found = {ErfWeight(erfs=((line[1], line.get(0, S.Zero)),)): {0: S.One}}
         return found if isinstance(e, erf) else _two({UNIT: {0: S.One}}, S.One, found, S.NegativeOne)
     raise NotCanonical(e)
