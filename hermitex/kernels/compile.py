@@ -5,6 +5,7 @@ A kernel is its source: it pickles from it (no SymPy in the worker), shows it, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,7 @@ _EPSILON = 4*float(np.finfo(float).eps)
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about
 _SAFETY = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
-_LOOKED_AT = 200  # points where an average is 0 at all nodes
+_LOOKED_AT = 50  # points where a value is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +58,13 @@ class Kernel(Shown):
     rounded: float = 0.0  # the relative error that its operations make where no terms cancel
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
+    _zeros: list[tuple[int, dict[str, np.ndarray]]] = field(default_factory=list, repr=False)  # of the last call: how many, where
 
     @property
     def error(self) -> float:
         """Relative error of the values of the last call, by quadrature and by rounding (0 for what is exact)."""
+        while self._zeros and self._last["error"] < 1:  # looked at when they are asked for: it takes some time
+            self._last["error"] = max(self._last["error"], self._hidden(*self._zeros.pop()))
         last = self._last.get("error", np.nan if self.quadratures.axes else 0.0)
         return last if last >= 1 else last + self.rounded  # 1: nothing is known
 
@@ -86,6 +90,7 @@ class Kernel(Shown):
         size = max(1, _CHUNK // nodes)
         parts: list[np.ndarray] = []
         self._last["error"] = 0.0
+        self._zeros.clear()
         for start in range(0, points, size):
             chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
             parts.append(np.broadcast_to(self._evaluate(chunk, arrays)[0], (min(size, points - start),)))
@@ -143,8 +148,8 @@ class Kernel(Shown):
             value, error, reached = self._uncancelled(value, error, np.maximum(reached, rounding), values, arrays)
         hidden = (value == 0) & (np.broadcast_to(quad.unseen, value.shape) if quad.axes else True)
         if alone and np.any(hidden):
-            places = np.flatnonzero(hidden)
-            error[places] = np.maximum(error[places], self._hidden(places, values))
+            given = {n: np.broadcast_to(v, value.shape)[hidden] for n, v in values.items()}
+            self._zeros.append((int(np.sum(hidden)), {n: v[:_LOOKED_AT] for n, v in given.items()}))
         self._last["error"] = max(self._last.get("error", 0.0), float(np.max(error, initial=0.0)))
         self._verdict(value, reached, values)
         return value, error
@@ -190,8 +195,8 @@ class Kernel(Shown):
             off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
             return _of_value(value, off, _EPSILON/OFF*2)
 
-    def _hidden(self, points: np.ndarray, values: dict[str, np.ndarray]) -> Any:
-        """Of each point: 1 where 0 may be what is too small to be seen, 0 where the formula is 0 (E tanh(q z)^2 at q = 0)."""
+    def _hidden(self, count: int, values: Mapping[str, np.ndarray]) -> float:
+        """1 where one of so many points with a value of 0 may stand for what is too small, 0 where the formula is 0 at all."""
         from hermitex.symbolic.parsing import parse
 
         if self.arrays is not None:
@@ -200,11 +205,11 @@ class Kernel(Shown):
             formula = parse(self.formula, symbols=dict.fromkeys(self.parameters, "real"))
         except BadInput:  # a proximal operator has no text that is read
             return 1.0
-        if len(points) > _LOOKED_AT:
+        if count > _LOOKED_AT:
             return float(bool(formula.atoms(Function, Expectation) - formula.atoms(*SWITCHES)))
-        letters = {s.name: s for s in formula.free_symbols}
-        given = {letters[n]: np.broadcast_to(v, points.max() + 1) for n, v in values.items() if n in letters}
-        return np.array([float(formula.xreplace({s: Rational(float(v[p])) for s, v in given.items()}) != 0) for p in points])
+        given = [(s, values[s.name]) for s in formula.free_symbols]
+        at = (formula.xreplace({s: Rational(float(v[k])) for s, v in given}) for k in range(count))
+        return float(any(e != 0 and e.doit() != 0 for e in at))
 
     def _verdict(self, value: np.ndarray, error: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Raise NotConverged at the first point that has no value, or not the digits asked for."""

@@ -177,7 +177,7 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
             nearest = breakpoints(f, t, (-_REACH - abs(shift), _REACH + abs(shift)))[:_MOST_FIXED] if still else ()
             if len(nearest) <= _MOST_KINKS:
                 points = breakpoints(f, t, (-_FAR, _FAR))
-                nearest = sorted(points, key=lambda p: abs(float(p)))[:_MOST_KINKS]
+                nearest = tuple(sorted(points, key=lambda p: abs(float(p))))[:_MOST_KINKS]
         except (HermitexError, NotImplementedError, ValueError, TypeError):
             return ()
         found |= dict.fromkeys((p - shift.expand()) / slope for p in sorted(nearest, key=float))

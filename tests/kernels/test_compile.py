@@ -186,6 +186,8 @@ def test_zero_is_not_said_to_be_exact_where_it_is_too_small_for_a_number():
     assert not kernel(np.linspace(-2, -1, 500)).any() and kernel.error < 1e-14
     kernel = compile(a*E(tanh(a*z)*z, z))
     assert kernel(0.0) == 0 and kernel.error < 1e-14
+    kernel = compile(E(sin(a + z), z))  # exp(-1/2) sin a, which vanishes at one of the points
+    assert kernel(np.linspace(-3, 3, 7))[3] == 0 and kernel.error < 1e-14
 
 
 @pytest.mark.parametrize("text", [
