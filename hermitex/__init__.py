@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
     else:
         from hermitex.errors import no_attribute
 
-        raise no_attribute("hermitex", name, __all__)
+        raise no_attribute("hermitex", name, __all__, {"theories": import_module("hermitex.theories").__all__})
     globals()[name] = value
     return value
 

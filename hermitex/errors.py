@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
 _FEW = 16  # choices that still fit in a line
+_AS_CLOSE = 0.1  # of the likeness: names that much less like than the closest are not meant
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
 DECLARING = "; or declare it, symbols="  # how the line on an unknown letter goes on, where its text may come with `symbols`
 
@@ -49,16 +50,26 @@ class UnknownName(BadInput):
     """A name that is not known; carries the closest known ones, or those that are meant by it as a rule (`meant`)."""
 
     def __init__(self, name: str, known: Iterable[str] = (), what: str = "name", meant: Iterable[str] = ()) -> None:
-        from difflib import get_close_matches  # only a failure pays for this import
-
         known = sorted(set(known))
-        lower = {k.lower(): k for k in known}
-        near = get_close_matches(str(name).lower(), list(lower), n=3, cutoff=0.5)
-        self.name, self.close_matches = name, list(meant) or [lower[k] for k in near]
+        self.name, self.close_matches = name, list(meant) or close_matches(str(name), known)
         hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
         if not hint and 0 < len(known) <= _FEW:
             hint = f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
         super().__init__(f"unknown {what} {name!r}{hint}")
+
+
+def close_matches(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that are nearly as close to the name as the closest is, that one first.
+
+    >>> close_matches("exponant", ["exponents", "Exponents", "expand", "ExponentsTable"])
+    ['exponents']
+    """
+    from difflib import SequenceMatcher, get_close_matches  # only a failure pays for this import
+
+    lower = {k.lower(): k for k in sorted(known, key=lambda k: k[:1].isupper() == name[:1].isupper())}  # the last one stays
+    near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+    close = [SequenceMatcher(None, k, name.lower()).ratio() for k in near]
+    return [lower[k] for k, ratio in zip(near, close, strict=True) if ratio > close[0] - _AS_CLOSE]
 
 
 def brief(value: Any) -> str:
@@ -74,13 +85,14 @@ def brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error of an attribute that is not there, with the closest that are.
+def no_attribute(owner: str, name: str, known: Iterable[str], within: Mapping[str, Iterable[str]] | None = None) -> AttributeError:
+    """The error of an attribute that is not there, with the closest that are; `within` has those of its parts.
 
     >>> str(no_attribute("hermitex", "exponant", ["exponents", "E"]))
     "hermitex has no 'exponant'; did you mean exponents?"
     """
-    near = [] if name.startswith("__") else UnknownName(name, known).close_matches
+    places = {n: f"{part}.{n}" for part, names in (within or {}).items() for n in names} | {n: n for n in known}
+    near = [] if name.startswith("__") else [places[n] for n in close_matches(name, places)]
     return AttributeError(f"{owner} has no {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
