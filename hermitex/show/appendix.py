@@ -85,7 +85,7 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
         elif kind == "conclusion":
             value, words = content
             lines = value if isinstance(value, list) and all(isinstance(v, Line) for v in value) else []
-            out += [rf"\paragraph{{Conclusion.}} {prose(words)}", *_margin(lines, slug),
+            out += [rf"\paragraph{{Conclusion.}} {prose(words)}".rstrip(), *_margin(lines, slug),
                     _align(lines, slug=slug) if lines else _display(value), ""]
         elif kind == "premises":
             out += [f"It follows from {', '.join(_reference(slug, key) for key in content)}.", ""]
@@ -118,7 +118,7 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
             out += [words_of(f"- {p.rule}: {p.words}") for p in content if p.words] + [""]
         elif kind == "conclusion":
             value, words = content
-            out += [f"**Conclusion.** {words_of(words)}", "", "$$", _display(value, numbered=False), "$$", ""]
+            out += [f"**Conclusion.** {words_of(words)}".rstrip(), "", "$$", _display(value, numbered=False), "$$", ""]
     return "\n".join(out)
 
 

@@ -21,6 +21,7 @@ from hermitex.show.files import write_whole
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_FEW = 8  # points of a line that are marked: it is bent between them
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "reference"  # gid of a line that takes no colour from the curves
 _INSIDE = 8  # lines that a legend beside the curves names
@@ -121,7 +122,9 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
                    points: Mapping[str, Sequence[float]] | None = None, xlabel: str = r"$\alpha = n/d$",
                    ylabel: str = "test error", log: tuple[bool, bool] = (False, False), steps: bool = False,
                    told: Mapping[str, str] | None = None, measured: str = "") -> Any:
-    """Theory as a line, an experiment as points with error bars, in one colour; a point without neighbours is a marker.
+    """Theory as a line, an experiment as points with error bars, in one colour.
+
+    A point without neighbours is a marker, and so is each of a few that straight lines join.
 
     Parameters
     ----------
@@ -134,7 +137,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
-    alone = _alone(y)
+    alone = list(range(len(y))) if len(y) <= _FEW and not (points or steps) else _alone(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
                        marker=MARKERS[0] if alone else None, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")
