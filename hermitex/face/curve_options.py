@@ -48,18 +48,18 @@ THEORIES: dict[str, CurveEntry] = {
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {
-    "alpha": ("A", "samples n/d (random-features, covariate: n/p; mean-field-parity: relevant coordinates larger by d^(A/2)): "
-              "0.5 or 0.2,0.9,3 or 0.2:3:50", "0.2:3:50"),
-    "t": ("T", "sgd: times gamma n, committee: gamma n/(p d), spiked-covariance: of the flow, increasing: 0:20:50", "0:20:50"),
-    "samples": ("S", "giant-step: n/d^l, l the order of the target: 0.1,1,10", "0.1,1,10"),
-    "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples: 10,100,1000; ridge takes inf, too", "10,100,1000"),
-    "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples: 0:4:81", "0:4:81"),
+    "alpha": ("A", "samples n/d; random-features, covariate: samples n/p; mean-field-parity: relevant inputs larger by d^(A/2)",
+              "0.2:3:50"),
+    "t": ("T", "sgd: times gamma n; committee: times gamma n/(p d); spiked-covariance: times of the flow", "0:20:50"),
+    "samples": ("S", "giant-step: n/d^l, l the order of the target", "0.1,1,10"),
+    "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples; ridge: inf, too", "10,100,1000"),
+    "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples", "0:4:81"),
 }
 TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron; default: the activation)"),
+    "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron, by default the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "several, a curve each: hinge,logistic; sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
@@ -106,7 +106,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
                "the default of --Delta; labels of +-1 with --link sign (default: a random teacher). glm: linear "
                "(default), sign, logit, probit or mixture, two Gaussian clusters of variance --Delta (default: 1); "
                "random-features: mixture, instead of --target"),
-    "Omega": (ARRAY, "F", "covariate, instead of features: E v v^T of the student, a matrix or its diagonal"),
+    "Omega": (ARRAY, "F", "covariate: instead of --features, E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),
     "theta": (ARRAY, "F", "covariate: the teacher's weights"),

@@ -10,6 +10,7 @@ import hermitex as hx
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.words import directions_words
 from hermitex.face import cli
+from hermitex.face.curve_options import THEORIES
 
 TEMPLATE = Path(__file__).parents[2]/"derivations"/"_template.py"
 
@@ -24,6 +25,15 @@ def test_the_help_of_a_theory_shows_its_own_options(capsys):
     assert cli.main(["curve", "--help"]) == 0
     everything = capsys.readouterr().out
     assert "--m0" in everything and "--channel" in everything
+
+
+@pytest.mark.parametrize("theory", THEORIES)
+def test_the_help_of_a_theory_speaks_of_no_other(theory, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert cli.main(["curve", theory, "--help"]) == 0
+    lines = capsys.readouterr().out.partition("options:")[2].splitlines()
+    assert not [line for line in lines for other in THEORIES if other != theory and f"{other}: " in line.replace(f"{theory}: ", "")]
+    assert not [line for line in lines if line.startswith("  --") and line.endswith(line.split()[0])]  # none is left without words
 
 
 @pytest.mark.parametrize("option", ["--plot", "--csv", "--bib"])

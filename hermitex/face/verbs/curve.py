@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
 MOST_CURVES = 40
+_NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
+_OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
 _INFINITY = ("inf", "oo", "+inf")
 _LIKE = {"dimension": 50, "epsilon1": "1/2", "gamma_1": 0.5, "gamma_2": 0.5}  # numbers of which 1 is no good example
 
@@ -25,8 +28,8 @@ _LIKE = {"dimension": 50, "epsilon1": "1/2", "gamma_1": 0.5, "gamma_2": 0.5}  # 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of all theories; `run` refuses what a theory does not take."""
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
-    for name, (metavar, line, _) in AXES.items():
-        parser.add_argument(f"--{name}", metavar=metavar, help=line)
+    for name, (metavar, line, like) in AXES.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {'0.5 or ' if name == 'alpha' else ''}{like}")
     model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (kind, metavar, line) in OPTIONS.items():
         if kind == SWITCH:
@@ -55,13 +58,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Let the help of one theory show its own options only."""
-    entry = next((THEORIES[w] for w in words if w in THEORIES), None)
-    if entry is None:
+    theory = next((w for w in words if w in THEORIES), None)
+    if theory is None:
         return
+    entry = THEORIES[theory]
     own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
     for action in parser._actions:
         if action.dest in {*OPTIONS, *AXES} and action.dest not in own:
             action.help = argparse.SUPPRESS
+        elif action.dest in {*OPTIONS, *AXES, "model"}:
+            line, as_, like = str(action.help).partition(", as ")
+            action.help = own_words(line, theory) + as_ + like
+
+
+def own_words(line: str, theory: str) -> str:
+    """What a line of help says of one theory: its own clauses where it has any, else those that name none.
+
+    >>> own_words("overlap of spike and target (default: 1; glm: 0); random-features: d/p", "random-features")
+    'd/p'
+    >>> own_words("overlap of spike and target (default: 1; glm: 0); random-features: d/p", "one-step")
+    'overlap of spike and target (default: 1)'
+    """
+    line = re.sub(r" \(([^()]*)\)", lambda m: f" ({inside})" if (inside := _clauses(m[1], theory)) else "", line)
+    return _clauses(line, theory)
+
+
+def _clauses(line: str, theory: str) -> str:
+    own, common, of = [], [], None  # a clause that names no theory goes on about those of the one before
+    for clause in re.split(r"(?:; |\. )(?![^(]*\))", line):
+        if named := _OF_THEORY.fullmatch(clause):
+            of, clause = named[1].split(", "), f"with{named[2]}: {named[3]}" if named[2] else named[3]
+        if of is None:
+            common.append(clause)
+        elif theory in of:
+            own.append(clause)
+    return "; ".join(own or common)
 
 
 def run(args: argparse.Namespace) -> int:
