@@ -74,9 +74,9 @@ def spread(rule, kinks, narrow, fast):
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
 '''),
     "off": ((), '''
-def off(x, part):
-    """x, off by that part of its size."""
-    return x + part*np.abs(x)
+def off(part, *terms):
+    """The sum of some terms, off by that part of their sizes."""
+    return sum(terms) + part*sum(map(np.abs, terms))
 '''),
     "raised": ((), '''
 def raised(a):

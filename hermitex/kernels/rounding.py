@@ -1,9 +1,9 @@
 """F' - F: how far generated formulas move when what they add up is off by rounding.
 
-    a + b  ->  (a + d |a|) + (b + d' |b|),    f(a)  ->  f(a + d |a|),    d between one and two times OFF
+    a + b - c  ->  a + b - c + d (|a| + |b| + |c|),    f(a)  ->  f(a + d |a|),    d between one and two times OFF
 
 The terms of a sum, and what a function is taken of, were rounded where they were computed; what is read, nodes and whole
-numbers were not. All terms of a sum are off in one direction, at all nodes, so that what they lose does not cancel.
+numbers were not. All sums are off in one direction, at all nodes, so that what they lose does not cancel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from typing import TypeGuard
+from textwrap import wrap
 
 from sympy import Add, Expr, Function, Symbol, preorder_traversal
 from sympy.core.function import ArgumentIndexError
@@ -22,6 +22,7 @@ from hermitex.kernels.recognition import exp_erfc
 
 OFF = 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
 GOLDEN = 0.6180339887498949  # so that no two terms are off by the same part
+_WIDTH = 116
 _FUNCTION = 4  # roundings in a function's value
 _BITS = 2.0**20  # a number with so many after the point is what it was meant to be
 #: What takes its arguments as they are: it chooses among them, adds them up, or lays them out.
@@ -50,14 +51,38 @@ def rounded(source: str) -> str:
     >>> print(rounded("def f(s):\\n    x = s['x']\\n    return x*x - 1"))
     def f(s):
         x = s['x']
-        return off(x * x, 1.47e-12) - 1
+        return off(1.47e-12, x * x, -1)
     """
     tree = ast.parse(source)
     given: dict[str, list[bool]] = {}
     for node in reversed(tree.body):
         if isinstance(node, ast.FunctionDef):
             _Rounded(node, given).visit(node)
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return "\n\n\n".join(_written(node) for node in ast.fix_missing_locations(tree).body)
+
+
+def _written(function: ast.stmt) -> str:
+    """Its source with long lines folded: a line between brackets may end at any space, and no text in it holds one."""
+    assert isinstance(function, ast.FunctionDef)
+    lines = [f"def {function.name}({ast.unparse(function.args)}):"]
+    for node in function.body:
+        text = ast.unparse(node)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict):
+            items = zip(map(ast.unparse, filter(None, node.value.keys)), map(ast.unparse, node.value.values), strict=True)
+            lines += ["    return {", *(part for key, value in items for part in _folded(f"{key}: {value},", 8)), "    }"]
+        elif isinstance(node, ast.Assign) and len(text) > _WIDTH:
+            head, _, formula = text.partition(" = ")
+            lines += [f"    {head} = (", *_folded(formula, 8), "    )"]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines.append(f'    """{node.value.value!s}"""')
+        else:
+            lines.append(f"    {text}")
+    return "\n".join(lines)
+
+
+def _folded(text: str, indent: int) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=" "*indent, subsequent_indent=" "*(indent + 4), break_long_words=False,
+                break_on_hyphens=False)
 
 
 class _Rounded(ast.NodeTransformer):
@@ -70,7 +95,7 @@ class _Rounded(ast.NodeTransformer):
         self.parts = dict[str, int]()
         names = [a.arg for a in function.args.args]  # of a sum: quad, block_size, and its values
         exact = given.get(function.name, [True]*len(names))
-        self.exact = {n for n, good in zip(names[-len(exact):], exact, strict=True) if good} | set(names[:2])
+        self.exact = {n for n, good in zip(names[len(names) - len(exact):], exact, strict=True) if good} | set(names[:2])
         assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
         read = [t for a in assigned if _is_read(a.value) for t in a.targets]
         self.exact |= {n.id for t in read for n in ast.walk(t) if isinstance(n, ast.Name)}
@@ -79,11 +104,12 @@ class _Rounded(ast.NodeTransformer):
                 given[_name(node.args[0])] = [self._is_exact(a) for a in node.args[6:]]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """The terms of a sum."""
-        if not _is_sum(node):
-            self.generic_visit(node)
-            return node
-        return ast.BinOp(self._off(node.left), node.op, self._off(node.right, 1 if isinstance(node.op, ast.Add) else -1))
+        """A sum, but of what is exact: then it is as exact as one rounding leaves it."""
+        terms = _terms(node)
+        if len(terms) > 1 and not all(map(self._is_exact, terms)):
+            return ast.Call(ast.Name("off"), [ast.Constant(self._part(node)), *map(self.visit, terms)], [])
+        self.generic_visit(node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """What a function is taken of."""
@@ -95,24 +121,26 @@ class _Rounded(ast.NodeTransformer):
         elif name in _EXPONENT:
             a, b = node.args
             value = ast.Call(node.func, [ast.Call(ast.Name("raised"), [a], []), b], [])
-            return ast.Call(ast.Name("far_off"), [value, a, ast.Constant(self._part(node, 1))], [])
+            return ast.Call(ast.Name("far_off"), [value, a, ast.Constant(self._part(node))], [])
         elif name in _PLAIN or name.startswith("prox_"):
             node.args = [self.visit(a) for a in node.args]
         elif name != "spread":  # nodes are where they are
             node.args = [self._off(a, tail=name in _TAILS) for a in node.args]
         return node
 
-    def _off(self, e: ast.expr, side: int = 1, *, tail: bool = False) -> ast.expr:
+    def _off(self, e: ast.expr, *, tail: bool) -> ast.expr:
+        """What a function is taken of."""
         if isinstance(e, ast.Constant) or (self._is_exact(e) and not tail):
             return e
-        if _is_sum(e) and not (self._is_exact(e.left) and self._is_exact(e.right)):  # no larger than its terms, which are off
-            return self.visit(e)
-        part = self._part(e, side)
-        return ast.Call(ast.Name("off"), [self.visit(e), ast.Constant(part)], [])
+        moved = self.visit(e)
+        if isinstance(moved, ast.Call) and _name(moved.func) == "off":  # a sum is no larger than its terms
+            return moved
+        return ast.Call(ast.Name("off"), [ast.Constant(self._part(e)), moved], [])
 
-    def _part(self, e: ast.expr, side: int) -> float:
-        k = self.parts.setdefault(f"{side} {ast.unparse(e)}", len(self.parts) + 1)
-        return float(f"{side*(1 + k*GOLDEN % 1)*OFF:.3g}")
+    def _part(self, e: ast.expr) -> float:
+        """By what part it is off: each formula by another one, at all its places by the same."""
+        k = self.parts.setdefault(ast.unparse(e), len(self.parts) + 1)
+        return float(f"{(1 + k*GOLDEN % 1)*OFF:.3g}")
 
     def _is_exact(self, e: ast.expr) -> bool:
         """Is it known to its last digit, or a power of two times what is?"""
@@ -136,8 +164,11 @@ def _is_read(e: ast.expr) -> bool:
     return isinstance(e, ast.Subscript) or (isinstance(e, ast.Call) and _name(e.func) == "spread")
 
 
-def _is_sum(e: ast.expr) -> TypeGuard[ast.BinOp]:
-    return isinstance(e, ast.BinOp) and isinstance(e.op, ast.Add | ast.Sub)
+def _terms(e: ast.expr) -> list[ast.expr]:
+    """Of a + b - c: a, b, -c."""
+    if not isinstance(e, ast.BinOp) or not isinstance(e.op, ast.Add | ast.Sub):
+        return [e]
+    return [*_terms(e.left), e.right if isinstance(e.op, ast.Add) else ast.UnaryOp(ast.USub(), e.right)]
 
 
 def _is_power_of_two(e: ast.expr) -> bool:

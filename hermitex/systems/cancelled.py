@@ -15,6 +15,7 @@ from hermitex.systems.moves import moved
 _EPS = float(np.finfo(float).eps)
 _ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place
 _PART, _FEEDS_BACK = 0.3, 1e-4  # of the tolerance that rounding may be of a right-hand side before the unknowns are asked
+_STABLE = 0.5  # a radius at which what is 0 at the end of its range is led back there
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
 
@@ -45,7 +46,8 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     kinds = {u: program.blocks[k].kind for u, k in home.items()}
 
     def part(u: str, gap: np.ndarray) -> np.ndarray:
-        return _part(state[u], gap, kinds[u], u in program.positive)
+        at_end = (state[u] == 0) & (np.abs(radius) < _STABLE) & (kinds[u] != "explicit" and u in program.positive)
+        return np.where(at_end, 0.0, _part(state[u], gap, kinds[u], u in program.positive))  # what it does to others counts there
 
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     direct = {u: gaps[f"rhs/{u}"]/(_slope(run, u, home[u]) if u in program.implicit else 1.0) for u in program.unknowns}

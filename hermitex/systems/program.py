@@ -318,6 +318,12 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     if early:  # before anything is solved
         known = {n: laws[n] for n in sorted(early)}
         writer.function("lawful", lowered.needed(known.values()), known, doc="What is asked of the parameters.", absent=unknowns)
+    left = set(unknowns)  # what blocks further down solve for is not there yet
+    for (name, statements, results, title), block in zip_longest(bodies, blocks):
+        left -= set(block.unknowns) if block is not None else left
+        given = set(block.torn) if block and block.kind in ("root", "nonlinear") else set()
+        absent = left | (set(block.unknowns) - given if block else set())
+        writer.function(name, statements, results, doc=title, absent=absent)
     if rounded:  # tables too
         both, later = {**everything, **named}, list(made.values())
         statements = [*lowered.needed([*both.values(), *(s.expr for s in later)], members), *later]
@@ -325,12 +331,6 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         statements = [*lowered.needed([*both.values(), *nodes, *(s.expr for s in later)], members), *later]
         writer.function(_OFF, statements, both, rounded=True,
                         doc="Right-hand sides and observables with what their sums add up off by what rounding may make of it.")
-    left = set(unknowns)  # what blocks further down solve for is not there yet
-    for (name, statements, results, title), block in zip_longest(bodies, blocks):
-        left -= set(block.unknowns) if block is not None else left
-        given = set(block.torn) if block and block.kind in ("root", "nonlinear") else set()
-        absent = left | (set(block.unknowns) - given if block else set())
-        writer.function(name, statements, results, doc=title, absent=absent)
 
 
 def _placing(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
