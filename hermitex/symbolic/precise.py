@@ -6,7 +6,7 @@ error; the working precision is raised until the digits asked for are reached, c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +28,7 @@ from hermitex.symbolic.digits.scaled import NumericScales
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.digits.summation import Sum, plane
 from hermitex.symbolic.digits.swift import Swift
+from hermitex.symbolic.digits.wrapped import on_circles
 from hermitex.symbolic.existence import exists_on_line, require_existence, settled
 from hermitex.symbolic.fewer import over_fewer
 from hermitex.symbolic.gaussian import Expectation, bind
@@ -198,6 +199,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
             return signs
     if (short := _shorter(node)) is not None:
         return _of_constant(short, bits)
+    if len(node.bound) > 1 and (found := _periodic(*whitened(node), bits)) is not None:
+        return found
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if isinstance(one, Expectation) and len(node.bound) == 2 and one.body.has(Expectation):
         both = _plane(node, bits)
@@ -216,6 +219,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
         if finite is None:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
+    if (periodic := _periodic(body, (x,), bits)) is not None:
+        return periodic
     try:
         size, body = _sized(body, x)
         found = LineIntegral(body, x, bits, integrate).run()
@@ -262,6 +267,12 @@ def in_plane(node: Expectation, digits: int) -> bool:
     bits = _goal(digits)
     with mp.workprec(bits + 30):
         return _plane(node, bits) is not None
+
+
+def _periodic(body: Expr, variables: Sequence[Symbol], bits: int) -> Sum | None:
+    """An average over normals that stand in cosines and sines alone, where nothing is rough; None elsewhere."""
+    roots = any(p.base.free_symbols and not p.exp.is_Integer for p in body.atoms(sp.Pow))
+    return None if roots or body.has(*_ROUGH) else on_circles(body, variables, bits)
 
 
 @lru_cache(maxsize=128)

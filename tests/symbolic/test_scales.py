@@ -4,13 +4,13 @@ import random
 
 import mpmath
 import pytest
-from sympy import Abs, Rational, Symbol, cos, exp, log, pi, sin, sqrt, tanh
+from sympy import Abs, N, Rational, Symbol, cos, exp, log, pi, sin, sqrt, tanh
 
 from hermitex.errors import Divergent, NotConverged
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbolic.scales import roots, scales
-from hermitex.symbols import z
+from hermitex.symbols import z, z1, z2
 
 mp = mpmath.mp.clone()
 mp.dps = 45
@@ -127,3 +127,31 @@ def test_harmonics_of_a_wave_are_counted_once():
     assert scales(inner**3*tanh(inner)*(1 + inner), x).fast == (16*a,)
     assert scales(cos(200*x)*inner, x).fast == (200 + 16*a,)
     assert scales(sin(a*x)**2*cos(3*a*x), x).fast == (5*a,)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_has_a_period_is_averaged_on_a_circle(seed):
+    """E exp(a cos(w u + b)) = I_0(a) + 2 sum_n I_n(a) exp(-n^2 w^2/2) cos(n b); over two variables thousands of nodes squared."""
+    draw = random.Random(seed)
+    a, b = Rational(draw.randint(1, 30), 10), Rational(draw.randint(-9, 9), 3)
+    w = draw.choice([Rational(3, 2), sqrt(5), pi, 20, 10**6])
+    known = mp.besseli(0, own(a.evalf(40))) + 2*mp.fsum(
+        mp.besseli(n, own(a.evalf(40)))*mp.exp(-(n*own(N(w, 45)))**2/2)*mp.cos(n*own(N(b, 45))) for n in range(1, 12))
+    both = E(exp(a*cos(w*(3*z1 + 4*z2)/5 + b)), z1, z2)
+    for node in (E(exp(a*cos(w*z + b)), z), both, E(exp(a*cos(w*z1)*cos(b) - a*sin(w*z1)*sin(b)), z1)):
+        assert abs(own(evaluate(node, 25))/known - 1) < mpf(10)**-23, node
+
+
+def test_fast_products_of_two_variables():
+    # E cos(A)^2k cos(B)^2k = (binomial(2k, k)/4^k)^2 but for exp(-450)
+    known = mp.fsum((mp.binomial(2*k, k)/4**k)**2/mp.factorial(2*k) for k in range(15))
+    assert abs(own(evaluate(E(exp(cos(50*z1)*cos(30*z2)), z1, z2), 25))/known - 1) < mpf(10)**-23
+
+
+@pytest.mark.parametrize("width", [10**5, 10**7, 10**8, 10**12])
+@pytest.mark.parametrize("place", [Rational(1, 3), -2, sqrt(2)], ids=str)
+def test_a_steep_step_anywhere(width, place):
+    # E 1/(1 + exp(-s (z - c))) = Phi(-c) + pi^2/6 c phi(c)/s^2 + O(s^-4)
+    c = own(N(place, 45))
+    known = mp.erfc(c/mp.sqrt(2))/2 + mp.pi**2/6*c*mp.exp(-c*c/2)/mp.sqrt(2*mp.pi)/mpf(width)**2
+    assert abs(own(evaluate(E(1/(1 + exp(-width*(z - place))), z), 19))/known - 1) < mpf(10)**-17

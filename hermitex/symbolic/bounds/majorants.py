@@ -9,7 +9,18 @@ from typing import NamedTuple
 import sympy as sp
 from sympy import Expr, Symbol
 
-from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, below, exp_above, log_above, power_above, shortened
+from hermitex.symbolic.bounds.outward import (
+    FARTHEST,
+    ONE,
+    ZERO,
+    Unbounded,
+    above,
+    below,
+    exp_above,
+    log_above,
+    power_above,
+    shortened,
+)
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 
@@ -286,7 +297,8 @@ class MajorantRules:
         if not isinstance(u, sp.Add):
             return self.lower(u)
         if all(arg.is_nonnegative for arg in u.args):
-            return max(self._lowers(u.args), key=lambda t: (t.b, t.a, t.n, t.C))
+            found = self._lowers(u.args)  # exp(10^6 (t - 2)) is none to count on, beside 1
+            return max([t for t in found if t.C * 2**FARTHEST > 1] or found, key=lambda t: (t.b, t.a, t.n, t.C))
         if not self.monotone:
             raise Unbounded
         for leader in sorted(self._leaders(u.args), key=lambda pair: pair[1][:0:-1], reverse=True):

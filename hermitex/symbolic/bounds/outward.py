@@ -15,6 +15,8 @@ class Unbounded(Exception):
 
 
 _SLACK = Fraction(1, 2**50)
+_LEAST, _MOST = Fraction(-4000), Fraction(10**6)  # of the exponent of exp
+FARTHEST = 8000  # binary digits beside the point: more are no use to a bound
 
 
 def above(value: Expr) -> Fraction:
@@ -36,23 +38,29 @@ def _outwards(value: Expr, direction: int) -> Fraction:
     number = value.evalf(25)
     if not number.is_Float or not number.is_finite:
         raise Unbounded
+    sign, digits = (-1 if number < 0 else 1), number._mpf_[2] + number._mpf_[3]
+    if abs(digits) > 2*FARTHEST:  # exp(-10^8), of which the exact number has a hundred million digits
+        if digits < 0 or sign != direction:
+            return ZERO if digits < 0 and sign != direction else sign * Fraction(2) ** (FARTHEST if digits > 0 else -FARTHEST)
+        if digits > 2*_MOST:
+            raise Unbounded
     exact = sp.Rational(number)  # evalf keeps 25 digits; 2^-50 is far beyond its last one
     found = Fraction(int(exact.p), int(exact.q))
     return shortened(found + direction * _SLACK * (abs(found) + (0 if found else ONE)), direction)
 
 
 def shortened(value: Fraction, direction: int) -> Fraction:
-    """Round outwards to some 80 bits, so that products of bounds do not grow without end."""
+    """Round outwards to some 80 bits, so that products of bounds do not grow without end; and not beyond 2^-+8000."""
     size = max(value.numerator.bit_length(), value.denominator.bit_length())
     if size <= 160:
         return value
-    shift = 80 + value.denominator.bit_length() - value.numerator.bit_length()
+    below_one = value.denominator.bit_length() - value.numerator.bit_length()
+    if value > 0 and direction*below_one > FARTHEST:
+        return Fraction(2) ** (-direction*FARTHEST)
+    shift = 80 + below_one
     scaled = value * (Fraction(2) ** shift)
     whole = -(-scaled.numerator // scaled.denominator) if direction > 0 else scaled.numerator // scaled.denominator
     return Fraction(whole) / (Fraction(2) ** shift)
-
-
-_LEAST, _MOST = Fraction(-4000), Fraction(10**6)
 
 
 def exp_above(x: Fraction) -> Fraction:
