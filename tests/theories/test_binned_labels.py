@@ -13,10 +13,12 @@ import hermitex as hx
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2, z3
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.branches import Branches
+from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.frames import frame_of
 from hermitex.theories.overlaps.histogram import histogram, uniform_sums
+from hermitex.theories.overlaps.space import OverlapSpace
+from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 SWAPS = [np.eye(3)[list(p)] for p in permutations(range(3))]
 CUBE = [P @ np.diag(s) for P in SWAPS for s in product((1.0, -1.0), repeat=3)]
@@ -167,17 +169,18 @@ def test_sums_of_uniform_variables():
         assert uniform_sums(np.array([x]), w)[0] == pytest.approx(np.mean(sums < x), abs=0.007)
 
 
-def test_a_later_branch_answers_where_an_earlier_one_is_beyond_the_quadrature():
+def test_a_later_overlap_answers_beside_one_that_is_nearly_known():
     """z1 through little noise is nearly known when z2 leaves zero at alpha = 2.5: (1 + q2)/(1 - q2) = 0.4 alpha."""
-    def F(M):
-        return np.diag([1/(1 - M[0, 0] + 0.017), 0.4*M[1, 1]/(1 + M[1, 1])])
+    class Two(Output):
+        r, quick = 2, True
 
-    branches = Branches(F, np.array([np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]), 1e-2, False, 14)
-    M, residual, why = branches.solve(3.0, False)
-    assert not why
-    assert residual < 1e-8
-    assert M[1, 1] == pytest.approx(0.2/2.2, abs=1e-7)
-    assert M[0, 0] > 0.99
+        def second(self, M, fineness=1.0):
+            return np.diag([1/(1 - M[0, 0] + 0.017), 0.4*M[1, 1]/(1 + M[1, 1])])
+
+    found = StateEvolution(Two(), OverlapSpace(((0, 0), (1, 1)), np.array([np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]))).solve(3.0)
+    assert found.converged and found.residual < 1e-8
+    assert found.x[1] == pytest.approx(0.2/2.2, abs=1e-7)
+    assert found.x[0] > 0.99
 
 
 # -- planted errors -----------------------------------------------------------------------------------------------------

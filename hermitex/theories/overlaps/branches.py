@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.path import OverlapPath, accelerated, compressed, kept_face
+from hermitex.theories.overlaps.path import OverlapPath, compressed, kept_face
 
 Array = np.ndarray
 TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
@@ -106,49 +106,6 @@ class Branches:
         # the branch itself, at small overlaps, is sharper than the differences that found it
         sharp = opened.line.threshold if opened.line.order == 1 else alpha
         return Stage(float(sharp if abs(sharp/alpha - 1) < 1e-3 else alpha), new, opened, q)
-
-    # -- fixed points ---------------------------------------------------------------------------------------------------
-    def solve(self, alpha: float, informed: bool) -> tuple[Array, float, str]:
-        """(M, residual, why not) on the branch that is reached from zero, or from one."""
-        zero = np.zeros((self.r, self.r))
-        if not self.stages or (not informed and alpha < self.stages[0].alpha):
-            return zero, 0.0, ""
-        return self._informed(alpha) if informed else self._uninformed(alpha)
-
-    def _uninformed(self, alpha: float) -> tuple[Array, float, str]:
-        last, q = self.stages[0], 0.0
-        for k, stage in enumerate(self.stages):
-            if k and q <= stage.q:
-                break
-            at = [p for p, stable in stage.path.line.fixed_points(alpha) if stable and p > 0]
-            # beyond what is resolved of one branch the next has opened, and may be resolved
-            last, q = stage, at[0] if at else 1.0
-        return self._beyond(last, alpha) if q == 1 else self._polished(last.path.between(q), alpha)
-
-    def _informed(self, alpha: float) -> tuple[Array, float, str]:
-        for stage in reversed(self.stages):
-            line = stage.path.line
-            if line.pushed_to_one(alpha):
-                return self._beyond(stage, alpha)
-            at = [p for p, stable in line.fixed_points(alpha) if stable and p > 0]
-            if at:
-                return self._polished(stage.path.between(at[-1]), alpha)
-        return np.zeros((self.r, self.r)), 0.0, ""
-
-    def _beyond(self, stage: Stage, alpha: float) -> tuple[Array, float, str]:
-        if self.perfect:
-            return stage.path.face, 0.0, ""
-        M = stage.path.at(float(1 - stage.path.line.t0**2))[0]
-        return M, float("nan"), f"an overlap is nearer to 1 than {self.smallest:.0e} on average; take a smaller alpha"
-
-    def _polished(self, M: Array, alpha: float) -> tuple[Array, float, str]:
-        def step(X: Array) -> Array:
-            f, R = np.linalg.eigh(self.F(X))
-            f = alpha*np.maximum(f, 0.0)
-            return np.asarray((R*(f/(1 + f))) @ R.T)
-
-        found, residual = accelerated(step, M)
-        return found, residual, "" if residual < 1e-8 else f"the overlaps still move by {residual:.1e} a step"
 
 
 def _range(N: Array) -> Array:

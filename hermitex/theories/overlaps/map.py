@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hermitex.solvers.fixed_point import anderson
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 
 Array = np.ndarray
@@ -133,10 +133,9 @@ class OverlapMap:
             x = new
             if change < calm and n > least:
                 break
-        found = anderson(lambda y, p: np.stack([step(c) for c in y.T], axis=1), x, names=[self.name(k) for k in range(self.n)],
-                         rtol=1e-9, atol=1e-12, max_steps=200, raise_on_failure=False)
-        best = found.state.reshape(-1)
-        if not found.all_converged or float(np.abs(best - x).max()) > 0.2:
+        M, residual = accelerated(lambda X: self.space.matrix(step(self.space.coordinates(X))), self.space.matrix(x))
+        best = self.space.coordinates(M)
+        if residual > 1e-9 or float(np.abs(best - x).max()) > 0.2:
             for _ in range(_STEPS):
                 new = step(x)
                 change = float(np.abs(new - x).max())

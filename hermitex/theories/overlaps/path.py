@@ -20,7 +20,7 @@ Array = np.ndarray
 _SAME = 1e-7  # of F: a block below this part of it is zero up to quadrature
 SEED = 2e-4
 _STEPS, _MEMORY = 60, 3
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,24 +97,6 @@ class OverlapPath:
         """The fixed point of `held`; its alpha comes with it."""
         M, _ = accelerated(lambda X: self.held(X, q)[0], self.guess(q), scale=q)
         return self.held(M, q)
-
-    @cached_property
-    def shape(self) -> Array:
-        """(M - base)/q as a Chebyshev series in sqrt(1 - q), through the nodes of the line."""
-        line = self.line
-        x = np.cos(np.pi*(np.arange(self.nodes) + 0.5)/self.nodes)
-        t = line.t0 + (1 - line.t0)*(1 + x)/2
-        q = (1 - line.t0)*(1 - x)/2*(1 + t)
-        rows = np.array([((self.at(float(a))[0] - self.base)/a).ravel() for a in q])
-        # chebfit, since the class fits one column at a time
-        return np.polynomial.chebyshev.chebfit(x, rows, self.nodes - 1)
-
-    def between(self, q: float) -> Array:
-        """M at q by interpolation."""
-        t0 = self.line.t0
-        x = 2*(np.sqrt(1 - q) - t0)/(1 - t0) - 1
-        rows = np.polynomial.chebyshev.chebval(x, self.shape)
-        return np.asarray(self.base + q*rows.reshape(self.base.shape))
 
     def kernel_growth(self, M: Array, K: Array, span: list[Array],
                       seeds: Sequence[float] = (1, 2, 4)) -> tuple[float, Array]:

@@ -1,8 +1,8 @@
 r"""M <- Mhat (1 + Mhat)^{-1}, Mhat = alpha F(M): fixed points of the state evolution of Bayes-AMP, from zero and from one.
 
 Where the symmetries leave a diagonal M its entries come one by one: an overlap at 0 or at 1 stays there while that is stable,
-the free ones are solved given these. One free overlap is read off its curve alpha(q), a full M off its branches; several are
-iterated.
+the free ones are solved given these. One free overlap is read off its curve alpha(q), several are iterated, as a full M is;
+where these open is seen along the branches (`transitions`).
 Source: Troiani et al. (2024).
 """
 
@@ -47,11 +47,8 @@ class StateEvolution(WholeMap):
             found = _corrected(self, self.cheap, alpha, informed)
             if found is not None:
                 return found
-        if self.by_branches and not self.output.quick and not self.space.diagonal:
+        if self.by_branches and (self.output.quick or not self.space.diagonal):
             return followed(self, alpha, informed)
-        if self.by_branches and self.output.quick:
-            M, residual, why = self.branches.solve(alpha, informed)
-            return FixedPoint(self.space.coordinates(M), residual, not why, reason=why)
         key = (alpha, informed)
         if key not in self.known:
             self.known[key] = self._entry_by_entry(alpha, informed)
