@@ -7,7 +7,9 @@ and nests of nodes become one node, powers of z are integrated by parts, and the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import permutations, product
+from math import comb, prod
 from typing import Any
 
 import sympy
@@ -49,6 +51,7 @@ from hermitex.symbolic.undefined import tidy
 
 _DEGREE = 10**4  # of polynomials in exponentials
 _EXCHANGED = 4  # variables that are exchanged
+_MANY = 5000  # terms beyond which nothing is multiplied out
 SMALL = 400  # operations up to which cancel may be tried
 
 
@@ -89,13 +92,28 @@ def _orders_met(form: Expr) -> Expr:
 
 
 def short(expr: Expr) -> Expr:
-    """Multiplied out; and over one denominator, if it is small."""
+    """Multiplied out, unless it has too many terms then; and over one denominator, if it is small."""
+    if any(_terms_of(e) > _MANY for e in expr.atoms(Add, Mul, Pow)):
+        return expr
     flat = expand(expr)
     if flat == 0 or flat.is_number or flat.count_ops() > SMALL or _finely_graded(flat):
         return flat
     sums = {e: Dummy("s") for e in flat.atoms(Sum)}   # one of averages of undefined functions has no number, which SymPy asks for
     cancelled = cancel(together(flat.xreplace(sums))).xreplace({letter: e for e, letter in sums.items()})
     return cancelled if cancelled == 0 or cancelled.count_ops() < flat.count_ops() else flat
+
+
+@lru_cache(maxsize=20000)
+def _terms_of(expr: Expr) -> int:
+    """How many terms it has multiplied out, before any meet; about, where there are very many."""
+    if isinstance(expr, Add):
+        return sum(map(_terms_of, expr.args))
+    if isinstance(expr, Mul):
+        return prod(map(_terms_of, expr.args))
+    if isinstance(expr, Pow) and expr.exp.is_Integer:
+        n, k = abs(int(expr.exp)), _terms_of(expr.base)
+        return 1 if k == 1 else comb(n + min(k, _MANY) - 1, min(n, _MANY))
+    return 1
 
 
 def _finely_graded(expr: Expr) -> bool:
