@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Expr, Rational, S, erf, exp, gamma, log, loggamma, sinh, sqrt
+from sympy import Expr, Rational, S, erf, erfc, exp, gamma, log, loggamma, sinh, sqrt
 
 Weighted = tuple[Expr, Expr]  # value and weight, as functions of z
 
@@ -26,7 +26,7 @@ def below(z: Expr) -> Expr:
 
 def survives(z: Expr) -> Expr:
     """-log(1 - Phi(z)), an exponential variable of rate 1."""
-    return -log(below(-z))
+    return -log(erfc(z/sqrt(2))/2)  # 1/2 - erf/2 has no digit far out
 
 
 def _longer(a: Expr) -> Expr:

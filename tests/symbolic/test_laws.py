@@ -293,3 +293,19 @@ def test_powers_logarithms_and_exponentials_of_positive_laws(seed):
         value = mpmath.quad(f, [0, end/8, end/2, end] if end < mpmath.inf else [0, 0.1, 1, 5, 40, mpmath.inf])
     exact = hx.E(body, x).doit()
     assert exact.is_number and not exact.atoms(Expectation) and abs(float(exact) - float(value)) < 1e-9*abs(float(value))
+
+
+@pytest.mark.parametrize("at", [Rational(1, 3), 2, 11])
+def test_the_tail_of_an_exponential_variable(at):
+    """It was drawn by log(1/2 - erf/2), which has no digit far out: E Max(0, X - s) had no value, and a check of it no verdict."""
+    x, s = stats.Exponential("x", 1), Symbol("s", positive=True)
+    for body, known in ((Max(0, x - s), exp(-s)), (Max(0, x - s)**2, 2*exp(-s)), (x*Heaviside(x - s), (1 + s)*exp(-s))):
+        node = hx.E(body, x)
+        assert abs(node.subs(s, at).evalf(20)/known.subs(s, at).evalf(25) - 1) < 1e-18
+        assert hx.compile(node)(s=float(at)) == pytest.approx(float(known.subs(s, at)), rel=1e-10)
+
+
+@pytest.mark.slow
+def test_a_claim_of_the_tail_of_an_exponential_variable_is_tried():
+    x, s = stats.Exponential("x", 1), Symbol("s", positive=True)
+    assert hx.check(hx.E(Max(0, x - s), x), exp(-s)) and hx.check(hx.E(Max(0, x - s), x), 2*exp(-s)).status == "fails"

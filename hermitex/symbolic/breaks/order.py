@@ -130,7 +130,7 @@ def _simple(point: Expr, lo: Expr, hi: Expr) -> Expr:
     """A short rational near `point` inside (lo, hi); `point` itself where the ends are symbolic."""
     if point.free_symbols or point.is_Rational:
         return point
-    for digits in (3, 8, 20, 50):
+    for digits in (3, 8, 20, 50, 120, 500):
         near = point.evalf(digits)
         if not near.is_finite:  # a quantile so far out that its probability rounds to 1
             continue

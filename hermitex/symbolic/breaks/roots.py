@@ -117,7 +117,7 @@ def zeros(f: Expr, where: Where) -> list[Expr]:
 _Inverse = Callable[[Expr], Expr]
 _OPEN: dict[type, tuple[_Inverse, Expr, Expr]] = {      # h: (its inverse, and the open range of h on the line)
     exp: (log, S.Zero, oo), log: (exp, -oo, oo), sp.tanh: (sp.atanh, -S.One, S.One), sp.sinh: (sp.asinh, -oo, oo),
-    sp.erf: (sp.erfinv, -S.One, S.One), sp.erfc: (sp.erfcinv, S.Zero, S(2)), sp.atan: (tan, -pi/2, pi/2),
+    sp.erf: (sp.erfinv, -S.One, S.One), sp.erfc: (lambda v: sp.erfinv(1 - v), S.Zero, S(2)), sp.atan: (tan, -pi/2, pi/2),
     sp.asinh: (sp.sinh, -oo, oo), sp.atanh: (sp.tanh, -oo, oo), sp.erfinv: (sp.erf, -oo, oo),
     sp.erfcinv: (sp.erfc, -oo, oo),
 }
