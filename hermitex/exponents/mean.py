@@ -96,6 +96,10 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     whole = integrable(g, inside, power)
     if whole is not None or g.count_ops() > 300:
         return whole
+    from hermitex.exponents.labels.bounded import has_moments  # which needs NumPy
+
+    if has_moments(g, inside):
+        return True
     if (less := without_bounded_quotients(g, inside)) != g and in_space(less, variables, power):
         return True
     logs = [f for f in Mul.make_args(g) if _logarithm(f, inside)]

@@ -69,7 +69,7 @@ def _of(e: Any, boxes: dict[Symbol, Range]) -> Range:
     rule = _RULES.get(e.func)
     if rule is None:
         raise NoClosedForm(e, "its range over a box is not known")
-    return rule(args[0])
+    return rule(*args)
 
 
 def _fold(f: Callable, arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -204,6 +204,7 @@ def _library(name: str) -> Callable:
 
 
 SOFT = sp.Function("soft", real=True)  # log(1 + exp(-|v|))
+BENT = sp.Function("bent", real=True)  # |v|^q/(1 + |v|), 0 < q < 1
 
 
 def _soft(a: Range) -> Range:
@@ -211,8 +212,17 @@ def _soft(a: Range) -> Range:
     return _bounded(_falling(lambda x: np.log1p(np.exp(-x)), m), 0.0, 0.7)
 
 
-_RULES: dict[Any, Callable[[Range], Range]] = {
+def _bent(a: Range, q: Range) -> Range:
+    """It rises to |v| = q/(1 - q), and falls from there."""
+    m, n = _modulus(a), q.low
+    top = np.clip(n/(1 - n), m.low, m.high)
+    low, high, most = (np.where(np.isinf(t), 0.0, t**n/(1 + t)) for t in (*m, top))
+    return _bounded(Range(np.minimum(low, high), most), 0.0, 1.0)
+
+
+_RULES: dict[Any, Callable[..., Range]] = {
     SOFT: _soft,
+    BENT: _bent,
     sp.log: lambda a: _rising(np.log, _positive(a)),
     sp.sign: lambda a: _rising(np.sign, a, exact=True),
     sp.floor: lambda a: _rising(np.floor, a, exact=True),
