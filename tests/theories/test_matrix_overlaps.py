@@ -154,6 +154,17 @@ def test_weak_recovery_is_that_of_the_exponents(target, channel):
     assert line.threshold == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=1e-6)
 
 
+def test_a_curved_label_with_flips_is_where_the_plain_map_ends():
+    """A step of a sum of a field and a step: no F(M) there is exact, and a branch of it was refused."""
+    theory = hx.theories.multi_index("sign(z1 + sign(z2))", "flip:1/10")
+    x = theory.solve(alpha=2.5)
+    M = 1e-3*np.eye(2)
+    for _ in range(60):
+        Mhat = 2.5*theory.output.second(M)
+        M = np.linalg.solve(np.eye(2) + Mhat, Mhat)
+    assert x.converged and [x["M11"], x["M12"], x["M22"]] == pytest.approx(M[[0, 0, 1], [0, 1, 1]], abs=1e-8)
+
+
 # -- products -----------------------------------------------------------------------------------------------------------
 def test_a_product_is_its_level_curves():
     from hermitex.symbols import z1, z2

@@ -10,12 +10,18 @@ from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Poly, Symbol, preorder_trav
 _SIZE = 60
 
 
-def inner_quantities(g: Expr, used: Sequence[Symbol]) -> Iterator[tuple[Expr, Expr, Symbol]]:
-    """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius."""
+def inner_quantities(g: Expr, used: Sequence[Symbol], *, apart: bool = False) -> Iterator[tuple[Expr, Expr, Symbol]]:
+    """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius.
+
+    apart : also the terms or factors of a sum or product that hold the used variables alone
+    """
     symbols = set(used)
     seen: set[Expr] = set()
     found: set[Expr] = set()
     candidates = [e for e in preorder_traversal(g) if isinstance(e, Expr) and not isinstance(e, Symbol)]
+    if apart:
+        candidates += [e.func(*(a for a in e.args if a.free_symbols and a.free_symbols <= symbols)) for e in candidates
+                       if isinstance(e, (Add, Mul))]
     for e in [*candidates, *_monomial(g, used)]:
         if e == g or e in seen or not symbols <= e.free_symbols:
             continue
@@ -71,42 +77,13 @@ def one_quantity(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> 
     >>> one_quantity(z1*Abs(z2) + z1*z2*z3 - z1**2, [z1], [z2, z3])[1]
     z2*z3 + Abs(z2)
     """
-    for form in (g, g.expand().collect(list(given))) if not isinstance(g, Symbol) else (g,):
-        found = _reduced(form, list(hidden)) if set(hidden) <= form.free_symbols else None
-        if found is not None:
-            return found
+    if len(hidden) == 1:
+        return g, hidden[0], hidden[0]
+    for form in dict.fromkeys((g, g.expand().collect(list(given)))):
+        for part, outer, w in inner_quantities(form, hidden, apart=True):
+            if not part.has(*given):
+                return outer, part, w
     return None
-
-
-def _reduced(g: Expr, group: list[Symbol]) -> tuple[Expr, Expr, Symbol] | None:
-    """(F(w, others), w, its name) with w a function of the group alone."""
-    if len(group) == 1:
-        return g, group[0], group[0]
-    w = Dummy("w", real=True)
-    for part in dict.fromkeys(_parts(g, set(group))):
-        form = _replaced(g, part, w)
-        if not form.has(*group):
-            return form, part, w
-    return None
-
-
-def _parts(e: Expr, group: set[Symbol]) -> Iterator[Expr]:
-    """The largest sub-expressions in the variables of the group only, all of them."""
-    if e.free_symbols == group:
-        yield e
-        return
-    if isinstance(e, (Add, Mul)):
-        inner = [a for a in e.args if a.free_symbols and a.free_symbols <= group]
-        if len(inner) > 1 and set().union(*(a.free_symbols for a in inner)) == group:
-            yield e.func(*inner)
-    for a in e.args:
-        if isinstance(a, Expr) and a.has(*group):
-            yield from _parts(a, group)
-
-
-def _replaced(g: Expr, part: Expr, w: Symbol) -> Expr:
-    form = g.xreplace({part: w})
-    return form if not form.has(*part.free_symbols) else g.subs(part, w)
 
 
 def own_parts(g: Expr, x: Symbol) -> list[Expr]:
